@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every ceiling on what a peer can make us hold, in one place. Sizes in bytes. */
+#pragma once
+
+enum {
+	LIMIT_FRAME_BODY = 1 << 20,	 /* one frame: argv and environment of an exec */
+	LIMIT_FRAME_DATA = 64 * 1024,	 /* payload of one data frame */
+	LIMIT_FRAME_FDS = 8,		 /* descriptors that travel with one frame */
+	LIMIT_CONN_OUT = 4 << 20,	 /* unsent bytes of one connection */
+	LIMIT_CONN_HIGH = 256 * 1024,	 /* above this, sources of data are not read */
+	LIMIT_STDIN_WINDOW = 256 * 1024, /* stdin that a client may send unacknowledged */
+	LIMIT_ARGS = 4096,		 /* arguments of one command */
+	LIMIT_ENV = 4096,		 /* variables of one command */
+	LIMIT_PATH = 4096,		 /* a path, with its terminator */
+	LIMIT_NAME = 63,		 /* names of sandboxes, caller's call ids */
+	LIMIT_LABELS = 64,		 /* labels of one sandbox or call */
+	LIMIT_LABEL = 256,		 /* one label, key=value */
+	LIMIT_MOUNTS = 32,		 /* --dir and --ro of one sandbox */
+	LIMIT_CLIENTS = 64,		 /* connections to one warden */
+	LIMIT_CALLS = 1024,		 /* running calls of one sandbox */
+	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */
+	LIMIT_TRACE_ARGV = 16 * 1024,	 /* argument text kept in one event */
+	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
+};

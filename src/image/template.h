@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Templates: what a sandbox starts from. A template resolves to a list of mounts that the
+ * driver makes, the root first.
+ *
+ * `host`: the host's own system, read-only below each sandbox's writes. /usr and /opt (and
+ * /bin, /lib… where they are directories of their own) are shown as they are. Everything
+ * else comes from a base layer that we build below the state directory: a copy of those
+ * files of /etc that every user of the host may read, less secrets and identity, the parts
+ * of /var that package tools need, and empty directories. So nothing is visible by default;
+ * what was never listed cannot leak, and host root's private files stay private although
+ * root inside would pass their permission bits.
+ *
+ * `dir:PATH`: any directory that holds a root file system.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "wire/proto.h"
+
+enum { TEMPLATE_MOUNTS = 16, TEMPLATE_LOWERS = 4 };
+
+struct template_mount {
+	enum mount_kind kind;
+	char *dest;			/* inside */
+	char *lower[TEMPLATE_LOWERS];	/* outside, topmost first */
+	int nlower;
+};
+
+struct template {
+	char *name;
+	struct template_mount mounts[TEMPLATE_MOUNTS];
+	int nmounts;
+};
+
+/* state_dir: absolute. Builds or refreshes the base layer of `host` where needed. */
+int template_resolve(const char *state_dir, const char *name, struct template *ret, struct err *e);
+void template_done(struct template *t);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop/conn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/io.h"
+
+enum { READ_CHUNK = LIMIT_FRAME_DATA + 4096, KEEP_IDLE = 4096, READS_PER_TURN = 4 };
+
+static void close_all(int *fds, int n)
+{
+	for (int i = 0; i < n; i++)
+		fd_close(&fds[i]);
+}
+
+static void parcel_free(struct conn_parcel *p)
+{
+	close_all(p->fds, p->n);
+	free(p);
+}
+
+void conn_done(struct conn *c)
+{
+	if (!c->loop)
+		return;
+	loop_del(c->loop, &c->io);
+	fd_close(&c->fd);
+	buf_done(&c->in);
+	buf_done(&c->out);
+	close_all(c->fdq, c->fdq_len);
+	while (c->parcels) {
+		struct conn_parcel *p = c->parcels;
+
+		c->parcels = p->next;
+		parcel_free(p);
+	}
+	if (c->gone)
+		*c->gone = true;
+	c->loop = NULL;
+}
+
+static void update_events(struct conn *c)
+{
+	uint32_t want = (c->held ? 0 : EPOLLIN) | (c->out.len || c->kick ? EPOLLOUT : 0);
+
+	(void)loop_mod(c->loop, &c->io, want);
+}
+
+static int queue_fds(struct conn *c, const struct msghdr *m)
+{
+	int r = m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR((struct msghdr *)m, h)) {
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
+			if (c->fdq_len < CONN_FDQ) {
+				c->fdq[c->fdq_len++] = fd;
+				continue;
+			}
+			(void)close(fd);
+			r = -EBADMSG;
+		}
+	}
+	return r;
+}
+
+/* Bytes read, 0 at the end, -errno. */
+static ssize_t receive(struct conn *c)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
+		struct cmsghdr align;
+	} ctl;
+	struct iovec iov;
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
+	ssize_t n;
+	int r = buf_reserve(&c->in, READ_CHUNK);
+
+	if (r < 0)
+		return r;
+	iov = (struct iovec){ c->in.data + c->in.len, READ_CHUNK };
+	m.msg_controllen = sizeof ctl;
+	do {
+		n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	buf_grew(&c->in, (size_t)n);
+	r = queue_fds(c, &m);
+	return r < 0 ? r : n;
+}
+
+/* Hand out the frames that are complete. False when the connection is gone. */
+static bool deliver(struct conn *c)
+{
+	bool gone = false;
+	int err = 0;
+
+	c->gone = &gone;
+	while (!c->held && c->in.len > c->taken) {
+		struct str rest = { c->in.data + c->taken, c->in.len - c->taken };
+		struct frame f = { 0 };
+		int fds[LIMIT_FRAME_FDS];
+		int64_t n = frame_parse(rest, &f);
+
+		if (n == 0)
+			break;
+		if (n < 0 || f.nfds > c->fdq_len) {
+			err = n < 0 ? (int)n : -EBADMSG;
+			break;
+		}
+		memcpy(fds, c->fdq, sizeof(int) * f.nfds);
+		c->fdq_len -= f.nfds;
+		memmove(c->fdq, c->fdq + f.nfds, sizeof(int) * (size_t)c->fdq_len);
+		c->taken += (size_t)n;
+		c->ops->frame(c, &f, fds);
+		if (gone)
+			return false;
+	}
+	c->gone = NULL;
+	buf_shift(&c->in, c->taken);
+	c->taken = 0;
+	buf_trim(&c->in, KEEP_IDLE);
+	if (err < 0)
+		c->ops->closed(c, err);
+	return err == 0;
+}
+
+/* 0 when something was sent, -EAGAIN, or another -errno. */
+static int send_some(struct conn *c)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
+		struct cmsghdr align;
+	} ctl = { .bytes = { 0 } };
+	struct conn_parcel *p = c->parcels;
+	struct iovec iov = { c->out.data, c->out.len };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	bool with_fds = p && p->at == 0;
+	ssize_t n;
+
+	if (with_fds) {
+		size_t size = sizeof(int) * (size_t)p->n;
+
+		m.msg_control = &ctl;
+		m.msg_controllen = (socklen_t)CMSG_SPACE(size);
+		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = (socklen_t)CMSG_LEN(size),
+		};
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), p->fds, size);
+		p = p->next;
+	}
+	if (p) /* the bytes of the next parcel's frame go with its descriptors */
+		iov.iov_len = p->at;
+	do {
+		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	buf_shift(&c->out, (size_t)n);
+	if (with_fds) {
+		p = c->parcels;
+		c->parcels = p->next;
+		if (!c->parcels)
+			c->parcels_end = &c->parcels;
+		parcel_free(p);
+	}
+	for (p = c->parcels; p; p = p->next)
+		p->at -= (size_t)n;
+	return 0;
+}
+
+static int send_all(struct conn *c)
+{
+	int r = 0;
+
+	while (c->out.len && r == 0)
+		r = send_some(c);
+	buf_trim(&c->out, KEEP_IDLE);
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* False when the connection is gone. */
+static bool on_writable(struct conn *c)
+{
+	bool gone = false;
+	int r = send_all(c);
+
+	if (r < 0) {
+		c->ops->closed(c, r);
+		return false;
+	}
+	if (!c->above || c->out.len >= LIMIT_CONN_HIGH)
+		return true;
+	c->above = false;
+	if (!c->ops->drained)
+		return true;
+	c->gone = &gone;
+	c->ops->drained(c);
+	if (!gone)
+		c->gone = NULL;
+	return !gone;
+}
+
+static bool on_readable(struct conn *c)
+{
+	for (int i = 0; i < READS_PER_TURN && !c->held; i++) {
+		ssize_t n = receive(c);
+
+		if (n == -EAGAIN)
+			return true;
+		if (n <= 0) {
+			c->ops->closed(c, (int)n);
+			return false;
+		}
+		if (!deliver(c))
+			return false;
+	}
+	return true;
+}
+
+static void on_event(struct loop_io *io, uint32_t events)
+{
+	struct conn *c = container_of(io, struct conn, io);
+
+	if (events & EPOLLOUT && !on_writable(c))
+		return;
+	if (c->kick) {
+		c->kick = false;
+		if (!deliver(c))
+			return;
+	}
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+		if (c->held && !(events & EPOLLIN)) {
+			c->ops->closed(c, 0);
+			return;
+		}
+		if (!on_readable(c))
+			return;
+	}
+	update_events(c);
+}
+
+int conn_init(struct conn *c, struct loop *l, int fd, const struct conn_ops *ops)
+{
+	int r;
+
+	*c = (struct conn){
+		.loop = l,
+		.ops = ops,
+		.fd = fd,
+		.in = BUF_INIT(LIMIT_FRAME_BODY + 2 * READ_CHUNK),
+		.out = BUF_INIT(LIMIT_CONN_OUT),
+	};
+	c->parcels_end = &c->parcels;
+	r = io_set_nonblock(fd, true);
+	if (r == 0)
+		r = loop_add(l, &c->io, fd, EPOLLIN, on_event);
+	if (r < 0)
+		conn_done(c);
+	return r;
+}
+
+int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at)
+{
+	return frame_begin(&c->out, type, chan, ret_at);
+}
+
+static int add_parcel(struct conn *c, size_t at, const int *fds, int nfds)
+{
+	struct conn_parcel *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	p->at = at;
+	p->n = nfds;
+	memcpy(p->fds, fds, sizeof(int) * (size_t)nfds);
+	*c->parcels_end = p;
+	c->parcels_end = &p->next;
+	return 0;
+}
+
+int conn_end(struct conn *c, size_t at, const int *fds, int nfds)
+{
+	int r = frame_end(&c->out, at, (uint8_t)nfds);
+
+	if (r == 0 && nfds > 0)
+		r = add_parcel(c, at, fds, nfds);
+	if (r < 0) {
+		for (int i = 0; i < nfds; i++)
+			(void)close(fds[i]);
+		c->out.len = at;
+		return r;
+	}
+	r = send_all(c);
+	if (r < 0) /* the loop will find the broken socket and call closed() */
+		r = 0;
+	c->above = c->out.len >= LIMIT_CONN_HIGH;
+	update_events(c);
+	return r;
+}
+
+int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body)
+{
+	size_t at = 0;
+	int r = conn_begin(c, type, chan, &at);
+
+	if (r < 0)
+		return r;
+	r = buf_add_str(&c->out, body);
+	if (r < 0) {
+		c->out.len = at;
+		return r;
+	}
+	return conn_end(c, at, NULL, 0);
+}
+
+size_t conn_backlog(const struct conn *c)
+{
+	return c->out.len;
+}
+
+void conn_hold(struct conn *c, bool hold)
+{
+	c->kick = c->held && !hold; /* frames that came before the hold wait in `in` */
+	c->held = hold;
+	update_events(c);
+}
+
+int conn_flush(struct conn *c, int timeout_ms)
+{
+	while (c->out.len) {
+		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+		int r = poll(&p, 1, timeout_ms);
+
+		if (r == 0)
+			return -ETIMEDOUT;
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		r = send_all(c);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

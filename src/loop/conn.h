@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One end of a frame protocol on a unix stream socket, with descriptors.
+ *
+ * Descriptors travel by SCM_RIGHTS with the first byte of their frame. The receiver queues
+ * what arrives and hands each frame as many as its header says; a frame whose descriptors
+ * did not come ends the connection. Callbacks own the descriptors they are given.
+ *
+ * Sending never blocks: bytes wait in `out` up to LIMIT_CONN_OUT. Whoever produces data
+ * looks at conn_backlog() and stops above LIMIT_CONN_HIGH; `drained` tells it to go on.
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "loop/loop.h"
+#include "wire/frame.h"
+
+struct conn;
+
+struct conn_ops {
+	/* Takes the nfds descriptors of the frame. May call conn_done(). */
+	void (*frame)(struct conn *c, const struct frame *f, int *fds);
+	/* The peer is gone or broke the protocol (err < 0). Must lead to conn_done(). */
+	void (*closed)(struct conn *c, int err);
+	/* The backlog has fallen below LIMIT_CONN_HIGH again. Optional. */
+	void (*drained)(struct conn *c);
+};
+
+enum { CONN_FDQ = 4 * LIMIT_FRAME_FDS };
+
+struct conn_parcel {
+	size_t at; /* offset in out of the frame that they go with */
+	int n;
+	int fds[LIMIT_FRAME_FDS];
+	struct conn_parcel *next;
+};
+
+struct conn {
+	struct loop *loop;
+	const struct conn_ops *ops;
+	struct loop_io io;
+	int fd;
+	struct buf in, out;
+	size_t taken; /* bytes of in that are handled already */
+	int fdq[CONN_FDQ];
+	int fdq_len;
+	struct conn_parcel *parcels, **parcels_end;
+	bool held, kick, above;
+	bool *gone; /* set by conn_done() while a callback runs */
+};
+
+/* Takes fd, which must be a unix stream socket; makes it non-blocking. */
+int conn_init(struct conn *c, struct loop *l, int fd, const struct conn_ops *ops);
+/* Legal at any time, also from callbacks, and on a zeroed conn. Unsent bytes are lost. */
+void conn_done(struct conn *c);
+
+/* Fields or data of one frame, written by the caller between begin and send. */
+int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at);
+/* Send it; takes the fds whatever the result. */
+int conn_end(struct conn *c, size_t at, const int *fds, int nfds);
+int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body);
+size_t conn_backlog(const struct conn *c);
+/* Stop or go on reading. */
+void conn_hold(struct conn *c, bool hold);
+/* Write out all that waits, blocking up to timeout_ms. For the last words of a process. */
+int conn_flush(struct conn *c, int timeout_ms);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state directory: where it is, what lies in it, and who is alive.
+ *
+ *   catalog.db            the catalog (store/catalog.h)
+ *   locks/ID              held (flock) by the warden of ID for its whole life
+ *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, warden.log
+ *   ended/ID.jsonl        traces of ended sandboxes, the latest LIMIT_ENDED of them
+ *   templates/            layers
+ *
+ * A sandbox is alive while its lock is held. The creator takes the lock, then makes the
+ * directory, then the catalog row, then starts the warden, which inherits the lock's
+ * descriptor. So whatever is found without a held lock is a leftover of something dead.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+enum { ID_MAX = 20, ID_LEN = 12, ID_SIZE = ID_MAX + 1 };
+
+struct state {
+	char dir[3072]; /* absolute */
+	int fd;	       /* of it */
+};
+
+/* CAY_STATE, else /var/lib/cay for root, else $XDG_STATE_HOME/cay or ~/.local/state/cay. Made 0700. */
+int state_open(struct state *s, struct err *e);
+void state_done(struct state *s);
+
+/* [a-z0-9]{8,20} */
+bool state_id_ok(const char *id);
+/* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
+bool state_name_ok(const char *name);
+/* ID_LEN random characters, the first a letter. */
+int state_id_new(char out[ID_SIZE], struct err *e);
+
+/* Take the lock of a new or dead sandbox. CONFLICT where it is held. Caller owns the fd. */
+int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e);
+bool state_is_alive(const struct state *s, const char *id);
+/* Directory of a sandbox as an open descriptor; NOT_FOUND. */
+int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
+/*
+ * Remove a dead sandbox's files: its trace goes to ended/ (older ones make room), the rest
+ * is deleted, its control groups (named cay-ID) too, the lock last. Needs the lock held by
+ * the caller in lock_fd, which is closed. Idempotent.
+ */
+int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which files changed, and which call changed them.
+ *
+ * A sandbox writes only to the upper directories of its overlays. changes_walk() compares
+ * them with an index of what was there at the last walk and reports every difference as a
+ * `file.*` event. The index is a file on disk, read and rewritten as one merge in walk
+ * order, so that memory does not grow with the size of the upper.
+ *
+ * Attribution: an inode's ctime cannot be set from inside, so a change belongs to a call
+ * whose time window holds the ctime. Exactly one such call: certain. Several: the event
+ * carries "certain":false and the list of candidates instead of a guess.
+ *
+ * Cost: about one statx per entry of the upper. The owner asks changes_due(): after a walk
+ * of length T the next one may begin 30 T later, so that walking never takes more than
+ * about 3 % of the time, however large the upper; a forced walk ignores that.
+ */
+#pragma once
+
+#include "trace/log.h"
+
+struct changes;
+
+struct changes_root {
+	int upper_fd;	  /* borrowed */
+	const char *dest; /* where the overlay is mounted inside, "/" for the root */
+	int lower_fd;	  /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
+};
+
+/* One call that may have changed something since the last walk. */
+struct changes_call {
+	uint32_t call;
+	uint64_t start_ns; /* clock_coarse_ns() when it began */
+	uint64_t end_ns;   /* clock_real_ns() when its last process was gone; UINT64_MAX: runs */
+};
+
+/* The index is created below dirfd. What is in the uppers now is the baseline: not reported. */
+int changes_new(int dirfd, const struct changes_root *roots, int nroots, struct changes **ret,
+		struct err *e);
+void changes_free(struct changes *c);
+
+/* Nanoseconds until a walk is due again; 0: now. */
+uint64_t changes_due(const struct changes *c);
+
+/*
+ * Walk, and write the events. `calls` are those that ran at any time since the last walk.
+ * parent_of gives the event under which a call's changes stand (its call.start).
+ */
+int changes_walk(struct changes *c, const struct changes_call *calls, int ncalls, struct trace *t,
+		 uint64_t (*parent_of)(void *ctx, uint32_t call), void *ctx, struct err *e);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes a call starts: one seccomp listener per call, on execve and execveat.
+ *
+ * The child that becomes the command installs the filter itself and sends the listener to
+ * the warden; from then on every exec below the call waits here until its arguments are
+ * read, and then goes on unchanged (SECCOMP_USER_NOTIF_FLAG_CONTINUE). This is observation,
+ * not a policy: a thread that changes its arguments in that very moment can make the event
+ * wrong, never the call that it is attributed to.
+ *
+ * The exit of every process seen is awaited by pidfd and written as process.exit.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "trace/log.h"
+
+struct watch;	   /* one per sandbox: the table of processes */
+struct watch_call; /* one per call */
+
+/* root_fd: O_PATH of the sandbox's root, borrowed, to resolve program paths (openat2 IN_ROOT). */
+int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
+void watch_free(struct watch *w);
+
+/*
+ * Takes the listener. parent: the call.start event. `idle` runs when the listener has hung up
+ * (no process of the call is left) and every exit has been written; not from within
+ * watch_call_new().
+ */
+int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener_fd,
+		   void (*idle)(void *ctx), void *ctx, struct watch_call **ret);
+void watch_call_free(struct watch_call *c);
+
+/* The exit status (wait(2)) of a process that init reaped, by pid as seen inside. */
+void watch_reaped(struct watch *w, int inside_pid, int status);
+/* The call that a process (pid outside) belongs to, or 0. */
+uint32_t watch_call_of(const struct watch *w, int outside_pid);

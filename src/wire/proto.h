@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The messages of both protocols: frame types, field tags, and nothing else.
+ * docs/protocol.md says what each means and who may send it when.
+ *
+ * init protocol:   warden <-> init, channel = call number given by the warden, 0 = the sandbox
+ * client protocol: client <-> warden, channel = number given by the client, 0 = the sandbox
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	PROTO_INIT_VERSION = 1,
+	PROTO_CLIENT_VERSION = 1,
+};
+
+/* Frame types. Below 64: init protocol. From 64 on: client protocol. */
+enum msg {
+	/* both ways */
+	MSG_HELLO = 1, /* VERSION */
+	/* warden to init */
+	MSG_RUN = 2,	/* OP, ARG*, ENV*, CWD, USER, TTY; descriptors by FD_ROLE, in order */
+	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group */
+	MSG_STOP = 4,	/* end everything and exit */
+	/* init to warden */
+	MSG_STARTED = 16, /* PID as seen inside */
+	MSG_FAILED = 17,  /* ERRNO, TEXT: the command never ran */
+	MSG_EXITED = 18,  /* STATUS as of wait(2), CPU_US, MAXRSS_KB */
+	MSG_REAPED = 19,  /* PID, STATUS: an orphan that init reaped; channel 0 */
+
+	/* client to warden */
+	MSG_C_HELLO = 64, /* VERSION */
+	MSG_C_BUILD = 65, /* the sandbox; once, first, from the creator only */
+	MSG_C_EXEC =
+		66, /* OP, ARG*, ENV*, CWD, USER, TTY, ROWS, COLS, CALL_ID, LABEL*, TIMEOUT_MS */
+	MSG_C_STDIN = 67,     /* raw bytes */
+	MSG_C_STDIN_EOF = 68, /* empty */
+	MSG_C_SIGNAL = 69,    /* SIGNAL */
+	MSG_C_RESIZE = 70,    /* ROWS, COLS */
+	MSG_C_PS = 71,	      /* ask for processes */
+	MSG_C_INFO = 72,      /* ask for the sandbox's state */
+	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
+	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
+	/* warden to client */
+	MSG_C_READY = 96,   /* built; PID of init, START_US */
+	MSG_C_STARTED = 97, /* CALL, PID */
+	MSG_C_STDOUT = 98,  /* raw bytes */
+	MSG_C_STDERR = 99,  /* raw bytes */
+	MSG_C_CREDIT = 100, /* BYTES of stdin that were taken */
+	MSG_C_EXIT = 101,   /* CALL, STATUS, REASON, DURATION_US, CPU_US, MAXRSS_KB, OUT_BYTES,
+			       ERR_BYTES */
+	MSG_C_PROCESS =
+		102,	   /* PID, PPID, CALL, USER, STATE, CPU_US, RSS_KB, ARG*; one per process */
+	MSG_C_END = 103,   /* end of a list */
+	MSG_C_STATE = 104, /* answer to INFO: STATE, INIT_PID, CALLS, SEQ, HASH, ... */
+	MSG_C_SETTLED = 105,   /* SEQ, HASH */
+	MSG_C_DESTROYED = 106, /* all gone; the warden ends */
+	MSG_C_ERROR = 127,     /* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
+};
+
+/* What a call does. */
+enum call_op {
+	OP_EXEC = 0,	   /* run a command */
+	OP_READ_FILE = 1,  /* PATH to stdout */
+	OP_WRITE_FILE = 2, /* stdin to PATH */
+	OP_READ_TREE = 3,  /* PATH as a tar stream to stdout */
+	OP_WRITE_TREE = 4, /* tar stream from stdin into PATH */
+};
+
+/* Descriptors of MSG_RUN, in this order; MSG_RUN's FDS field has a bit for each present. */
+enum fd_role {
+	FD_STDIN,
+	FD_STDOUT,
+	FD_STDERR,
+	FD_REPORT, /* socket: the child sends its seccomp listener here before exec */
+	FD_CGROUP, /* directory of the call's control group */
+	FD_MNTNS,  /* mount namespace of the generation to enter */
+	FD_ROLES,
+};
+
+enum tag {
+	TAG_VERSION = 1,
+	TAG_OP,
+	TAG_ARG,
+	TAG_ENV, /* K=V */
+	TAG_CWD,
+	TAG_USER, /* name, uid, or uid:gid */
+	TAG_TTY,
+	TAG_ROWS,
+	TAG_COLS,
+	TAG_FDS, /* bit set of enum fd_role */
+	TAG_PID,
+	TAG_PPID,
+	TAG_ERRNO,
+	TAG_TEXT,
+	TAG_STATUS,
+	TAG_SIGNAL,
+	TAG_CPU_US,
+	TAG_MAXRSS_KB,
+	TAG_CALL,    /* our id of the call */
+	TAG_CALL_ID, /* the caller's own id */
+	TAG_LABEL,   /* k=v */
+	TAG_TIMEOUT_MS,
+	TAG_REASON,
+	TAG_DURATION_US,
+	TAG_OUT_BYTES,
+	TAG_ERR_BYTES,
+	TAG_BYTES,
+	TAG_STATE,
+	TAG_RSS_KB,
+	TAG_SEQ,
+	TAG_HASH,
+	TAG_KIND,
+	TAG_HINT,
+	TAG_PATH,
+	TAG_MODE, /* of a file to write */
+	TAG_CALLS,
+	TAG_START_US,
+	TAG_INIT_PID,
+	/* MSG_C_BUILD */
+	TAG_ID,
+	TAG_NAME,
+	TAG_HOSTNAME,
+	TAG_EPHEMERAL, /* ends with the connection that built it */
+	TAG_UID_BASE,  /* first uid of the range; absent when rootless */
+	TAG_TRACE,     /* enum trace_level */
+	TAG_MOUNT,     /* nested fields M_* */
+	TAG_DIR_MODE,
+};
+
+/* Fields nested in TAG_MOUNT. */
+enum mount_tag {
+	M_KIND = 1, /* enum mount_kind */
+	M_DEST,	    /* absolute path inside */
+	M_LOWER,    /* absolute path outside; topmost first */
+	M_OWNER,    /* uid outside that becomes the sandbox's user inside; absent: as they are */
+};
+
+enum mount_kind {
+	MOUNT_OVERLAY = 0, /* copy-on-write over M_LOWER */
+	MOUNT_RO = 1,	   /* read-only bind of M_LOWER */
+};
+
+enum trace_level {
+	TRACE_FULL = 0,
+	TRACE_CALLS = 1, /* life cycle and calls only: no processes, no files */
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Test harness: TAP on stdout, one process per test, 10 s limit each. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct t_case {
+	const char *name;
+	void (*fn)(void);
+};
+
+#define CHECK(cond)	((cond) ? (void)0 : t_fail(__FILE__, __LINE__, #cond))
+#define CHECK_STR(a, b) (strcmp((a), (b)) == 0 ? (void)0 : t_fail_str(__FILE__, __LINE__, (a), (b)))
+
+static inline __attribute__((noreturn, unused)) void t_fail(const char *f, int l, const char *what)
+{
+	printf("# %s:%d: %s\n", f, l, what);
+	fflush(stdout);
+	_exit(1);
+}
+
+static inline __attribute__((noreturn, unused)) void t_fail_str(const char *f, int l, const char *a,
+								const char *b)
+{
+	printf("# %s:%d: got '%s', want '%s'\n", f, l, a, b);
+	fflush(stdout);
+	_exit(1);
+}
+
+static inline int t_run(const struct t_case *cases, size_t n)
+{
+	int failed = 0;
+
+	printf("1..%zu\n", n);
+	for (size_t i = 0; i < n; i++) {
+		int st = 0;
+		pid_t pid;
+
+		fflush(stdout);
+		pid = fork();
+		if (pid == 0) {
+			alarm(10);
+			cases[i].fn();
+			exit(0);
+		}
+		if (pid < 0 || waitpid(pid, &st, 0) < 0)
+			st = 1;
+		failed += st != 0;
+		printf("%sok %zu - %s\n", st ? "not " : "", i + 1, cases[i].name);
+	}
+	return failed != 0;
+}
+
+#define T_MAIN(...) \
+	int main(void) \
+	{ \
+		static const struct t_case c[] = { __VA_ARGS__ }; \
+		return t_run(c, sizeof c / sizeof c[0]); \
+	}
+/* clang-format off */
+#define T(fn) { #fn, fn }
+/* clang-format on */
