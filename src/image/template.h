@@ -36,3 +36,9 @@ struct template {
 /* state_dir: absolute. Builds or refreshes the base layer of `host` where needed. */
 int template_resolve(const char *state_dir, const char *name, struct template *ret, struct err *e);
 void template_done(struct template *t);
+
+/*
+ * Remove the layers of `host` that are out of date, all but the newest; nothing while there
+ * is any sandbox, since it may use one of them. 0 or -errno.
+ */
+int template_host_prune(const char *state_dir);

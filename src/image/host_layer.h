@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The base layer of the template `host`, at STATE/templates/host/v1-KEY/root.
+ *
+ * KEY is a hash of what the layer was made from (times of the host's main files, the links
+ * at its top, who built it), so a layer never changes: a host that changed gets a new one.
+ * A layer is built under another name and renamed when it is complete and on disk; so what
+ * has its name is whole, and a crash leaves only a `.new-` directory that a later builder
+ * removes. A lock keeps two from building the same. Sandboxes use old layers as long as
+ * they live: layers go only when there is no sandbox at all.
+ *
+ * Beside root lies left-out: which files of the host are not in the layer, and why.
+ */
+#pragma once
+
+#include "base/err.h"
+
+enum { HOST_TOPS = 6, HOST_LINK_SIZE = 256 };
+
+enum host_top_kind { HOST_TOP_ABSENT, HOST_TOP_LINK, HOST_TOP_DIR };
+
+/* /bin, /sbin, /lib…: links into /usr on most hosts, directories on others. */
+struct host_top {
+	const char *name; /* without slash */
+	enum host_top_kind kind;
+	char target[HOST_LINK_SIZE]; /* of a link */
+};
+
+struct host_root {
+	struct host_top top[HOST_TOPS];
+};
+
+int host_root_scan(struct host_root *ret, struct err *e);
+
+/* Path of the layer for the host as it is now; built where it is not there. Caller frees. */
+int host_layer_get(const char *state_dir, const struct host_root *root, char **ret_path,
+		   struct err *e);
+/* Remove all layers but the newest where there is no sandbox. 0 or -errno. */
+int host_layer_prune(const char *state_dir);

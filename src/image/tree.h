@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a layer: entries below an open root, with mode and owner as they are to appear
+ * inside a sandbox. The tree is new and nobody else's, so paths in it are plain names.
+ * Only root can give files away: for others everything belongs to the caller.
+ */
+#pragma once
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct tree_attr {
+	mode_t mode; /* permission bits; the umask does not count */
+	uid_t uid;
+	gid_t gid;
+	const struct timespec *mtime; /* of files; NULL: now */
+};
+
+int tree_dir(int root, const char *path, const struct tree_attr *a, struct err *e);
+int tree_file(int root, const char *path, struct str content, const struct tree_attr *a,
+	      struct err *e);
+int tree_link(int root, const char *path, const char *target, struct err *e);
