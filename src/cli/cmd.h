@@ -12,10 +12,11 @@
 #include "base/err.h"
 
 enum opt_kind {
-	OPT_FLAG,  /* bool * */
-	OPT_TEXT,  /* const char ** */
-	OPT_LIST,  /* struct opt_list * */
-	OPT_DURATION, /* uint64_t *, milliseconds: 500ms, 10s, 5m, 1h, 1d; a bare number is seconds */
+	OPT_FLAG,     /* bool * */
+	OPT_TEXT,     /* const char ** */
+	OPT_LIST,     /* struct opt_list * */
+	OPT_DURATION, /* uint64_t *, milliseconds: 500ms, 10s, 5m, 1h, 1d; a bare number is seconds
+		       */
 };
 
 struct opt_list {
@@ -27,7 +28,7 @@ struct opt {
 	const char *name; /* long, without dashes */
 	char letter;	  /* or 0 */
 	enum opt_kind kind;
-	const char *arg;  /* name of the value in help, or NULL */
+	const char *arg; /* name of the value in help, or NULL */
 	const char *help;
 	void *value;
 };
@@ -58,8 +59,8 @@ struct cmd {
 	int (*run)(struct cmd_ctx *ctx, struct err *e);
 	struct opt *opts; /* terminated by a row without a name, or NULL */
 	bool runs_commands;
-	bool data;     /* takes --json and -q */
-	bool hidden;   /* not in help or completion */
+	bool data;	      /* takes --json and -q */
+	bool hidden;	      /* not in help or completion */
 	const char *complete; /* what positionals are: "sandbox", "file", "command", or NULL */
 };
 

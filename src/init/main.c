@@ -1,5 +1,241 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-init: pid 1 of a sandbox. It speaks the init protocol (docs/protocol.md) on descriptor
+ * 3, starts what the warden asks for, and reaps everything. It lives on the hostile side:
+ * nothing outside believes what it says without checking. When the stream ends, the warden is
+ * gone; init exits, and the kernel ends every process of the sandbox with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "init/child.h"
+#include "init/request.h"
+#include "loop/conn.h"
+#include "sys/raw.h"
+
+enum { STREAM = 3 };
+
+struct job {
+	uint32_t chan;
+	pid_t pid;
+	int fail_fd; /* the child's last words, if it cannot execute */
+	struct job *next;
+};
+
+static struct loop loop;
+static struct conn warden;
+static struct loop_io signals;
+static struct job *jobs;
+
+static void say_failed(uint32_t chan, enum run_stage stage, int err, const char *text)
+{
+	size_t at = 0;
+
+	if (conn_begin(&warden, MSG_FAILED, chan, &at) < 0 ||
+	    field_put_u64(&warden.out, TAG_STAGE, stage) < 0 ||
+	    field_put_u64(&warden.out, TAG_ERRNO, (uint64_t)err) < 0 ||
+	    field_put_c(&warden.out, TAG_TEXT, text) < 0)
+		_exit(1);
+	(void)conn_end(&warden, at, NULL, 0);
+}
+
+static void say_number(uint8_t type, uint32_t chan, uint16_t tag, uint64_t value)
+{
+	size_t at = 0;
+
+	if (conn_begin(&warden, type, chan, &at) < 0 || field_put_u64(&warden.out, tag, value) < 0)
+		_exit(1);
+	(void)conn_end(&warden, at, NULL, 0);
+}
+
+static void say_exited(const struct job *j, int status, const struct rusage *ru)
+{
+	uint64_t us = (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000000u +
+		      (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec);
+	size_t at = 0;
+
+	if (conn_begin(&warden, MSG_EXITED, j->chan, &at) < 0 ||
+	    field_put_u64(&warden.out, TAG_STATUS, (uint64_t)status) < 0 ||
+	    field_put_u64(&warden.out, TAG_CPU_US, us) < 0 ||
+	    field_put_u64(&warden.out, TAG_MAXRSS_KB, (uint64_t)ru->ru_maxrss) < 0)
+		_exit(1);
+	(void)conn_end(&warden, at, NULL, 0);
+}
+
+static void say_reaped(pid_t pid, int status)
+{
+	size_t at = 0;
+
+	if (conn_begin(&warden, MSG_REAPED, 0, &at) < 0 ||
+	    field_put_u64(&warden.out, TAG_PID, (uint64_t)pid) < 0 ||
+	    field_put_u64(&warden.out, TAG_STATUS, (uint64_t)status) < 0)
+		_exit(1);
+	(void)conn_end(&warden, at, NULL, 0);
+}
+
+static void finish(struct job *j, int status, const struct rusage *ru)
+{
+	struct child_failure f;
+
+	if (read(j->fail_fd, &f, sizeof f) == (ssize_t)sizeof f) {
+		f.text[sizeof f.text - 1] = '\0';
+		say_failed(j->chan, f.stage, f.sys, f.text);
+	} else {
+		say_exited(j, status, ru);
+	}
+	fd_close(&j->fail_fd);
+	free(j);
+}
+
+static void on_reaped(pid_t pid, int status, const struct rusage *ru)
+{
+	for (struct job **at = &jobs; *at; at = &(*at)->next) {
+		struct job *j = *at;
+
+		if (j->pid != pid)
+			continue;
+		*at = j->next;
+		finish(j, status, ru);
+		return;
+	}
+	say_reaped(pid, status);
+}
+
+static void on_signal(struct loop_io *io, uint32_t events)
+{
+	struct signalfd_siginfo si;
+	struct rusage ru;
+	pid_t pid;
+	int status;
+
+	(void)events;
+	while (read(io->fd, &si, sizeof si) > 0)
+		;
+	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
+		on_reaped(pid, status, &ru);
+}
+
+static pid_t clone_job(struct request *r, int fail_fd)
+{
+	struct raw_clone_args args = { .exit_signal = SIGCHLD };
+	pid_t pid;
+
+	if (r->fds[FD_CGROUP] >= 0) {
+		args.flags |= RAW_CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)r->fds[FD_CGROUP];
+	}
+	pid = raw_clone3(&args);
+	if (pid == 0)
+		child_run(r, fail_fd);
+	return pid < 0 ? -errno : pid;
+}
+
+static void start_job(uint32_t chan, struct request *r)
+{
+	struct job *j = calloc(1, sizeof *j);
+	int fail[2];
+
+	if (!j || pipe2(fail, O_CLOEXEC | O_NONBLOCK) < 0) {
+		free(j);
+		say_failed(chan, STAGE_SETUP, errno, "start a process");
+		return;
+	}
+	*j = (struct job){ .chan = chan, .fail_fd = fail[0] };
+	j->pid = clone_job(r, fail[1]);
+	(void)close(fail[1]);
+	if (j->pid < 0) {
+		say_failed(chan, STAGE_SETUP, -j->pid, "start a process");
+		fd_close(&j->fail_fd);
+		free(j);
+		return;
+	}
+	j->next = jobs;
+	jobs = j;
+	say_number(MSG_STARTED, chan, TAG_PID, (uint64_t)j->pid);
+}
+
+static void on_run(const struct frame *f, int *fds)
+{
+	struct request r;
+	int err = request_parse(&r, f, fds);
+
+	if (err < 0)
+		say_failed(f->chan, STAGE_SETUP, -err, "read the request");
+	else
+		start_job(f->chan, &r);
+	request_done(&r);
+}
+
+static void on_kill(const struct frame *f)
+{
+	struct str body = f->body;
+	struct field field;
+	uint64_t sig;
+
+	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
+		return;
+	for (struct job *j = jobs; j; j = j->next)
+		if (j->chan == f->chan)
+			(void)kill(-j->pid, (int)sig);
+}
+
+static void on_frame(struct conn *c, const struct frame *f, int *fds)
+{
+	(void)c;
+	switch (f->type) {
+	case MSG_RUN:
+		on_run(f, fds);
+		return;
+	case MSG_SIGNAL:
+		on_kill(f);
+		break;
+	case MSG_STOP:
+		_exit(0);
+	default: /* a newer warden's message that we can do without */
+		break;
+	}
+	for (int i = 0; i < f->nfds; i++)
+		fd_close(&fds[i]);
+}
+
+static void on_closed(struct conn *c, int err)
+{
+	(void)c;
+	_exit(err < 0);
+}
+
+static int watch_children(void)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return loop_add(&loop, &signals, fd, EPOLLIN, on_signal);
+}
+
 int main(void)
 {
-	return 0;
+	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+		return 1;
+	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
+		return 1;
+	if (conn_init(&warden, &loop, STREAM, &ops) < 0)
+		return 1;
+	say_number(MSG_HELLO, 0, TAG_VERSION, PROTO_INIT_VERSION);
+	return loop_run(&loop) < 0;
 }

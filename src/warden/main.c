@@ -1,5 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int main(void)
+/*
+ * cay-warden: started by `cay` with the creator's socket on descriptor 3 and the sandbox's
+ * lock on descriptor 4. It takes no arguments; everything comes as frames.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sys/raw.h"
+#include "warden/warden.h"
+
+enum { CREATOR_FD = 3, LOCK_FD = 4 };
+
+void warden_fail(struct warden *w, const char *what, int err)
 {
-	return 0;
+	static char reason[256];
+
+	if (w->state == SANDBOX_ENDING || w->state == SANDBOX_GONE)
+		return;
+	(void)snprintf(reason, sizeof reason, "%s: %s", what, strerror(err));
+	warden_end(w, reason);
+}
+
+void warden_trace_end(struct warden *w)
+{
+	int r = trace_end(&w->trace);
+
+	if (r == 0)
+		r = trace_flush(&w->trace);
+	if (r < 0)
+		warden_fail(w, "write the trace", -r);
+}
+
+/* The creator's terminal is not ours: no signals from it, no output to it. */
+static int detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			return -errno;
+	if (null > 2)
+		(void)close(null);
+	(void)setsid();
+	(void)umask(022);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGQUIT, SIG_IGN);
+	return raw_close_range(LOCK_FD + 1) < 0 ? -errno : 0;
+}
+
+static bool is_socket(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+int main(int argc, char **argv)
+{
+	static struct warden w = { .listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD };
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("cay-warden %s\n", CAY_VERSION);
+		return 0;
+	}
+	if (argc > 1 || !is_socket(CREATOR_FD)) {
+		fprintf(stderr, "cay-warden: started by cay, not by hand; see cay-warden(8)\n");
+		return 2;
+	}
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		w.uppers[i] = w.lowers[i] = FD_NONE;
+	w.cell = (struct cell){ .pidfd = FD_NONE,
+				.stream_fd = FD_NONE,
+				.root_fd = FD_NONE,
+				.devpts_fd = FD_NONE,
+				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+	w.trace.fd = FD_NONE;
+	w.started_ns = clock_mono_ns();
+	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0)
+		return 1;
+	if (loop_init(&w.loop) < 0 || client_adopt(&w, CREATOR_FD, true) < 0)
+		return 1;
+	(void)loop_run(&w.loop);
+	warden_leave(&w);
 }

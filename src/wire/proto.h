@@ -25,7 +25,7 @@ enum msg {
 	MSG_STOP = 4,	/* end everything and exit */
 	/* init to warden */
 	MSG_STARTED = 16, /* PID as seen inside */
-	MSG_FAILED = 17,  /* ERRNO, TEXT: the command never ran */
+	MSG_FAILED = 17,  /* STAGE, ERRNO, TEXT: the command never ran */
 	MSG_EXITED = 18,  /* STATUS as of wait(2), CPU_US, MAXRSS_KB */
 	MSG_REAPED = 19,  /* PID, STATUS: an orphan that init reaped; channel 0 */
 
@@ -59,6 +59,9 @@ enum msg {
 	MSG_C_ERROR = 127,     /* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
 };
 
+/* Where starting a command failed: before exec (user, directory, …), or in it. */
+enum run_stage { STAGE_SETUP = 0, STAGE_EXEC = 1 };
+
 /* What a call does. */
 enum call_op {
 	OP_EXEC = 0,	   /* run a command */
@@ -75,7 +78,6 @@ enum fd_role {
 	FD_STDERR,
 	FD_REPORT, /* socket: the child sends its seccomp listener here before exec */
 	FD_CGROUP, /* directory of the call's control group */
-	FD_MNTNS,  /* mount namespace of the generation to enter */
 	FD_ROLES,
 };
 
@@ -126,7 +128,9 @@ enum tag {
 	TAG_UID_BASE,  /* first uid of the range; absent when rootless */
 	TAG_TRACE,     /* enum trace_level */
 	TAG_MOUNT,     /* nested fields M_* */
-	TAG_DIR_MODE,
+	TAG_PROGRAM,   /* path of cay, for the warden's last act */
+	TAG_DEFAULT_USER,
+	TAG_STAGE, /* enum run_stage: how far a command got that never ran */
 };
 
 /* Fields nested in TAG_MOUNT. */

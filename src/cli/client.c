@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "cli/session.h"
+
+enum { CHUNK = 64 * 1024 };
+
+/* A blocking reader of frames. */
+struct reader {
+	int fd;
+	struct buf in;
+	size_t taken;
+};
+
+static void reader_done(struct reader *r)
+{
+	fd_close(&r->fd);
+	buf_done(&r->in);
+}
+DEFINE_AUTO(struct reader, reader_done)
+
+static int gone(struct err *e)
+{
+	return err_set(e, ERR_UNAVAILABLE, "the sandbox ended before it answered");
+}
+
+/* The next frame; borrowed until the next call. */
+static int next_frame(struct reader *r, struct frame *f, struct err *e)
+{
+	buf_shift(&r->in, r->taken);
+	r->taken = 0;
+	for (;;) {
+		int64_t n = frame_parse(buf_str(&r->in), f);
+		ssize_t got;
+
+		if (n < 0)
+			return err_set(e, ERR_FAILED, "the warden sent a malformed answer");
+		if (n > 0) {
+			r->taken = (size_t)n;
+			return 0;
+		}
+		if (buf_reserve(&r->in, CHUNK) < 0)
+			return err_sys(e, ENOMEM, "read an answer");
+		got = read(r->fd, r->in.data + r->in.len, CHUNK);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return gone(e);
+		buf_grew(&r->in, (size_t)got);
+	}
+}
+
+uint64_t client_number(const struct frame *f, uint16_t tag, uint64_t otherwise)
+{
+	struct str body = f->body;
+	struct field field;
+	uint64_t v;
+
+	while (field_next(&body, &field) > 0)
+		if (field.tag == tag)
+			return field_u64(field, &v) == 0 ? v : otherwise;
+	return otherwise;
+}
+
+static bool text_of(const struct frame *f, uint16_t tag, char *out, size_t size)
+{
+	struct str body = f->body;
+	struct field field;
+
+	out[0] = '\0';
+	while (field_next(&body, &field) > 0)
+		if (field.tag == tag)
+			return str_copy(out, size, field.value);
+	return false;
+}
+
+int client_take_error(const struct frame *f, struct err *e)
+{
+	char kind[32];
+
+	(void)text_of(f, TAG_KIND, kind, sizeof kind);
+	(void)err_set(e, err_kind_of(kind), "the warden refused");
+	(void)text_of(f, TAG_TEXT, e->msg, sizeof e->msg);
+	(void)text_of(f, TAG_HINT, e->hint, sizeof e->hint);
+	e->sys = (int)client_number(f, TAG_ERRNO, 0);
+	return -1;
+}
+
+static int say_hello(int fd, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	size_t at = 0;
+
+	if (frame_begin(&b, MSG_C_HELLO, 0, &at) < 0 ||
+	    field_put_u64(&b, TAG_VERSION, PROTO_CLIENT_VERSION) < 0 || frame_end(&b, at, 0) < 0)
+		return err_sys(e, ENOMEM, "say hello");
+	return io_write_all(fd, b.data, b.len) < 0 ? gone(e) : 0;
+}
+
+int client_connect(const struct state *s, const char *id, int *ret_fd, struct err *e)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	auto_close int dir = FD_NONE;
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_sys(e, errno, "make a socket");
+	if (state_sandbox_open(s, id, &dir, e) < 0)
+		return -1;
+	/* By descriptor: the path may be longer than a socket address can be. */
+	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/sock", dir);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+		(void)err_set(e, ERR_UNAVAILABLE, "no warden answers for sandbox '%s': %s", id,
+			      strerror(errno));
+		return err_hint(e, "it was lost; remove what is left with: cay kill %s", id);
+	}
+	if (say_hello(fd, e) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Connect, and send one request without a body of its own. */
+static int ask(const struct state *s, const char *id, uint8_t type, struct reader *r, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+
+	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+	if (client_connect(s, id, &r->fd, e) < 0)
+		return -1;
+	if (frame_put(&b, type, 1, STR_NONE) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	return io_write_all(r->fd, b.data, b.len) < 0 ? gone(e) : 0;
+}
+
+static int expect(struct reader *r, uint8_t type, struct frame *f, struct err *e)
+{
+	if (next_frame(r, f, e) < 0)
+		return -1;
+	if (f->type == MSG_C_ERROR)
+		return client_take_error(f, e);
+	return f->type == type ? 0 : err_set(e, ERR_FAILED, "the warden answered something else");
+}
+
+static void join_args(const struct frame *f, char *out, size_t size)
+{
+	struct str body = f->body;
+	struct field field;
+	size_t at = 0;
+
+	out[0] = '\0';
+	while (field_next(&body, &field) > 0 && at + 1 < size) {
+		size_t n = field.value.n;
+
+		if (field.tag != TAG_ARG)
+			continue;
+		if (at)
+			out[at++] = ' ';
+		n = n < size - at - 1 ? n : size - at - 1;
+		if (n)
+			memcpy(out + at, field.value.p, n);
+		at += n;
+		out[at] = '\0';
+	}
+}
+
+int client_ps(const struct state *s, const char *id,
+	      int (*fn)(void *ctx, const struct client_process *p), void *ctx, struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+	struct frame f;
+	char args[4096], user[16], state[4];
+
+	if (ask(s, id, MSG_C_PS, &r, e) < 0)
+		return -1;
+	for (;;) {
+		struct client_process p = { .args = args, .user = user };
+
+		if (next_frame(&r, &f, e) < 0)
+			return -1;
+		if (f.type == MSG_C_ERROR)
+			return client_take_error(&f, e);
+		if (f.type != MSG_C_PROCESS)
+			return 0;
+		join_args(&f, args, sizeof args);
+		(void)snprintf(user, sizeof user, "%u",
+			       (unsigned)client_number(&f, TAG_USER, 65534));
+		(void)text_of(&f, TAG_STATE, state, sizeof state);
+		p.pid = (int)client_number(&f, TAG_PID, 0);
+		p.ppid = (int)client_number(&f, TAG_PPID, 0);
+		p.call = (uint32_t)client_number(&f, TAG_CALL, 0);
+		p.cpu_us = client_number(&f, TAG_CPU_US, 0);
+		p.rss_kb = client_number(&f, TAG_RSS_KB, 0);
+		p.state = state[0];
+		if (fn(ctx, &p) != 0)
+			return 0;
+	}
+}
+
+int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+	struct frame f;
+
+	if (ask(s, id, MSG_C_INFO, &r, e) < 0 || expect(&r, MSG_C_STATE, &f, e) < 0)
+		return -1;
+	*ret = (struct client_state){
+		.init_pid = (int)client_number(&f, TAG_INIT_PID, 0),
+		.calls_running = (uint32_t)client_number(&f, TAG_CALLS, 0),
+		.calls_total = client_number(&f, TAG_CALL, 0),
+	};
+	(void)text_of(&f, TAG_STATE, ret->state, sizeof ret->state);
+	return 0;
+}
+
+/* The warden holds the sandbox's lock until it is really gone. */
+static int await_death(const struct state *s, const char *id, struct err *e)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (!state_is_alive(s, id))
+			return 0;
+		(void)poll(NULL, 0, 1);
+	}
+	return err_set(e, ERR_TIMEOUT, "the warden of sandbox '%s' does not end", id);
+}
+
+int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+	struct frame f;
+	struct err ignored = { 0 };
+
+	(void)reason;
+	if (ask(s, id, MSG_C_DESTROY, &r, e) < 0)
+		return -1;
+	/* It answers, or it is gone: either way it has ended when its lock is free. */
+	(void)expect(&r, MSG_C_DESTROYED, &f, &ignored);
+	return await_death(s, id, e);
+}
+
+int client_settle(const struct state *s, const char *id, uint64_t *ret_seq, char ret_hash[65],
+		  struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+	struct frame f;
+
+	if (ask(s, id, MSG_C_SETTLE, &r, e) < 0 || expect(&r, MSG_C_SETTLED, &f, e) < 0)
+		return -1;
+	*ret_seq = client_number(&f, TAG_SEQ, 0);
+	(void)text_of(&f, TAG_HASH, ret_hash, 65);
+	return 0;
+}
+
+int client_file_op(const struct state *s, const char *id, enum call_op op, const char *path,
+		   uint64_t mode, const char *user, struct client_io io, struct buf *ret_stderr,
+		   int *ret_exit, struct err *e)
+{
+	auto_done(buf_done) struct buf ask_body = BUF_INIT(LIMIT_FRAME_BODY);
+	struct session se = { .in_fd = io.in_fd,
+			      .out_fd = io.out_fd,
+			      .err_fd = FD_NONE,
+			      .err_text = ret_stderr,
+			      .request = &ask_body };
+	struct session_result res;
+	auto_close int fd = FD_NONE;
+
+	if (field_put_u64(&ask_body, TAG_OP, op) < 0 ||
+	    field_put_c(&ask_body, TAG_PATH, path) < 0 ||
+	    field_put_u64(&ask_body, TAG_MODE, mode) < 0 ||
+	    (user && field_put_c(&ask_body, TAG_USER, user) < 0))
+		return err_sys(e, ENOMEM, "ask for a file");
+	if (client_connect(s, id, &fd, e) < 0)
+		return -1;
+	se.warden_fd = fd;
+	if (session_run(&se, &res, e) < 0)
+		return -1;
+	*ret_exit = res.code;
+	return 0;
+}

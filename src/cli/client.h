@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Talking to a warden: one connection per question. Every function connects to the sandbox's
+ * socket, says hello, asks, and waits for the answer. UNAVAILABLE where no warden answers.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/state.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+struct client_process {
+	int pid, ppid;
+	uint32_t call; /* 0: none, or not known */
+	char state;    /* as in ps(1) */
+	uint64_t cpu_us, rss_kb;
+	const char *user; /* uid inside */
+	const char *args; /* separated by blanks; hostile text */
+};
+
+struct client_state {
+	char state[16];
+	int init_pid;
+	uint32_t calls_running;
+	uint64_t calls_total;
+};
+
+int client_ps(const struct state *s, const char *id,
+	      int (*fn)(void *ctx, const struct client_process *p), void *ctx, struct err *e);
+int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e);
+/* Ends the sandbox and waits until its warden is gone. */
+int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e);
+/* Waits until every event up to now is in the trace; its head. */
+int client_settle(const struct state *s, const char *id, uint64_t *ret_seq, char ret_hash[65],
+		  struct err *e);
+
+struct client_io {
+	int in_fd;  /* the call's stdin, until its end; FD_NONE: empty */
+	int out_fd; /* the call's stdout; FD_NONE: dropped */
+};
+
+/* One file operation inside, to its end. */
+int client_file_op(const struct state *s, const char *id, enum call_op op, const char *path,
+		   uint64_t mode, const char *user, struct client_io io, struct buf *ret_stderr,
+		   int *ret_exit, struct err *e);
+
+/* A connected socket that has said hello. The caller owns it. */
+int client_connect(const struct state *s, const char *id, int *ret_fd, struct err *e);
+/* Fill e from MSG_C_ERROR. Returns -1. */
+int client_take_error(const struct frame *f, struct err *e);
+/* The number of a field, or `otherwise`. */
+uint64_t client_number(const struct frame *f, uint16_t tag, uint64_t otherwise);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay exec and cay shell: a command in a sandbox that is there. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/command_line.h"
+#include "store/catalog.h"
+
+static struct sandbox_opts o;
+static struct opt exec_opts[] = { SANDBOX_OPTS_CALL(o), SANDBOX_OPTS_RUN(o), { 0 } };
+
+static int find(struct cmd_ctx *ctx, struct state *s, int *ret_fd, struct sandbox_plan *plan,
+		struct err *e)
+{
+	struct sandbox_row row = { 0 };
+	struct catalog *c = NULL;
+	int r;
+
+	if (state_open(s, e) < 0)
+		return -1;
+	if (sandbox_opts_resolve(&o, s, plan, e) < 0 || catalog_open(s, &c, e) < 0)
+		return -1;
+	r = catalog_find(c, ctx->args[0], &row, e);
+	if (r == 0)
+		r = client_connect(s, row.id, ret_fd, e);
+	catalog_close(c);
+	sandbox_row_done(&row);
+	return r;
+}
+
+static int in_sandbox(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
+	auto_close int fd = FD_NONE;
+	struct state s = { .fd = FD_NONE };
+	int code = -1;
+
+	if (find(ctx, &s, &fd, &plan, e) == 0)
+		code = command_run_at(ctx, 1, fd, &o, &plan, e);
+	if (s.fd >= 0)
+		state_done(&s);
+	return code;
+}
+
+static int run_exec(struct cmd_ctx *ctx, struct err *e)
+{
+	if (cmd_need_args(ctx, 1, -1, "a sandbox", e) < 0)
+		return -1;
+	if (ctx->nargs < 2)
+		return cmd_usage(ctx, e, "there is no command to run");
+	return in_sandbox(ctx, e);
+}
+
+static int run_shell(struct cmd_ctx *ctx, struct err *e)
+{
+	if (cmd_need_args(ctx, 1, 1, "a sandbox", e) < 0)
+		return -1;
+	o.tty = true;
+	return in_sandbox(ctx, e);
+}
+
+const struct cmd cmd_exec = {
+	.name = "exec",
+	.synopsis = "[options] ID [--] CMD [ARG...]",
+	.summary = "Run a command in a sandbox",
+	.details =
+		"stdin, stdout, stderr, signals and the exit code are passed on as with cay run. "
+		"Processes that the command leaves behind go on in the sandbox, and still belong "
+		"to this call.",
+	.examples = "cay exec k3x9 -- npm test\n"
+		    "cay exec work --call-id step-17 --timeout 5m -- make\n"
+		    "tar c src | cay exec work -- tar x",
+	.run = run_exec,
+	.opts = exec_opts,
+	.runs_commands = true,
+	.complete = "sandbox",
+	.stop_at = 2,
+};
+
+static struct opt shell_opts[] = { SANDBOX_OPTS_CALL(o), { 0 } };
+
+const struct cmd cmd_shell = {
+	.name = "shell",
+	.synopsis = "[options] ID",
+	.summary = "Open a shell with a terminal in a sandbox",
+	.examples = "cay shell work\n"
+		    "cay shell --user root work",
+	.run = run_shell,
+	.opts = shell_opts,
+	.runs_commands = true,
+	.complete = "sandbox",
+};

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/newborn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "cli/client.h"
+#include "image/template.h"
+
+enum { WARDEN_SOCKET = 3, WARDEN_LOCK = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
+
+/* Our companions lie beside us in a build directory, and in libexec where installed. */
+static int find_warden(char *out, size_t size, char *program, struct err *e)
+{
+	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
+	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_sys(e, errno, "find our own program");
+	program[n] = '\0';
+	slash = strrchr(program, '/');
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		(void)snprintf(out, size, "%.*s/%s", (int)(slash - program), program, places[i]);
+		if (access(out, X_OK) == 0)
+			return 0;
+	}
+	(void)err_set(e, ERR_FAILED, "cay-warden is missing beside '%s'", program);
+	return err_hint(e, "install all of cay, or build it with: make");
+}
+
+static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at)
+{
+	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
+	sigset_t none, all;
+	pid_t pid;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_setsigmask(at, &none);
+	(void)posix_spawnattr_setsigdefault(at, &all);
+	(void)posix_spawnattr_setflags(at, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	return posix_spawn(&pid, path, fa, at, argv, envp);
+}
+
+/* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
+static int above(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, WARDEN_LOCK + 1);
+
+	return moved < 0 ? -errno : moved;
+}
+
+static int spawn_warden(const char *path, int sock, int lock, struct err *e)
+{
+	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t at;
+	auto_close int sock2 = above(sock), lock2 = above(lock);
+	int r;
+
+	if (sock2 < 0 || lock2 < 0)
+		return err_sys(e, EMFILE, "start the warden");
+	if (posix_spawn_file_actions_init(&fa) != 0 || posix_spawnattr_init(&at) != 0)
+		return err_sys(e, ENOMEM, "start the warden");
+	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
+	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
+	r = spawn_with(path, &fa, &at);
+	(void)posix_spawn_file_actions_destroy(&fa);
+	(void)posix_spawnattr_destroy(&at);
+	return r ? err_sys(e, r, "start '%s'", path) : 0;
+}
+
+static int put_mount(struct buf *b, enum mount_kind kind, const char *dest, char *const *lower,
+		     int nlower, const uid_t *owner)
+{
+	auto_done(buf_done) struct buf m = BUF_INIT(LIMIT_FRAME_BODY);
+	int r = field_put_u64(&m, M_KIND, kind);
+
+	if (r == 0)
+		r = field_put_c(&m, M_DEST, dest);
+	for (int i = 0; i < nlower && r == 0; i++)
+		r = field_put_c(&m, M_LOWER, lower[i]);
+	if (r == 0 && owner)
+		r = field_put_u64(&m, M_OWNER, *owner);
+	return r < 0 ? r : field_put(b, TAG_MOUNT, buf_str(&m));
+}
+
+static int put_mounts(struct buf *b, const struct template *t, const struct sandbox_plan *p)
+{
+	int r = 0;
+
+	for (int i = 0; i < t->nmounts && r == 0; i++) {
+		const struct template_mount *m = &t->mounts[i];
+
+		r = put_mount(b, m->kind, m->dest, m->lower, m->nlower, NULL);
+	}
+	for (int i = 0; i < p->nmounts && r == 0; i++) {
+		const struct sandbox_mount *m = &p->mounts[i];
+
+		r = put_mount(b, m->ro ? MOUNT_RO : MOUNT_OVERLAY, m->dest, &m->path, 1, &m->owner);
+	}
+	return r;
+}
+
+static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struct sandbox_plan *p)
+{
+	const char *cwd = o->cwd ? o->cwd : p->first_dir;
+	int r = field_put_c(b, TAG_USER, o->user ? o->user : "1000");
+
+	for (int i = 0; i < p->nenv && r == 0; i++)
+		r = field_put_c(b, TAG_ENV, p->env[i]);
+	for (int i = 0; i < p->nlabels && r == 0; i++)
+		r = field_put_c(b, TAG_LABEL, p->labels[i]);
+	if (r == 0 && cwd)
+		r = field_put_c(b, TAG_CWD, cwd);
+	return r;
+}
+
+static int put_identity(struct buf *b, const struct newborn *n, const struct sandbox_opts *o,
+			const char *program)
+{
+	char dir[LIMIT_PATH];
+	const char *host = o->hostname ? o->hostname : o->name ? o->name : n->row.id;
+	int r = field_put_c(b, TAG_ID, n->row.id);
+
+	(void)snprintf(dir, sizeof dir, "%s/sandboxes/%s", n->state.dir, n->row.id);
+	if (r == 0)
+		r = field_put_c(b, TAG_PATH, dir);
+	if (r == 0)
+		r = field_put_c(b, TAG_HOSTNAME, host);
+	if (r == 0)
+		r = field_put_c(b, TAG_PROGRAM, program);
+	if (r == 0)
+		r = field_put_c(b, TAG_TEXT, n->row.template_);
+	if (r == 0 && o->name)
+		r = field_put_c(b, TAG_NAME, o->name);
+	if (r == 0)
+		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
+	if (r == 0 && n->row.uid_slot >= 0)
+		r = field_put_u64(b, TAG_UID_BASE,
+				  UID_SLOT_BASE + (uint64_t)n->row.uid_slot * UID_SLOT_SIZE);
+	return r;
+}
+
+static int send_build(const struct newborn *n, const struct sandbox_opts *o,
+		      const struct sandbox_plan *p, const struct template *t, const char *program,
+		      struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY + 4096);
+	size_t at = 0;
+	int r = frame_begin(&b, MSG_C_HELLO, 0, &at);
+
+	if (r == 0)
+		r = field_put_u64(&b, TAG_VERSION, PROTO_CLIENT_VERSION);
+	if (r == 0)
+		r = frame_end(&b, at, 0);
+	if (r == 0)
+		r = frame_begin(&b, MSG_C_BUILD, 0, &at);
+	if (r == 0)
+		r = put_identity(&b, n, o, program);
+	if (r == 0)
+		r = field_put_u64(&b, TAG_TRACE, p->trace);
+	if (r == 0)
+		r = put_mounts(&b, t, p);
+	if (r == 0)
+		r = put_defaults(&b, o, p);
+	if (r == 0)
+		r = frame_end(&b, at, 0);
+	if (r == 0)
+		r = io_write_all(n->warden_fd, b.data, b.len);
+	return r < 0 ? err_sys(e, -r, "send the build request") : 0;
+}
+
+/* One frame from the warden, whole; it is small. *ret_used: the bytes that it took. */
+static int await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, struct err *e)
+{
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t used = frame_parse(buf_str(in), f);
+		ssize_t got;
+		int r;
+
+		if (used < 0)
+			return err_set(e, ERR_FAILED, "the warden sent a malformed answer");
+		if (used > 0)
+			return 0;
+		r = poll(&p, 1, timeout_ms);
+		if (r == 0)
+			return err_set(e, ERR_TIMEOUT, "the warden does not answer");
+		if (buf_reserve(in, 4096) < 0)
+			return err_sys(e, ENOMEM, "read an answer");
+		got = read(fd, in->data + in->len, 4096);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got <= 0)
+			return err_set(e, ERR_FAILED, "the warden ended without an answer");
+		buf_grew(in, (size_t)got);
+	}
+}
+
+static int await_ready(struct newborn *n, struct err *e)
+{
+	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
+	struct frame f;
+
+	if (await_frame(n->warden_fd, READY_TIMEOUT_MS, &in, &f, e) < 0)
+		return -1;
+	if (f.type == MSG_C_ERROR)
+		return client_take_error(&f, e);
+	if (f.type != MSG_C_READY)
+		return err_set(e, ERR_FAILED, "the warden answered something else");
+	n->start_us = client_number(&f, TAG_START_US, 0);
+	return 0;
+}
+
+static int make_dir(struct newborn *n, struct err *e)
+{
+	char name[64];
+
+	if (state_id_new(n->row.id, e) < 0 || state_lock(&n->state, n->row.id, &n->lock_fd, e) < 0)
+		return -1;
+	n->made = true;
+	(void)snprintf(name, sizeof name, "sandboxes/%s", n->row.id);
+	if (mkdirat(n->state.fd, name, 0700) < 0) {
+		int err = errno;
+
+		(void)err_sys(e, err, "make '%s/%s'", n->state.dir, name);
+		return err == ENOSPC ? err_hint(e, "the file system of the state directory is full")
+				     : -1;
+	}
+	return 0;
+}
+
+static int start(struct newborn *n, const char *warden, struct err *e)
+{
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make a socket pair");
+	r = spawn_warden(warden, pair[1], n->lock_fd, e);
+	(void)close(pair[1]);
+	n->warden_fd = pair[0];
+	return r;
+}
+
+static int make(struct newborn *n, const struct sandbox_opts *o, const struct sandbox_plan *p,
+		struct err *e)
+{
+	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
+	struct template t = { 0 };
+	int r;
+
+	if (find_warden(warden, sizeof warden, program, e) < 0 ||
+	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
+		return -1;
+	r = make_dir(n, e);
+	if (r == 0)
+		r = start(n, warden, e);
+	if (r == 0)
+		r = catalog_open(&n->state, &n->catalog, e);
+	if (r == 0)
+		r = catalog_add_sandbox(n->catalog, &n->row, geteuid() == 0, e);
+	if (r == 0)
+		r = send_build(n, o, p, &t, program, e);
+	template_done(&t);
+	return r < 0 ? -1 : await_ready(n, e);
+}
+
+int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
+{
+	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
+	struct err undo = { 0 };
+
+	*n = (struct newborn){
+		.state = { .fd = FD_NONE },
+		.row = { .ephemeral = ephemeral, .uid_slot = -1 },
+		.lock_fd = FD_NONE,
+		.warden_fd = FD_NONE,
+	};
+	if (state_open(&n->state, e) < 0 || sandbox_opts_resolve(o, &n->state, &plan, e) < 0)
+		return -1;
+	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
+	n->row.spec = sandbox_plan_spec(o, &plan);
+	if (make(n, o, &plan, e) == 0)
+		return 0;
+	(void)newborn_destroy(n, &undo);
+	return -1;
+}
+
+int newborn_release(struct newborn *n, struct err *e)
+{
+	return catalog_set_state(n->catalog, n->row.id, "running", e);
+}
+
+/* The warden closes its end when it is gone. */
+static void await_end(int fd)
+{
+	char sink[4096];
+
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		if (poll(&p, 1, END_TIMEOUT_MS) == 0)
+			return;
+		if (read(fd, sink, sizeof sink) == 0)
+			return;
+	}
+}
+
+static void end_warden(struct newborn *n)
+{
+	char frame[FRAME_HEADER] = { [4] = MSG_C_DESTROY };
+
+	if (n->warden_fd < 0)
+		return;
+	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
+		await_end(n->warden_fd);
+	fd_close(&n->warden_fd);
+}
+
+int newborn_destroy(struct newborn *n, struct err *e)
+{
+	int r = 0;
+
+	if (!n->made)
+		return 0;
+	n->made = false;
+	end_warden(n);
+	if (n->catalog)
+		r = catalog_del_sandbox(n->catalog, n->row.id, e);
+	if (state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd),
+			 r < 0 ? &(struct err){ 0 } : e) < 0)
+		r = -1;
+	return r;
+}
+
+void newborn_done(struct newborn *n)
+{
+	fd_close(&n->warden_fd);
+	fd_close(&n->lock_fd);
+	if (n->catalog)
+		catalog_close(n->catalog);
+	sandbox_row_done(&n->row);
+	if (n->state.fd >= 0)
+		state_done(&n->state);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay run: create, run, destroy. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/command_line.h"
+#include "cli/newborn.h"
+#include "cli/output.h"
+
+static struct sandbox_opts o;
+static bool quiet;
+static struct opt opts[] = {
+	SANDBOX_OPTS_BUILD(o),
+	SANDBOX_OPTS_CALL(o),
+	SANDBOX_OPTS_RUN(o),
+	SANDBOX_OPTS_KEEP(o),
+	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
+	{ 0 },
+};
+
+/* While the command runs: the row says so, and a few others are looked after. */
+static void while_it_runs(void *ctx)
+{
+	enum { A_FEW = 4 };
+	struct newborn *n = ctx;
+	struct err ignored = { 0 };
+
+	(void)newborn_release(n, &ignored);
+	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(newborn_done) struct newborn n = { .state = { .fd = FD_NONE },
+						     .lock_fd = FD_NONE,
+						     .warden_fd = FD_NONE };
+	struct err undo = { 0 };
+	int code;
+
+	if (ctx->nargs == 0)
+		return cmd_usage(ctx, e, "there is no command to run");
+	if (newborn_create(&n, &o, !o.keep, e) < 0)
+		return -1;
+	if (o.keep && newborn_release(&n, e) < 0)
+		return -1;
+	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
+	if (code >= 0 && o.keep) {
+		if (!quiet)
+			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
+				n.row.id, n.row.id);
+		return code;
+	}
+	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
+		*e = undo;
+		return -1;
+	}
+	return code;
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.synopsis = "[options] [--] CMD [ARG...]",
+	.summary = "Run a command in a new sandbox, then remove the sandbox",
+	.details =
+		"The command sees the system of this machine, or another template, and may change "
+		"all of it: every change is its own and is gone afterwards. It has no network. "
+		"stdin, stdout and stderr are passed on byte by byte, signals too, and the exit "
+		"code is the command's own: 124 after --timeout, 125 when cay itself failed, 126 "
+		"when the command cannot be executed, 127 when it does not exist, 128+n when "
+		"signal n ended it.",
+	.examples = "cay run -- ls -la /\n"
+		    "cay run --dir . -- make test\n"
+		    "cay run --user root -- rm -rf --no-preserve-root /\n"
+		    "cay run -t -- bash",
+	.run = run,
+	.opts = opts,
+	.runs_commands = true,
+	.complete = "command",
+	.stop_at = 1,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc with its masks, and a /dev of our own. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "driver/ns/launch.h"
+#include "sys/mnt.h"
+#include "sys/raw.h"
+
+enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
+
+/* Files that tell about the host or its kernel, and are of no use inside. */
+static const char *const masked_files[] = {
+	"interrupts",  "kallsyms",     "kcore",		"keys",	       "key-users",
+	"kmsg",	       "kpagecount",   "kpageflags",	"kpagecgroup", "latency_stats",
+	"sched_debug", "slabinfo",     "sysrq-trigger", "timer_list",  "timer_stats",
+	"vmallocinfo", "pagetypeinfo", "config.gz",	"iomem",       "ioports",
+};
+static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
+static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
+
+/* The host's own null device, verified: an image could bring another. */
+static int open_null(void)
+{
+	auto_close int fd = open("/dev/null", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
+		return -ENODEV;
+	return TAKE_FD(fd);
+}
+
+/* A bind of src over dir/name; 0 also where there is no such name. */
+static int cover(int src_fd, int dir_fd, const char *name, unsigned attrs)
+{
+	auto_close int target = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int bind = FD_NONE;
+
+	if (target < 0)
+		return errno == ENOENT ? 0 : -errno;
+	bind = mnt_bind(src_fd < 0 ? target : src_fd, attrs, 0, FD_NONE);
+	return bind < 0 ? bind : mnt_attach(bind, target);
+}
+
+static int cover_all(struct tree *t, int src_fd, const char *const *names, size_t n, unsigned attrs)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = cover(src_fd, t->proc_fd, names[i], attrs);
+
+		if (r < 0) {
+			(void)snprintf(t->what, sizeof t->what, "mask /proc/%s", names[i]);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int mask_proc(struct tree *t)
+{
+	static const struct mnt_opt small[] = { { "size", "4k" },
+						{ "mode", "0555" },
+						{ NULL, NULL } };
+	auto_close int null = open_null();
+	auto_close int empty = FD_NONE;
+	int r;
+
+	if (null < 0) {
+		(void)snprintf(t->what, sizeof t->what, "/dev/null of the host");
+		return null;
+	}
+	empty = mnt_new("tmpfs", small, RAW_ATTR_RDONLY | HARMLESS);
+	if (empty < 0)
+		return empty;
+	r = cover_all(t, null, masked_files, ARRAY_LEN(masked_files),
+		      RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	if (r == 0)
+		r = cover_all(t, empty, masked_dirs, ARRAY_LEN(masked_dirs),
+			      RAW_ATTR_RDONLY | HARMLESS);
+	if (r == 0)
+		r = cover_all(t, FD_NONE, read_only, ARRAY_LEN(read_only),
+			      RAW_ATTR_RDONLY | HARMLESS);
+	return r;
+}
+
+int tree_proc(struct tree *t)
+{
+	int r;
+
+	(void)snprintf(t->what, sizeof t->what, "mount /proc");
+	t->proc_fd = mnt_new("proc", NULL, HARMLESS);
+	if (t->proc_fd < 0)
+		return t->proc_fd;
+	r = mnt_attach_at(t->proc_fd, t->root_fd, "proc");
+	return r < 0 ? r : mask_proc(t);
+}
+
+static int add_node(int dev_fd, const char *name)
+{
+	char host[32];
+	auto_close int file = openat(dev_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	auto_close int node = FD_NONE, bind = FD_NONE;
+	struct stat st;
+
+	if (file < 0)
+		return -errno;
+	(void)snprintf(host, sizeof host, "/dev/%s", name);
+	node = open(host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (node < 0 || fstat(node, &st) < 0)
+		return -errno;
+	if (!S_ISCHR(st.st_mode))
+		return -ENODEV;
+	bind = mnt_bind(node, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, 0, FD_NONE);
+	return bind < 0 ? bind : mnt_attach_at(bind, dev_fd, name);
+}
+
+static int add_devpts(struct tree *t, int dev_fd)
+{
+	const struct cell_spec *s = t->l->spec;
+	char uid[16], gid[16];
+	struct mnt_opt opts[] = {
+		{ "ptmxmode", "0666" }, { "mode", "0620" }, { s->rootful ? "uid" : NULL, uid },
+		{ "gid", gid },		{ NULL, NULL },
+	};
+
+	(void)snprintf(uid, sizeof uid, "%u", s->uid_base + s->user);
+	(void)snprintf(gid, sizeof gid, "%u", s->uid_base + 5); /* tty */
+	t->devpts_fd = mnt_new("devpts", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	if (t->devpts_fd < 0)
+		return t->devpts_fd;
+	if (mkdirat(dev_fd, "pts", 0755) < 0)
+		return -errno;
+	return mnt_attach_at(t->devpts_fd, dev_fd, "pts");
+}
+
+static int add_shm(int dev_fd)
+{
+	static const struct mnt_opt opts[] = { { "mode", "1777" }, { NULL, NULL } };
+	auto_close int shm = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV);
+
+	if (shm < 0)
+		return shm;
+	if (mkdirat(dev_fd, "shm", 01777) < 0)
+		return -errno;
+	return mnt_attach_at(shm, dev_fd, "shm");
+}
+
+static int add_links(int dev_fd)
+{
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "fd" },	 { "/proc/self/fd/0", "stdin" },
+		{ "/proc/self/fd/1", "stdout" }, { "/proc/self/fd/2", "stderr" },
+		{ "pts/ptmx", "ptmx" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (symlinkat(links[i][0], dev_fd, links[i][1]) < 0)
+			return -errno;
+	return 0;
+}
+
+int tree_dev(struct tree *t)
+{
+	static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+	static const struct mnt_opt opts[] = { { "mode", "0755" },
+					       { "size", "64k" },
+					       { NULL, NULL } };
+	auto_close int dev = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	int r;
+
+	(void)snprintf(t->what, sizeof t->what, "make /dev");
+	if (dev < 0)
+		return dev;
+	r = mnt_attach_at(dev, t->root_fd, "dev");
+	for (size_t i = 0; i < ARRAY_LEN(nodes) && r == 0; i++) {
+		r = add_node(dev, nodes[i]);
+		if (r < 0)
+			(void)snprintf(t->what, sizeof t->what, "make /dev/%s", nodes[i]);
+	}
+	if (r == 0)
+		r = add_devpts(t, dev);
+	if (r == 0)
+		r = add_shm(dev);
+	return r < 0 ? r : add_links(dev);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver/ns/launch.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/fdpass.h"
+#include "sys/mnt.h"
+#include "sys/raw.h"
+#include "sys/userns.h"
+
+enum { STREAM_AT = 3 }; /* where init finds its stream */
+
+static void __attribute__((noreturn)) fail(const struct launch *l, int err, const char *what)
+{
+	struct launch_report rep = { .sys = -err };
+
+	(void)snprintf(rep.what, sizeof rep.what, "%s", what);
+	(void)fdpass_send(l->setup_fd, &rep, sizeof rep, NULL, 0);
+	_exit(1);
+}
+
+static void must(const struct launch *l, int r, const char *what)
+{
+	if (r < 0)
+		fail(l, r, what);
+}
+
+static int wait_for_warden(const struct launch *l)
+{
+	char c;
+
+	return read(l->setup_fd, &c, 1) == 1 ? 0 : -EPIPE;
+}
+
+/* The loopback device; the sandbox's network namespace has no other. */
+static int lo_up(void)
+{
+	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	if (fd < 0)
+		return -errno;
+	return ioctl(fd, SIOCSIFFLAGS, &ifr) < 0 ? -errno : 0;
+}
+
+/* Into U2, and a mount namespace below it, which locks every mount that is there. */
+static int enter_rootful(const struct launch *l)
+{
+	if (setns(l->userns_fd, CLONE_NEWUSER) < 0)
+		return -errno;
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -errno;
+	return unshare(CLONE_NEWNS) < 0 ? -errno : 0;
+}
+
+/* An unprivileged user has one id: it becomes the sandbox's user. */
+static int enter_rootless(const struct launch *l, const struct tree *t)
+{
+	auto_close int self = FD_NONE;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return -errno;
+	self = openat(t->proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (self < 0)
+		return -errno;
+	return userns_map_self(self, l->spec->user, 0, 0);
+}
+
+static int last_settings(void)
+{
+	static const struct rlimit no_core = { 0, 0 };
+
+	(void)umask(022);
+	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
+		return -errno;
+	if (setsid() < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Standard descriptors on /dev/null of the sandbox, the stream at its number, nothing else. */
+static int arrange_fds(const struct launch *l, int *init_fd)
+{
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int moved;
+
+	if (null < 0)
+		return -errno;
+	moved = fcntl(*init_fd, F_DUPFD_CLOEXEC, 64);
+	if (moved < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			return -errno;
+	if (dup2(l->stream_fd, STREAM_AT) < 0)
+		return -errno;
+	if (fcntl(STREAM_AT, F_SETFD, 0) < 0) /* dup2 onto itself keeps CLOEXEC */
+		return -errno;
+	/* init_fd goes to 4 and closes itself at exec */
+	if (dup3(moved, STREAM_AT + 1, O_CLOEXEC) < 0 || raw_close_range(STREAM_AT + 2) < 0)
+		return -errno;
+	null = FD_NONE;
+	*init_fd = STREAM_AT + 1;
+	return 0;
+}
+
+static void report_ready(const struct launch *l, struct tree *t)
+{
+	struct launch_report rep = { .sys = 0 };
+	int fds[LAUNCH_FDS];
+
+	fds[LAUNCH_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fds[LAUNCH_FD_DEVPTS] = t->devpts_fd;
+	must(l, fds[LAUNCH_FD_ROOT] < 0 ? -errno : 0, "open the root");
+	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, LAUNCH_FDS), "report");
+}
+
+static void build(const struct launch *l, struct tree *t)
+{
+	int r;
+
+	must(l, mnt_make_private(), "make mounts private");
+	r = tree_mounts(t);
+	if (r == 0)
+		r = tree_proc(t);
+	if (r == 0)
+		r = tree_dev(t);
+	must(l, r, t->what);
+	must(l, lo_up(), "bring up the loopback device");
+	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
+	     "set the host name");
+	must(l, mnt_pivot(t->root_fd), "pivot into the root");
+}
+
+void launch_child(const struct launch *l)
+{
+	static char *const argv[] = { "cay-init", NULL };
+	static char *const envp[] = { NULL };
+	struct tree t = { .l = l, .root_fd = FD_NONE, .proc_fd = FD_NONE, .devpts_fd = FD_NONE };
+	int init_fd = l->init_fd;
+
+	if (!l->spec->rootful)
+		must(l, wait_for_warden(l), "wait for the id map");
+	build(l, &t);
+	if (l->spec->rootful)
+		must(l, enter_rootful(l), "enter the user namespace");
+	else
+		must(l, enter_rootless(l, &t), "enter the user namespace");
+	must(l, last_settings(), "make a session");
+	report_ready(l, &t);
+	must(l, wait_for_warden(l), "wait for the check");
+	must(l, arrange_fds(l, &init_fd), "arrange descriptors");
+	(void)syscall(SYS_execveat, init_fd, "", argv, envp, RAW_AT_EMPTY_PATH);
+	_exit(125);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The namespace driver, the warden's side of a launch. The order is fixed (launch.h has the
+ * child's half):
+ *
+ *   1 control group   2 upper directories   3 user namespace U2 and id maps (rootful)
+ *   4 clone3 into fresh namespaces and the group   5 id map of U1 (rootless)
+ *   6 the child builds, pivots, enters U2 and reports   7 go   8 exec of init
+ *
+ * Any failure kills the group and reports the step.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "driver/driver.h"
+#include "driver/ns/launch.h"
+#include "driver/ns/prepare.h"
+#include "sys/fdpass.h"
+#include "sys/memfd.h"
+#include "sys/raw.h"
+#include "sys/userns.h"
+
+#define NAMESPACES \
+	(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+enum { GONE_TIMEOUT_MS = 5000 };
+
+struct ends {
+	int ours, theirs;
+};
+
+static void ends_done(struct ends *p)
+{
+	fd_close(&p->ours);
+	fd_close(&p->theirs);
+}
+DEFINE_AUTO(struct ends, ends_done)
+
+static int ends_open(struct ends *p)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	*p = (struct ends){ fds[0], fds[1] };
+	return 0;
+}
+
+static void launch_done(struct launch *l)
+{
+	fd_close(&l->init_fd);
+	fd_close(&l->userns_fd);
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		fd_close(&l->owner_ns[i]);
+}
+DEFINE_AUTO(struct launch, launch_done)
+
+static int make_id_maps(const struct cell_spec *s, struct launch *l, struct err *e)
+{
+	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
+
+	l->userns_fd = userns_new(&all, 1);
+	if (l->userns_fd < 0)
+		return err_sys(e, -l->userns_fd, "make a user namespace");
+	for (int i = 0; i < s->nmounts; i++) {
+		struct idmap map[5];
+		const struct cell_mount *m = &s->mounts[i];
+
+		if (!m->has_owner || m->owner == s->user)
+			continue;
+		l->owner_ns[i] = userns_new(map, userns_swap(map, s->uid_base, m->owner, s->user));
+		if (l->owner_ns[i] < 0)
+			return err_sys(e, -l->owner_ns[i], "make the id map of '%s'", m->dest);
+	}
+	return 0;
+}
+
+/* Not fatal: without groups, calls are told apart by their listeners alone. */
+static int make_groups(const struct cell_spec *s, struct cell *c)
+{
+	int fd, r = cgroup_new(&c->cgroup, s->id);
+
+	if (r < 0)
+		return FD_NONE;
+	c->has_cgroup = true;
+	if (s->rootful)
+		(void)cgroup_delegate(&c->cgroup, s->uid_base, s->uid_base);
+	fd = cgroup_leaf(&c->cgroup, "init");
+	return fd < 0 ? FD_NONE : fd;
+}
+
+static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
+{
+	struct raw_clone_args args = {
+		.flags = NAMESPACES | RAW_CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid;
+
+	if (!l->spec->rootful)
+		args.flags |= CLONE_NEWUSER;
+	if (cgroup_fd >= 0) {
+		args.flags |= RAW_CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
+	pid = raw_clone3(&args);
+	if (pid == 0)
+		launch_child(l);
+	return pid < 0 ? -errno : pid;
+}
+
+static int explain_clone(int err, bool rootful, struct err *e)
+{
+	err_sys(e, err, "make namespaces");
+	if (err == EPERM || err == EACCES)
+		return err_hint(
+			e,
+			rootful ? "is this inside a container? it must allow clone of "
+				  "namespaces and mounts"
+				: "this host forbids user namespaces to users: see "
+				  "kernel.unprivileged_userns_clone, "
+				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	if (err == ENOSPC || err == EUSERS)
+		return err_hint(e, "the limit of namespaces is reached: see "
+				   "/proc/sys/user/max_user_namespaces and its neighbours");
+	return -1;
+}
+
+static int map_outer(pid_t pid, struct err *e)
+{
+	char path[32];
+	auto_close int proc = FD_NONE;
+	int r;
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = proc < 0 ? -errno : userns_map_self(proc, 0, getuid(), getgid());
+	if (r < 0) {
+		err_sys(e, -r, "map the user into the namespace");
+		return err_hint(e, "this host forbids user namespaces to users: see "
+				   "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	}
+	return 0;
+}
+
+static int tell(int fd, struct err *e)
+{
+	return write(fd, "g", 1) == 1 ? 0 : err_sys(e, errno, "start the sandbox");
+}
+
+static int explain_report(const struct launch_report *rep, struct err *e)
+{
+	err_sys(e, rep->sys, "%.*s", (int)sizeof rep->what, rep->what);
+	err_ctx(e, "build the sandbox");
+	if (rep->sys == EPERM && strstr(rep->what, "/proc"))
+		return err_hint(e, "an outer container masks /proc: run it with unmasked /proc");
+	if (rep->sys == ENOSPC)
+		return err_hint(e, "the file system of the state directory is full");
+	return -1;
+}
+
+static int await_report(int fd, struct cell *c, struct err *e)
+{
+	struct launch_report rep = { 0 };
+	int fds[LAUNCH_FDS], n = 0;
+	int r = fdpass_recv(fd, &rep, sizeof rep, fds, LAUNCH_FDS, &n);
+
+	for (int i = n; i < LAUNCH_FDS; i++)
+		fds[i] = FD_NONE;
+	c->root_fd = fds[LAUNCH_FD_ROOT];
+	c->devpts_fd = fds[LAUNCH_FD_DEVPTS];
+	if (r < 0)
+		return err_set(e, ERR_FAILED, "the sandbox ended while it was being built");
+	rep.what[sizeof rep.what - 1] = '\0';
+	if (rep.sys)
+		return explain_report(&rep, e);
+	return n == LAUNCH_FDS ? 0 : err_set(e, ERR_FAILED, "the sandbox reported no descriptors");
+}
+
+static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c, struct err *e)
+{
+	pid_t pid = clone_child(l, cgroup_fd, &c->pidfd);
+
+	if (pid < 0)
+		return explain_clone(-pid, l->spec->rootful, e);
+	c->pid = pid;
+	fd_close(&setup->theirs);
+	if (!l->spec->rootful && (map_outer(pid, e) < 0 || tell(setup->ours, e) < 0))
+		return -1;
+	if (await_report(setup->ours, c, e) < 0)
+		return -1;
+	return tell(setup->ours, e);
+}
+
+static int create(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	auto_done(launch_done) struct launch l = { .spec = s,
+						   .init_fd = FD_NONE,
+						   .userns_fd = FD_NONE };
+	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
+	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
+	auto_close int group = FD_NONE;
+	int r;
+
+	*c = (struct cell){ .pidfd = FD_NONE,
+			    .stream_fd = FD_NONE,
+			    .root_fd = FD_NONE,
+			    .devpts_fd = FD_NONE,
+			    .cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		l.owner_ns[i] = FD_NONE;
+	group = make_groups(s, c);
+	if (prepare_uppers(s, e) < 0)
+		return -1;
+	if (s->rootful && make_id_maps(s, &l, e) < 0)
+		return -1;
+	l.init_fd = memfd_program(s->init, "cay-init");
+	if (l.init_fd < 0)
+		return err_sys(e, -l.init_fd, "load '%s'", s->init);
+	r = ends_open(&setup);
+	if (r == 0)
+		r = ends_open(&stream);
+	if (r < 0)
+		return err_sys(e, -r, "make a socket pair");
+	l.setup_fd = setup.theirs;
+	l.stream_fd = stream.theirs;
+	if (start(&l, &setup, group, c, e) < 0)
+		return -1;
+	c->stream_fd = TAKE_FD(stream.ours);
+	return 0;
+}
+
+static void kill_all(struct cell *c)
+{
+	if (c->has_cgroup)
+		(void)cgroup_kill(&c->cgroup);
+	if (c->pidfd >= 0)
+		(void)raw_pidfd_signal(c->pidfd, SIGKILL);
+}
+
+static int destroy(struct cell *c, struct err *e)
+{
+	int r = 0;
+
+	kill_all(c);
+	if (c->pid > 0)
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	c->pid = 0;
+	if (c->has_cgroup)
+		r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
+	cgroup_done(&c->cgroup);
+	c->has_cgroup = false;
+	fd_close(&c->pidfd);
+	fd_close(&c->stream_fd);
+	fd_close(&c->root_fd);
+	fd_close(&c->devpts_fd);
+	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
+}
+
+const struct driver ns_driver = {
+	.name = "ns",
+	.create = create,
+	.kill = kill_all,
+	.destroy = destroy,
+};

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/limits.h"
+#include "init/files.h"
+#include "init/user.h"
+#include "sys/caps.h"
+#include "sys/fdpass.h"
+#include "sys/raw.h"
+#include "sys/seccomp_exec.h"
+
+static int fail_to;
+static enum run_stage stage;
+
+static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const char *fmt, ...)
+{
+	struct child_failure f = { .sys = err, .stage = stage };
+	va_list ap;
+	ssize_t n;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(f.text, sizeof f.text, fmt, ap);
+	va_end(ap);
+	n = write(fail_to, &f, sizeof f);
+	_exit(n == (ssize_t)sizeof f ? 127 : 125);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int s = 1; s < _NSIG; s++)
+		(void)signal(s, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* 0, 1, 2 from the request; a terminal is all three. Above them only CLOEXEC ones stay. */
+static void take_stdio(const struct request *r)
+{
+	int out = r->fds[FD_STDOUT] >= 0 ? r->fds[FD_STDOUT] : r->fds[FD_STDIN];
+	int err = r->fds[FD_STDERR] >= 0 ? r->fds[FD_STDERR] : out;
+
+	if (setsid() < 0)
+		fail(errno, "start a session");
+	if (r->tty && ioctl(r->fds[FD_STDIN], TIOCSCTTY, 0) < 0)
+		fail(errno, "take the terminal");
+	if (dup2(r->fds[FD_STDIN], 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		fail(errno, "set up standard descriptors");
+}
+
+static void find_user(const struct request *r, struct user *u)
+{
+	int err = user_find(r->user ? r->user : "0", u);
+
+	if (err == -ENOENT)
+		fail(ENOENT, "user '%s' does not exist in the sandbox", r->user);
+	if (err < 0)
+		fail(EINVAL, "user '%s' is not a name, uid or uid:gid", r->user);
+}
+
+/* As the user, so that a directory it may not enter is refused. */
+static void enter_cwd(const struct request *r, const struct user *u)
+{
+	char now[LIMIT_PATH];
+	const char *cwd = r->cwd ? r->cwd : u->home;
+
+	if (chdir(cwd) < 0) {
+		if (r->cwd)
+			fail(errno, "working directory '%s'", cwd);
+		if (chdir("/") < 0)
+			fail(errno, "working directory '/'");
+	}
+	/* A directory outside the root would show as "(unreachable)". */
+	if (syscall(SYS_getcwd, now, sizeof now) < 0 || now[0] != '/')
+		fail(EPERM, "working directory '%s' is outside the sandbox", cwd);
+}
+
+/* From here on execs are seen by the warden. Needs the rights that are dropped next. */
+static void install_listener(const struct request *r)
+{
+	char c = 'l';
+	int fd, err;
+
+	if (r->fds[FD_REPORT] < 0)
+		return;
+	fd = seccomp_exec_listener();
+	if (fd < 0)
+		fail(-fd, "install the exec listener");
+	err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, 1);
+	if (err < 0)
+		fail(-err, "hand over the exec listener");
+	(void)close(fd);
+}
+
+static void drop_rights(const struct user *u)
+{
+	int err = caps_bound(caps_root_inside);
+
+	if (err < 0)
+		fail(-err, "bound capabilities");
+	/* Denied where the sandbox has one id only; there are no other groups then. */
+	if (setgroups((size_t)u->ngroups, u->groups) < 0 && errno != EPERM)
+		fail(errno, "set the groups of '%s'", u->name);
+	if (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0) {
+		if (errno == EINVAL)
+			fail(EINVAL,
+			     "user '%s' (uid %u) does not exist here: a rootless sandbox "
+			     "has only the uid %u",
+			     u->name, u->uid, getuid());
+		fail(errno, "become user '%s'", u->name);
+	}
+	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
+	if (err < 0)
+		fail(-err, "drop capabilities");
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		fail(errno, "become dumpable");
+}
+
+static void put_env(struct request *r, const char *key, const char *value)
+{
+	size_t n = strlen(key);
+	char **grown;
+	char *text;
+
+	for (int i = 0; i < r->envc; i++)
+		if (strncmp(r->envp[i], key, n) == 0 && r->envp[i][n] == '=')
+			return;
+	grown = realloc(r->envp, sizeof(char *) * (size_t)(r->envc + 2));
+	if (!grown || asprintf(&text, "%s=%s", key, value) < 0)
+		fail(ENOMEM, "build the environment");
+	r->envp = grown;
+	grown[r->envc++] = text;
+	grown[r->envc] = NULL;
+}
+
+static void fill_env(struct request *r, const struct user *u)
+{
+	put_env(r, "HOME", u->home);
+	put_env(r, "USER", u->name);
+	put_env(r, "LOGNAME", u->name);
+	put_env(r, "SHELL", u->shell);
+	put_env(r, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	put_env(r, "LANG", "C.UTF-8");
+}
+
+static const char *env_path(const struct request *r)
+{
+	for (int i = 0; i < r->envc; i++)
+		if (strncmp(r->envp[i], "PATH=", 5) == 0)
+			return r->envp[i] + 5;
+	return "";
+}
+
+/* Try each directory of PATH; the most telling error is kept, as shells do. */
+static int exec_in_path(struct request *r)
+{
+	const char *name = r->argv[0], *at = env_path(r);
+	char file[LIMIT_PATH];
+	int err = ENOENT;
+
+	if (strchr(name, '/')) {
+		(void)execve(name, r->argv, r->envp);
+		return errno;
+	}
+	while (*at && *name) {
+		int n = (int)strcspn(at, ":");
+
+		if (snprintf(file, sizeof file, "%.*s/%s", n, n ? at : ".", name) <
+		    (int)sizeof file) {
+			(void)execve(file, r->argv, r->envp);
+			if (errno != ENOENT && errno != ENOTDIR)
+				err = errno;
+		}
+		at += n + (at[n] == ':');
+	}
+	return err;
+}
+
+static void __attribute__((noreturn)) exec_command(struct request *r, struct user *u)
+{
+	char *login[] = { u->shell, "-l", NULL };
+	int err;
+
+	if (r->argc == 0) {
+		r->argv = login;
+		r->argc = 2;
+	}
+	stage = STAGE_EXEC;
+	err = exec_in_path(r);
+	fail(err, "'%s'", r->argv[0]);
+}
+
+static int file_operation(const struct request *r)
+{
+	switch (r->op) {
+	case OP_READ_FILE:
+		return files_read(r->path);
+	case OP_WRITE_FILE:
+		return files_write(r->path, r->mode);
+	case OP_READ_TREE:
+		return files_read_tree(r->path);
+	case OP_WRITE_TREE:
+		return files_write_tree(r->path);
+	case OP_EXEC:
+	default:
+		fail(ENOSYS, "operation %d", (int)r->op);
+	}
+}
+
+void child_run(struct request *r, int fail_fd)
+{
+	struct user u;
+
+	fail_to = fail_fd;
+	reset_signals();
+	take_stdio(r);
+	find_user(r, &u);
+	if (r->op == OP_EXEC)
+		install_listener(r);
+	drop_rights(&u);
+	enter_cwd(r, &u);
+	(void)umask(022);
+	if (r->op != OP_EXEC)
+		_exit(file_operation(r));
+	fill_env(r, &u);
+	exec_command(r, &u);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the warden asks init to run: MSG_RUN, taken apart and owned. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+struct request {
+	enum call_op op;
+	char **argv; /* NULL-terminated; empty: the user's login shell */
+	int argc;
+	char **envp; /* NULL-terminated */
+	int envc;
+	char *cwd;  /* NULL: the user's home */
+	char *user; /* NULL: root, or whoever there is */
+	char *path; /* of a file operation */
+	mode_t mode;
+	int tty;
+	int fds[FD_ROLES]; /* owned; FD_NONE: absent */
+};
+
+/* 0 or -EBADMSG, -E2BIG, -ENOMEM. Takes the fds whatever the result. */
+int request_parse(struct request *r, const struct frame *f, int *fds);
+void request_done(struct request *r);

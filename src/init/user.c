@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+
+enum { DB_MAX = 1 << 20, FIELDS_MAX = 7 };
+
+/* A whole number and nothing else. */
+static bool to_id(const char *text, uint32_t *ret)
+{
+	char *end = NULL;
+	unsigned long v;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || *end || v >= UINT32_MAX)
+		return false;
+	*ret = (uint32_t)v;
+	return true;
+}
+
+static int split(char *line, char *fields[FIELDS_MAX])
+{
+	int n = 0;
+
+	for (char *at = line; at && n < FIELDS_MAX; n++) {
+		fields[n] = at;
+		at = strchr(at, ':');
+		if (at)
+			*at++ = '\0';
+	}
+	return n;
+}
+
+/* Runs fn on each line's fields until it returns true. The file may be missing. */
+static void each_line(const char *path, int want, bool (*fn)(void *ctx, char **fields), void *ctx)
+{
+	auto_done(buf_done) struct buf text = BUF_INIT(DB_MAX);
+	char *save = NULL, *fields[FIELDS_MAX];
+
+	if (io_read_file(AT_FDCWD, path, &text) < 0 || text.len == 0)
+		return;
+	for (char *line = strtok_r(text.data, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (split(line, fields) >= want && fn(ctx, fields))
+			return;
+}
+
+struct search {
+	struct user *user;
+	const char *name; /* NULL: by uid */
+	bool found;
+};
+
+static bool match_passwd(void *ctx, char **f)
+{
+	struct search *s = ctx;
+	struct user *u = s->user;
+	uint32_t uid, gid;
+
+	if (!to_id(f[2], &uid) || !to_id(f[3], &gid))
+		return false;
+	if (s->name ? strcmp(f[0], s->name) != 0 : uid != u->uid)
+		return false;
+	(void)snprintf(u->name, sizeof u->name, "%s", f[0]);
+	(void)snprintf(u->home, sizeof u->home, "%s", f[5]);
+	(void)snprintf(u->shell, sizeof u->shell, "%s", f[6]);
+	u->uid = uid;
+	u->gid = gid;
+	s->found = true;
+	return true;
+}
+
+static bool is_member(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static bool add_group(void *ctx, char **f)
+{
+	struct user *u = ctx;
+	uint32_t gid;
+
+	if (to_id(f[2], &gid) && gid != u->gid && is_member(f[3], u->name))
+		u->groups[u->ngroups++] = gid;
+	return u->ngroups == USER_GROUPS;
+}
+
+int user_find(const char *ref, struct user *ret)
+{
+	struct user u = { .home = "/", .shell = "/bin/sh" };
+	struct search s = { .user = &u, .name = ref };
+	char copy[64], *colon;
+	uint32_t uid, gid = 0;
+	bool has_gid = false;
+
+	if (strlen(ref) >= sizeof copy)
+		return -ENOENT;
+	memcpy(copy, ref, strlen(ref) + 1);
+	colon = strchr(copy, ':');
+	if (colon) {
+		*colon = '\0';
+		has_gid = to_id(colon + 1, &gid);
+		if (!has_gid)
+			return -EINVAL;
+	}
+	s.name = copy;
+	if (to_id(copy, &uid)) {
+		s.name = NULL;
+		u.uid = uid;
+		u.gid = uid;
+		(void)snprintf(u.name, sizeof u.name, "%s", copy);
+	}
+	each_line("/etc/passwd", 7, match_passwd, &s);
+	if (!s.found && s.name)
+		return -ENOENT;
+	if (has_gid)
+		u.gid = gid;
+	else if (s.found)
+		each_line("/etc/group", 4, add_group, &u);
+	*ret = u;
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/caps.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BIT(c) (1ull << (c))
+
+enum { CAPS_POSSIBLE = 64 };
+
+const uint64_t caps_root_inside =
+	BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) |
+	BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SETPCAP) | BIT(CAP_SETFCAP) |
+	BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_AUDIT_WRITE);
+
+int caps_bound(uint64_t keep)
+{
+	for (int c = 0; c < CAPS_POSSIBLE; c++) {
+		if (keep & BIT(c))
+			continue;
+		/* EINVAL: this kernel knows no capability of that number, nor a higher one. */
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+			return errno == EINVAL ? 0 : -errno;
+	}
+	return 0;
+}
+
+int caps_set(uint64_t set)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = (uint32_t)set, .permitted = (uint32_t)set },
+		{ .effective = (uint32_t)(set >> 32), .permitted = (uint32_t)(set >> 32) },
+	};
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
+		return -errno;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control groups of one sandbox in the v2 hierarchy, below the caller's own group:
+ *
+ *   cay-ID/            the sandbox; frozen and killed as a whole
+ *   cay-ID/init        init
+ *   cay-ID/call-N      all processes of call N
+ *
+ * A group that was killed is never used again: the kernel kills whoever is cloned into it.
+ * Where groups cannot be made (rootless without delegation), fd stays FD_NONE and everything
+ * here is a no-op. All return >= 0 or -errno.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroup {
+	int fd;	       /* cay-ID, or FD_NONE */
+	int parent_fd; /* the caller's own group */
+	char name[40];
+	uid_t owner; /* who inside may put processes into the groups: root of the sandbox */
+	gid_t owner_gid;
+	bool chown;
+};
+
+/* -EACCES, -EROFS, -ENOENT and the like where this host does not let us. */
+int cgroup_new(struct cgroup *g, const char *id);
+/* Let processes of this uid (root inside) clone into the groups. Rootful only. */
+int cgroup_delegate(struct cgroup *g, uid_t uid, gid_t gid);
+/* Make a leaf and open it for clone3. */
+int cgroup_leaf(struct cgroup *g, const char *leaf);
+int cgroup_kill_leaf(struct cgroup *g, const char *leaf);
+/* -EBUSY while processes are in it. */
+int cgroup_remove_leaf(struct cgroup *g, const char *leaf);
+int cgroup_kill(struct cgroup *g);
+/* Remove all of it, waiting up to timeout_ms for the last process to be gone. */
+int cgroup_remove(struct cgroup *g, int timeout_ms);
+void cgroup_done(struct cgroup *g);

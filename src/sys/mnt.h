@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mounts by descriptor: a file system or a bind is first a detached mount with its final
+ * attributes, then attached. There is no moment at which a mount is visible without them.
+ * All return a descriptor or 0, or -errno.
+ */
+#pragma once
+
+/* One option of a file system: a flag where value is NULL. Terminated by a NULL key. */
+struct mnt_opt {
+	const char *key, *value;
+};
+
+/* A new file system, detached. attrs: RAW_ATTR_*. */
+int mnt_new(const char *type, const struct mnt_opt *opts, unsigned attrs);
+/* A detached bind of what fd (O_PATH) refers to; recursive: with the mounts below it. */
+int mnt_bind(int fd, unsigned attrs, int recursive, int userns_fd);
+/* A detached bind of an absolute path in the current mount namespace. */
+int mnt_bind_path(const char *path, unsigned attrs, int recursive, int userns_fd);
+/* Attach a detached mount on the file or directory that target_fd refers to. */
+int mnt_attach(int mount_fd, int target_fd);
+/* Attach below dir_fd at a name that is there. */
+int mnt_attach_at(int mount_fd, int dir_fd, const char *name);
+/* Nothing that happens from here on reaches the host's mounts, nor the other way. */
+int mnt_make_private(void);
+/* Make the mount at root_fd the root, and let go of the old one. */
+int mnt_pivot(int root_fd);

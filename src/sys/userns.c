@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "sys/raw.h"
+
+static int write_maps(int proc_fd, const struct idmap *map, int n)
+{
+	char text[256] = "";
+	int at = 0, r;
+
+	for (int i = 0; i < n; i++)
+		at += snprintf(text + at, sizeof text - (size_t)at, "%u %u %u\n", map[i].inside,
+			       map[i].outside, map[i].count);
+	r = io_write_file(proc_fd, "uid_map", text);
+	return r < 0 ? r : io_write_file(proc_fd, "gid_map", text);
+}
+
+static int map_and_open(pid_t pid, const struct idmap *map, int n)
+{
+	char path[32];
+	auto_close int proc = FD_NONE;
+	int fd, r;
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return -errno;
+	r = write_maps(proc, map, n);
+	if (r < 0)
+		return r;
+	fd = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int userns_new(const struct idmap *map, int n)
+{
+	struct raw_clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	pid_t pid = raw_clone3(&args);
+	int fd;
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	fd = map_and_open(pid, map, n);
+	/* Our child, not reaped yet: the pid cannot mean anyone else. */
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return fd;
+}
+
+int userns_swap(struct idmap map[5], uint32_t base, uint32_t owner, uint32_t user)
+{
+	uint32_t low = owner < user ? owner : user, high = owner < user ? user : owner;
+	int n = 0;
+
+	if (owner == user) {
+		map[0] = (struct idmap){ 0, base, USERNS_IDS };
+		return 1;
+	}
+	if (low > 0)
+		map[n++] = (struct idmap){ 0, base, low < USERNS_IDS ? low : USERNS_IDS };
+	map[n++] = (struct idmap){ owner, base + user, 1 };
+	if (owner < USERNS_IDS)
+		map[n++] = (struct idmap){ user, base + owner, 1 };
+	if (high < USERNS_IDS && high > low + 1)
+		map[n++] = (struct idmap){ low + 1, base + low + 1, high - low - 1 };
+	else if (high >= USERNS_IDS && low + 1 < USERNS_IDS)
+		map[n++] = (struct idmap){ low + 1, base + low + 1, USERNS_IDS - low - 1 };
+	if (high + 1 < USERNS_IDS)
+		map[n++] = (struct idmap){ high + 1, base + high + 1, USERNS_IDS - high - 1 };
+	return n;
+}
+
+int userns_map_self(int proc_fd, uint32_t inside, uid_t uid, gid_t gid)
+{
+	char text[64];
+	int r = io_write_file(proc_fd, "setgroups", "deny");
+
+	/* Denied already where an outer namespace did it. */
+	if (r < 0 && r != -EPERM)
+		return r;
+	(void)snprintf(text, sizeof text, "%u %u 1\n", inside, uid);
+	r = io_write_file(proc_fd, "uid_map", text);
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof text, "%u %u 1\n", inside, gid);
+	return io_write_file(proc_fd, "gid_map", text);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From MSG_C_BUILD to a running sandbox. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "warden/call.h"
+#include "warden/warden.h"
+
+enum { DEFAULT_USER = 1000 };
+
+static int bad(struct err *e, const char *what)
+{
+	return err_set(e, ERR_INVALID, "bad build request: %s", what);
+}
+
+/* A copy that lives as long as the warden. */
+static char *keep(struct warden *w, struct str s, struct err *e)
+{
+	char *copy;
+
+	if (!str_is_text(s) || w->ntexts == (int)ARRAY_LEN(w->texts)) {
+		(void)bad(e, "text holds a NUL byte, or there is too much of it");
+		return NULL;
+	}
+	copy = strndup(s.n ? s.p : "", s.n);
+	if (!copy)
+		(void)err_sys(e, ENOMEM, "read the build request");
+	else
+		w->texts[w->ntexts++] = copy;
+	return copy;
+}
+
+static int mount_field(struct warden *w, struct cell_mount *m, struct field f, struct err *e)
+{
+	uint64_t v = 0;
+
+	switch (f.tag) {
+	case M_DEST:
+		m->dest = keep(w, f.value, e);
+		return m->dest ? 0 : -1;
+	case M_LOWER:
+		if (m->nlower == CELL_LOWERS)
+			return bad(e, "too many layers");
+		m->lower[m->nlower] = keep(w, f.value, e);
+		return m->lower[m->nlower++] ? 0 : -1;
+	case M_KIND:
+	case M_OWNER:
+		if (field_u64(f, &v) < 0)
+			return bad(e, "a number is not eight bytes");
+		if (f.tag == M_KIND)
+			m->kind = v == MOUNT_RO ? MOUNT_RO : MOUNT_OVERLAY;
+		m->has_owner |= f.tag == M_OWNER;
+		m->owner = f.tag == M_OWNER ? (uint32_t)v : m->owner;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int add_mount(struct warden *w, struct str body, struct err *e)
+{
+	struct cell_mount *m;
+	struct field f;
+	int r;
+
+	if (w->spec.nmounts == CELL_MOUNTS)
+		return bad(e, "too many mounts");
+	m = &w->spec.mounts[w->spec.nmounts++];
+	while ((r = field_next(&body, &f)) > 0)
+		if (mount_field(w, m, f, e) < 0)
+			return -1;
+	if (r < 0 || !m->dest || m->dest[0] != '/' || m->nlower == 0)
+		return bad(e, "a mount without a place or a source");
+	return 0;
+}
+
+static int add_env(struct warden *w, struct str value, struct err *e)
+{
+	struct defaults *d = &w->defaults;
+	char **grown;
+
+	if (d->nenv == LIMIT_ENV || !str_is_text(value))
+		return bad(e, "too many variables");
+	grown = realloc(d->env, sizeof(char *) * (size_t)(d->nenv + 1));
+	if (!grown)
+		return err_sys(e, ENOMEM, "read the build request");
+	d->env = grown;
+	d->env[d->nenv] = strndup(value.n ? value.p : "", value.n);
+	return d->env[d->nenv++] ? 0 : err_sys(e, ENOMEM, "read the build request");
+}
+
+static int take_number(struct warden *w, struct field f, struct err *e)
+{
+	uint64_t v;
+
+	if (field_u64(f, &v) < 0)
+		return bad(e, "a number is not eight bytes");
+	if (f.tag == TAG_EPHEMERAL)
+		w->ephemeral = v != 0;
+	else if (f.tag == TAG_TRACE)
+		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
+	else {
+		w->rootful = w->spec.rootful = true;
+		w->spec.uid_base = (uint32_t)v;
+	}
+	return 0;
+}
+
+static int take_text(struct warden *w, struct field f, struct err *e)
+{
+	char *text = keep(w, f.value, e);
+
+	if (!text)
+		return -1;
+	switch (f.tag) {
+	case TAG_ID:
+		w->spec.id = text;
+		break;
+	case TAG_HOSTNAME:
+		w->spec.hostname = text;
+		break;
+	case TAG_PATH:
+		w->spec.dir = text;
+		break;
+	case TAG_PROGRAM:
+		w->program = text;
+		break;
+	case TAG_CWD:
+		w->defaults.cwd = text;
+		break;
+	case TAG_USER:
+		w->defaults.user = text;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int take_field(struct warden *w, struct field f, struct err *e)
+{
+	switch (f.tag) {
+	case TAG_MOUNT:
+		return add_mount(w, f.value, e);
+	case TAG_ENV:
+		return add_env(w, f.value, e);
+	case TAG_EPHEMERAL:
+	case TAG_TRACE:
+	case TAG_UID_BASE:
+		return take_number(w, f, e);
+	case TAG_ID:
+	case TAG_HOSTNAME:
+	case TAG_PATH:
+	case TAG_PROGRAM:
+	case TAG_CWD:
+	case TAG_USER:
+		return take_text(w, f, e);
+	default: /* what only the trace wants to know */
+		return 0;
+	}
+}
+
+static int read_request(struct warden *w, struct str body, struct err *e)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0)
+		if (take_field(w, f, e) < 0)
+			return -1;
+	if (r < 0)
+		return bad(e, "malformed fields");
+	if (!w->spec.id || !w->spec.hostname || !w->spec.dir || !w->program || !w->spec.nmounts)
+		return bad(e, "something is missing");
+	if (!w->rootful && geteuid() == 0)
+		return bad(e, "root needs a range of uids");
+	w->spec.user = DEFAULT_USER;
+	return 0;
+}
+
+static int open_dir(struct warden *w, struct err *e)
+{
+	w->dir_fd = open(w->spec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->dir_fd < 0 || fchdir(w->dir_fd) < 0)
+		return err_sys(e, errno, "open '%s'", w->spec.dir);
+	w->spec.dir_fd = w->dir_fd;
+	return 0;
+}
+
+static void trace_texts(struct trace *t, struct str body, uint16_t tag, const char *key, bool list)
+{
+	struct field f;
+	bool open = false;
+
+	while (field_next(&body, &f) > 0) {
+		if (f.tag != tag)
+			continue;
+		if (!list) {
+			trace_text(t, key, f.value);
+			return;
+		}
+		if (!open)
+			trace_array(t, key);
+		open = true;
+		trace_item(t, f.value);
+	}
+	if (open)
+		trace_array_end(t);
+}
+
+static int trace_created(struct warden *w, struct str body, struct err *e)
+{
+	struct trace *t = &w->trace;
+	int r;
+
+	if (trace_create(t, w->dir_fd, "trace.jsonl", w->spec.id, e) < 0)
+		return -1;
+	w->created_event = trace_begin(t, "sandbox.create", 0, 0);
+	trace_texts(t, body, TAG_TEXT, "template", false);
+	trace_texts(t, body, TAG_NAME, "name", false);
+	trace_texts(t, body, TAG_LABEL, "labels", true);
+	trace_text(t, "hostname", str_of(w->spec.hostname));
+	trace_text(t, "driver", str_of(ns_driver.name));
+	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
+	trace_array(t, "mounts");
+	for (int i = 0; i < w->spec.nmounts; i++)
+		trace_item(t, str_of(w->spec.mounts[i].dest));
+	trace_array_end(t);
+	r = trace_end(t);
+	if (r == 0)
+		r = trace_flush(t);
+	return r < 0 ? err_sys(e, -r, "write the trace") : 0;
+}
+
+/* Our own view of the layers, for finding changes. */
+static int open_layers(struct warden *w, struct err *e)
+{
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		const struct cell_mount *m = &w->spec.mounts[i];
+		char name[24];
+
+		if (m->kind != MOUNT_OVERLAY)
+			continue;
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		w->lowers[i] = open(m->lower[0], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (w->uppers[i] < 0 || w->lowers[i] < 0)
+			return err_sys(e, errno, "open the layers of '%s'", m->dest);
+	}
+	return 0;
+}
+
+/* cay-init lies beside the warden. */
+static int find_init(struct warden *w, struct err *e)
+{
+	char path[LIMIT_PATH];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
+	char *slash;
+
+	if (n < 0)
+		return err_sys(e, errno, "find cay-init");
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	memcpy(slash + 1, "cay-init", sizeof "cay-init");
+	w->spec.init = keep(w, str_of(path), e);
+	return w->spec.init ? 0 : -1;
+}
+
+static int start_watching(struct warden *w, struct err *e)
+{
+	int r;
+
+	if (w->trace_level != TRACE_FULL)
+		return 0;
+	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
+	if (r < 0)
+		return err_sys(e, -r, "watch processes");
+	return walk_open(w, e);
+}
+
+int warden_build(struct warden *w, struct str body, struct err *e)
+{
+	if (read_request(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
+		return -1;
+	if (trace_created(w, body, e) < 0)
+		return -1;
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0 || init_link_open(w, e) < 0)
+		return -1;
+	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
+		return -1;
+	w->state = SANDBOX_RUNNING;
+	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
+	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
+	warden_trace_end(w);
+	return 0;
+}
+
+void warden_free_spec(struct warden *w)
+{
+	for (int i = 0; i < w->ntexts; i++)
+		free(w->texts[i]);
+	for (int i = 0; i < w->defaults.nenv; i++)
+		free(w->defaults.env[i]);
+	free(w->defaults.env);
+	free(w->windows);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "warden/call.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "sys/fdpass.h"
+
+struct call *call_by_id(struct warden *w, uint32_t id)
+{
+	for (struct call *c = w->calls; c; c = c->next)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
+
+struct call *call_of_client(struct client *client, uint32_t chan)
+{
+	for (struct call *c = client->w->calls; c; c = c->next)
+		if (c->client == client && c->chan == chan && !c->answered)
+			return c;
+	return NULL;
+}
+
+void call_free(struct call *c)
+{
+	struct warden *w = c->w;
+
+	for (struct call **at = &w->calls; *at; at = &(*at)->next)
+		if (*at == c) {
+			*at = c->next;
+			break;
+		}
+	loop_timer_stop(&w->loop, &c->timeout);
+	if (c->report_fd >= 0)
+		loop_del(&w->loop, &c->report_io);
+	fd_close(&c->report_fd);
+	call_io_close(c);
+	if (c->watch)
+		watch_call_free(c->watch);
+	if (w->cell.has_cgroup && c->group[0])
+		(void)cgroup_remove_leaf(&w->cell.cgroup, c->group);
+	free(c);
+}
+
+/* Freed when the client has its answer and no process of the call is left. */
+static void maybe_free(struct call *c)
+{
+	struct warden *w = c->w;
+
+	if (!c->answered || !c->watch_idle)
+		return;
+	/* Without the listener we cannot know; the pipes' end tells enough. */
+	if (c->out.fd >= 0 || c->err.fd >= 0)
+		return;
+	walk_window_close(w, c->id);
+	call_free(c);
+}
+
+static void on_watch_idle(void *ctx)
+{
+	struct call *c = ctx;
+
+	c->watch_idle = true;
+	if (c->answered && (c->out.fd >= 0 || c->err.fd >= 0)) {
+		/* Its last process is gone: what is in the pipes now is all there ever is. */
+		call_io_close(c);
+	}
+	maybe_free(c);
+}
+
+/* The child of init has installed its filter and sends the listener. */
+static void on_report(struct loop_io *io, uint32_t events)
+{
+	struct call *c = container_of(io, struct call, report_io);
+	int fd = FD_NONE, n = 0, r;
+	char byte;
+
+	(void)events;
+	r = fdpass_recv(c->report_fd, &byte, 1, &fd, 1, &n);
+	loop_del(&c->w->loop, &c->report_io);
+	fd_close(&c->report_fd);
+	if (r < 0 || n != 1) {
+		c->watch_idle = true; /* it ended before it came so far */
+		maybe_free(c);
+		return;
+	}
+	r = watch_call_new(c->w->watch, c->id, c->event, fd, on_watch_idle, c, &c->watch);
+	if (r < 0)
+		warden_fail(c->w, "watch a call", -r);
+}
+
+static void on_timeout(struct loop_timer *t)
+{
+	call_kill(container_of(t, struct call, timeout), "timeout");
+}
+
+static int open_report(struct call *c, int fds[FD_ROLES])
+{
+	int pair[2], r;
+
+	if (c->w->trace_level != TRACE_FULL || c->op != OP_EXEC) {
+		c->watch_idle = true;
+		return 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	c->report_fd = pair[0];
+	fds[FD_REPORT] = pair[1];
+	r = loop_add(&c->w->loop, &c->report_io, c->report_fd, EPOLLIN, on_report);
+	return r;
+}
+
+static int open_group(struct call *c, int fds[FD_ROLES])
+{
+	int fd;
+
+	if (!c->w->cell.has_cgroup)
+		return 0;
+	(void)snprintf(c->group, sizeof c->group, "call-%u", c->id);
+	fd = cgroup_leaf(&c->w->cell.cgroup, c->group);
+	if (fd < 0)
+		return fd;
+	fds[FD_CGROUP] = fd;
+	return 0;
+}
+
+static struct call *call_new(struct client *client, uint32_t chan, const struct ask *a)
+{
+	struct warden *w = client->w;
+	struct call *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	*c = (struct call){
+		.w = w,
+		.client = client,
+		.chan = chan,
+		.id = w->last_call + 1,
+		.op = a->op,
+		.tty = a->tty,
+		.report_fd = FD_NONE,
+		.in_fd = FD_NONE,
+		.started_ns = clock_mono_ns(),
+	};
+	c->out = c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
+	c->next = w->calls;
+	w->calls = c;
+	return c;
+}
+
+static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
+{
+	struct warden *w = c->w;
+	int r;
+
+	if (call_io_open(c, (unsigned)a->rows, (unsigned)a->cols, fds, e) < 0)
+		return -1;
+	r = open_report(c, fds);
+	if (r == 0)
+		r = open_group(c, fds);
+	if (r < 0)
+		return err_sys(e, -r, "prepare a call");
+	ask_trace(a, c);
+	r = trace_end(&w->trace);
+	if (r == 0)
+		r = trace_flush(&w->trace);
+	if (r < 0)
+		return err_sys(e, -r, "write the trace");
+	w->last_call = c->id;
+	walk_window_open(w, c->id);
+	r = ask_send(a, c, fds);
+	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
+}
+
+int call_start(struct client *client, uint32_t chan, struct str body, struct err *e)
+{
+	int fds[FD_ROLES] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE };
+	struct warden *w = client->w;
+	struct call *c;
+	struct ask a;
+	int r;
+
+	if (ask_parse(&a, body, e) < 0)
+		return -1;
+	if (w->state != SANDBOX_RUNNING)
+		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	if (call_of_client(client, chan))
+		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
+	if (w->running >= LIMIT_CALLS)
+		return err_set(e, ERR_LIMIT, "%d calls are running", LIMIT_CALLS);
+	c = call_new(client, chan, &a);
+	if (!c)
+		return err_sys(e, ENOMEM, "start a call");
+	r = launch(c, &a, fds, e);
+	for (int i = 0; i < FD_ROLES; i++)
+		fd_close(&fds[i]);
+	if (r < 0) {
+		call_free(c);
+		return -1;
+	}
+	w->running++;
+	if (a.timeout_ms)
+		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
+	return 0;
+}
+
+void call_started(struct call *c, int pid)
+{
+	size_t at = 0;
+	struct conn *to = c->client ? &c->client->conn : NULL;
+
+	c->started = true;
+	if (!to || conn_begin(to, MSG_C_STARTED, c->chan, &at) < 0)
+		return;
+	if (field_put_u64(&to->out, TAG_CALL, c->id) < 0 ||
+	    field_put_u64(&to->out, TAG_PID, (uint64_t)pid) < 0)
+		to->out.len = at;
+	else
+		(void)conn_end(to, at, NULL, 0);
+}
+
+static const char *reason_of(const struct call *c)
+{
+	if (c->kill_reason)
+		return c->kill_reason;
+	return WIFSIGNALED(c->status) ? "signal" : "exit";
+}
+
+static void trace_exit(struct call *c, uint64_t duration_us)
+{
+	struct trace *t = &c->w->trace;
+
+	(void)trace_begin(t, "call.exit", c->id, c->event);
+	if (WIFSIGNALED(c->status))
+		trace_num(t, "signal", WTERMSIG(c->status));
+	else
+		trace_num(t, "code", WEXITSTATUS(c->status));
+	trace_text(t, "reason", str_of(reason_of(c)));
+	trace_num(t, "duration_us", (int64_t)duration_us);
+	trace_num(t, "cpu_us", (int64_t)c->cpu_us);
+	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
+	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
+	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
+	warden_trace_end(c->w);
+}
+
+static void say_exit(struct call *c, uint64_t duration_us)
+{
+	struct conn *to = c->client ? &c->client->conn : NULL;
+	size_t at = 0;
+
+	if (!to || conn_begin(to, MSG_C_EXIT, c->chan, &at) < 0)
+		return;
+	if (field_put_u64(&to->out, TAG_CALL, c->id) < 0 ||
+	    field_put_u64(&to->out, TAG_STATUS, (uint64_t)c->status) < 0 ||
+	    field_put_c(&to->out, TAG_REASON, reason_of(c)) < 0 ||
+	    field_put_u64(&to->out, TAG_DURATION_US, duration_us) < 0 ||
+	    field_put_u64(&to->out, TAG_CPU_US, c->cpu_us) < 0 ||
+	    field_put_u64(&to->out, TAG_MAXRSS_KB, c->maxrss_kb) < 0 ||
+	    field_put_u64(&to->out, TAG_OUT_BYTES, c->out.bytes) < 0 ||
+	    field_put_u64(&to->out, TAG_ERR_BYTES, c->err.bytes) < 0)
+		to->out.len = at;
+	else
+		(void)conn_end(to, at, NULL, 0);
+}
+
+static void mark_answered(struct call *c)
+{
+	c->answered = true;
+	c->w->running--;
+	loop_timer_stop(&c->w->loop, &c->timeout);
+	/* Before the listener arrived there is nobody whom it could tell about. */
+	if (c->report_fd < 0 && !c->watch)
+		c->watch_idle = true;
+	call_resume(c); /* from now on what comes is dropped */
+	walk_soon(c->w);
+}
+
+static void answer(struct call *c)
+{
+	uint64_t us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
+
+	trace_exit(c, us);
+	say_exit(c, us);
+	mark_answered(c);
+}
+
+/* Called whenever the command may have ended with all its output passed on. May free c. */
+void call_check_done(struct call *c)
+{
+	if (!c->answered) {
+		if (!c->exited || !call_io_drained(c))
+			return;
+		answer(c);
+	}
+	maybe_free(c);
+}
+
+void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb)
+{
+	if (c->exited)
+		return;
+	c->exited = true;
+	c->status = status;
+	c->cpu_us = cpu_us;
+	c->maxrss_kb = maxrss_kb;
+	call_check_done(c);
+}
+
+void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
+{
+	struct trace *t = &c->w->trace;
+	struct err e;
+
+	if (c->answered)
+		return;
+	err_set(&e, stage == STAGE_EXEC && err == ENOENT ? ERR_NOT_FOUND : ERR_INVALID, "%.*s: %s",
+		STR_ARG(text),
+		stage == STAGE_EXEC && err == ENOENT ? "command not found" : strerror(err));
+	e.sys = err;
+	(void)trace_begin(t, "call.failed", c->id, c->event);
+	trace_text(t, "error", str_of(e.msg));
+	warden_trace_end(c->w);
+	if (c->client)
+		(void)client_error(c->client, c->chan, &e, stage);
+	c->exited = true;
+	call_io_close(c);
+	mark_answered(c);
+	maybe_free(c);
+}
+
+void call_signal(struct call *c, int sig)
+{
+	struct conn *init = &c->w->init;
+	size_t at = 0;
+
+	if (sig < 1 || sig >= _NSIG || conn_begin(init, MSG_SIGNAL, c->id, &at) < 0)
+		return;
+	if (field_put_u64(&init->out, TAG_SIGNAL, (uint64_t)sig) < 0)
+		init->out.len = at;
+	else
+		(void)conn_end(init, at, NULL, 0);
+}
+
+void call_kill(struct call *c, const char *reason)
+{
+	if (!c->kill_reason && !c->exited)
+		c->kill_reason = reason;
+	if (c->group[0])
+		(void)cgroup_kill_leaf(&c->w->cell.cgroup, c->group);
+	if (c->watch)
+		watch_call_kill(c->watch, SIGKILL);
+	call_signal(c, SIGKILL);
+}
+
+void call_orphan(struct call *c)
+{
+	c->client = NULL;
+	if (!c->answered)
+		call_kill(c, "client_gone");
+	call_resume(c);
+}
+
+void call_end(struct call *c, const char *reason)
+{
+	if (!c->answered) {
+		if (!c->exited) {
+			if (!c->kill_reason)
+				c->kill_reason = reason;
+			c->status = SIGKILL;
+			c->exited = true;
+		}
+		(void)call_io_drained(c);
+		answer(c);
+	}
+	walk_window_close(c->w, c->id);
+	call_free(c);
+}

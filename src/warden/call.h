@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call: one command with all that comes of it.
+ *
+ *   asked -> running -> exited, output drained -> answered -> idle: all processes gone
+ *
+ * The client gets its answer when the command itself has ended and what it wrote has been
+ * passed on. Processes that it left behind keep belonging to the call; what they write is
+ * read and dropped, so that they never block on us or die of SIGPIPE.
+ */
+#pragma once
+
+#include "warden/warden.h"
+
+/* One of stdout, stderr, or the master of a terminal. */
+struct outlet {
+	struct call *call;
+	struct loop_io io;
+	int fd;	      /* FD_NONE when it has ended */
+	uint8_t type; /* MSG_C_STDOUT or MSG_C_STDERR */
+	bool paused, drained;
+	uint64_t bytes;
+};
+
+struct call {
+	struct warden *w;
+	struct client *client; /* NULL: gone */
+	uint32_t chan;	       /* of the client */
+	uint32_t id;
+	uint64_t event; /* call.start */
+	enum call_op op;
+	bool tty;
+
+	struct outlet out, err;
+	int in_fd; /* our end of stdin, or the terminal's master (not owned there) */
+	struct loop_io in_io;
+	struct buf in; /* not yet taken by the command */
+	bool in_eof;
+
+	int report_fd; /* where the exec listener arrives */
+	struct loop_io report_io;
+	struct watch_call *watch;
+
+	struct loop_timer timeout;
+	uint64_t started_ns;
+	bool started, exited, answered, watch_idle;
+	const char *kill_reason; /* why we ended it; NULL: it ended itself */
+	int status;
+	uint64_t cpu_us, maxrss_kb;
+	char group[24]; /* name of its control group */
+	struct call *next;
+};
+
+/* MSG_C_EXEC. On failure nothing is left, and e says why. */
+int call_start(struct client *c, uint32_t chan, struct str body, struct err *e);
+
+/* From the client. */
+void call_stdin(struct call *c, struct str data);
+void call_stdin_eof(struct call *c);
+void call_signal(struct call *c, int sig);
+void call_resize(struct call *c, unsigned rows, unsigned cols);
+/* The client has room again, or is gone. */
+void call_resume(struct call *c);
+void call_orphan(struct call *c);
+struct call *call_of_client(struct client *c, uint32_t chan);
+
+/* From init. */
+void call_started(struct call *c, int pid);
+void call_failed(struct call *c, enum run_stage stage, int err, struct str text);
+void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb);
+struct call *call_by_id(struct warden *w, uint32_t id);
+
+/* End every process of the call. reason: timeout, killed, client_gone… */
+void call_kill(struct call *c, const char *reason);
+/* The sandbox is gone: answer and free. */
+void call_end(struct call *c, const char *reason);
+void call_free(struct call *c);
+
+/* call_io.c */
+int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES], struct err *e);
+void call_io_close(struct call *c);
+/* True when both outlets have nothing more that must reach the client. */
+bool call_io_drained(struct call *c);
+void call_check_done(struct call *c);
+
+/* call_ask.c: the client's request */
+struct ask {
+	struct str body;
+	enum call_op op;
+	bool tty;
+	uint64_t rows, cols, timeout_ms, mode;
+	struct str cwd, user, call_id, path;
+	int argc, nlabels;
+};
+int ask_parse(struct ask *a, struct str body, struct err *e);
+/* Write MSG_RUN for init from it. Takes fds. */
+int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES]);
+/* Write call.start from it. */
+void ask_trace(const struct ask *a, struct call *c);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client asks for in MSG_C_EXEC: checked once, then sent on to init and traced. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "warden/call.h"
+
+static int bad(struct err *e, const char *what)
+{
+	return err_set(e, ERR_INVALID, "bad request: %s", what);
+}
+
+static int take_number(struct ask *a, struct field f, struct err *e)
+{
+	uint64_t v;
+
+	if (field_u64(f, &v) < 0)
+		return bad(e, "a number is not eight bytes");
+	switch (f.tag) {
+	case TAG_OP:
+		if (v > OP_WRITE_TREE)
+			return bad(e, "unknown operation");
+		a->op = (enum call_op)v;
+		break;
+	case TAG_TTY:
+		a->tty = v != 0;
+		break;
+	case TAG_ROWS:
+		a->rows = v & 0xffff;
+		break;
+	case TAG_COLS:
+		a->cols = v & 0xffff;
+		break;
+	case TAG_TIMEOUT_MS:
+		a->timeout_ms = v;
+		break;
+	case TAG_MODE:
+		a->mode = v & 0777;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
+{
+	if (f.tag != TAG_OP && f.tag != TAG_TTY && f.tag != TAG_ROWS && f.tag != TAG_COLS &&
+	    f.tag != TAG_TIMEOUT_MS && f.tag != TAG_MODE && !str_is_text(f.value))
+		return bad(e, "text holds a NUL byte");
+	switch (f.tag) {
+	case TAG_ARG:
+		return ++a->argc > LIMIT_ARGS ? bad(e, "too many arguments") : 0;
+	case TAG_ENV:
+		return ++*nenv > LIMIT_ENV ? bad(e, "too many variables") : 0;
+	case TAG_LABEL:
+		return ++a->nlabels > LIMIT_LABELS || f.value.n > LIMIT_LABEL
+			       ? bad(e, "too many labels, or one too long")
+			       : 0;
+	case TAG_CWD:
+		a->cwd = f.value;
+		return f.value.n >= LIMIT_PATH ? bad(e, "working directory too long") : 0;
+	case TAG_USER:
+		a->user = f.value;
+		return f.value.n > LIMIT_NAME ? bad(e, "user name too long") : 0;
+	case TAG_PATH:
+		a->path = f.value;
+		return f.value.n >= LIMIT_PATH ? bad(e, "path too long") : 0;
+	case TAG_CALL_ID:
+		a->call_id = f.value;
+		return f.value.n > LIMIT_NAME ? bad(e, "call id too long") : 0;
+	default:
+		return take_number(a, f, e);
+	}
+}
+
+int ask_parse(struct ask *a, struct str body, struct err *e)
+{
+	struct field f;
+	int nenv = 0, r;
+
+	*a = (struct ask){ .body = body, .mode = 0644 };
+	while ((r = field_next(&body, &f)) > 0)
+		if (take_field(a, f, &nenv, e) < 0)
+			return -1;
+	if (r < 0)
+		return bad(e, "malformed fields");
+	if (a->op != OP_EXEC && a->path.n == 0)
+		return bad(e, "a file operation without a path");
+	return 0;
+}
+
+/* The default environment goes first: init lets the first of two equal names win. */
+static int put_env(struct buf *out, const struct ask *a, const struct call *c)
+{
+	const struct defaults *d = &c->w->defaults;
+	struct str body = a->body;
+	struct field f;
+	char text[64];
+	int r = 0;
+
+	while (r == 0 && field_next(&body, &f) > 0)
+		if (f.tag == TAG_ENV)
+			r = field_put(out, TAG_ENV, f.value);
+	for (int i = 0; i < d->nenv && r == 0; i++)
+		r = field_put_c(out, TAG_ENV, d->env[i]);
+	(void)snprintf(text, sizeof text, "CAY_SANDBOX=%s", c->w->spec.id);
+	if (r == 0)
+		r = field_put_c(out, TAG_ENV, text);
+	(void)snprintf(text, sizeof text, "CAY_CALL=%u", c->id);
+	return r < 0 ? r : field_put_c(out, TAG_ENV, text);
+}
+
+static int put_args(struct buf *out, const struct ask *a)
+{
+	struct str body = a->body;
+	struct field f;
+	int r = 0;
+
+	while (r == 0 && field_next(&body, &f) > 0)
+		if (f.tag == TAG_ARG)
+			r = field_put(out, TAG_ARG, f.value);
+	return r;
+}
+
+static int put_run(struct buf *out, const struct ask *a, const struct call *c, uint64_t roles)
+{
+	const struct defaults *d = &c->w->defaults;
+	struct str cwd = a->cwd.n ? a->cwd : str_of(d->cwd);
+	struct str user = a->user.n ? a->user : str_of(d->user);
+	int r = field_put_u64(out, TAG_OP, a->op);
+
+	if (r == 0)
+		r = field_put_u64(out, TAG_TTY, a->tty);
+	if (r == 0)
+		r = field_put_u64(out, TAG_MODE, a->mode);
+	if (r == 0)
+		r = field_put_u64(out, TAG_FDS, roles);
+	if (r == 0 && cwd.n)
+		r = field_put(out, TAG_CWD, cwd);
+	if (r == 0 && user.n)
+		r = field_put(out, TAG_USER, user);
+	if (r == 0 && a->path.n)
+		r = field_put(out, TAG_PATH, a->path);
+	if (r == 0)
+		r = put_args(out, a);
+	return r < 0 ? r : put_env(out, a, c);
+}
+
+int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES])
+{
+	struct conn *init = &c->w->init;
+	int parcel[FD_ROLES], n = 0, r;
+	uint64_t roles = 0;
+	size_t at = 0;
+
+	for (int role = 0; role < FD_ROLES; role++) {
+		if (fds[role] < 0)
+			continue;
+		roles |= 1u << role;
+		parcel[n++] = TAKE_FD(fds[role]);
+	}
+	r = conn_begin(init, MSG_RUN, c->id, &at);
+	if (r == 0) {
+		r = put_run(&init->out, a, c, roles);
+		if (r < 0)
+			init->out.len = at;
+	}
+	if (r < 0) {
+		for (int i = 0; i < n; i++)
+			fd_close(&parcel[i]);
+		return r;
+	}
+	return conn_end(init, at, parcel, n);
+}
+
+static const char *op_name(enum call_op op)
+{
+	static const char *const names[] = {
+		[OP_EXEC] = "exec",
+		[OP_READ_FILE] = "read_file",
+		[OP_WRITE_FILE] = "write_file",
+		[OP_READ_TREE] = "read_tree",
+		[OP_WRITE_TREE] = "write_tree",
+	};
+
+	return names[op];
+}
+
+static void trace_list(const struct ask *a, struct trace *t, uint16_t tag, const char *key)
+{
+	struct str body = a->body;
+	struct field f;
+	size_t bytes = 0;
+
+	trace_array(t, key);
+	while (field_next(&body, &f) > 0) {
+		if (f.tag != tag)
+			continue;
+		bytes += f.value.n;
+		if (bytes > LIMIT_TRACE_ARGV)
+			break;
+		trace_item(t, f.value);
+	}
+	trace_array_end(t);
+	if (bytes > LIMIT_TRACE_ARGV)
+		trace_bool(t, "cut", true);
+}
+
+void ask_trace(const struct ask *a, struct call *c)
+{
+	struct warden *w = c->w;
+	struct trace *t = &w->trace;
+	struct str cwd = a->cwd.n ? a->cwd : str_of(w->defaults.cwd);
+	struct str user = a->user.n ? a->user : str_of(w->defaults.user);
+
+	c->event = trace_begin(t, "call.start", c->id, w->created_event);
+	if (a->op != OP_EXEC) {
+		trace_text(t, "op", str_of(op_name(a->op)));
+		trace_text(t, "path", a->path);
+	} else {
+		trace_list(a, t, TAG_ARG, "argv");
+	}
+	if (cwd.n)
+		trace_text(t, "cwd", cwd);
+	if (user.n)
+		trace_text(t, "user", user);
+	if (a->tty)
+		trace_bool(t, "tty", true);
+	if (a->call_id.n)
+		trace_text(t, "call_id", a->call_id);
+	if (a->nlabels)
+		trace_list(a, t, TAG_LABEL, "labels");
+	if (a->timeout_ms)
+		trace_num(t, "timeout_ms", (int64_t)a->timeout_ms);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command's stdio, our side: reading output under back-pressure, feeding stdin. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "warden/call.h"
+
+enum { READS_PER_TURN = 4 };
+
+static void outlet_close(struct outlet *o)
+{
+	loop_del(&o->call->w->loop, &o->io);
+	fd_close(&o->fd);
+	o->drained = true;
+}
+
+/* Bytes of one read, 0 at the end, -EAGAIN. To the client, or to nobody. */
+static ssize_t outlet_read(struct outlet *o)
+{
+	struct call *c = o->call;
+	struct conn *to = c->client && !c->answered ? &c->client->conn : NULL;
+	char dropped[16 * 1024];
+	size_t at = 0;
+	ssize_t n;
+
+	if (!to) {
+		n = read(o->fd, dropped, sizeof dropped);
+		return n < 0 ? -errno : n;
+	}
+	if (conn_begin(to, o->type, c->chan, &at) < 0)
+		return -EAGAIN;
+	if (buf_reserve(&to->out, LIMIT_FRAME_DATA) < 0) {
+		to->out.len = at;
+		return -EAGAIN;
+	}
+	n = read(o->fd, to->out.data + to->out.len, LIMIT_FRAME_DATA);
+	if (n <= 0) {
+		int err = errno;
+
+		to->out.len = at;
+		return n < 0 ? -err : 0;
+	}
+	buf_grew(&to->out, (size_t)n);
+	(void)conn_end(to, at, NULL, 0);
+	return n;
+}
+
+static bool client_is_full(const struct call *c)
+{
+	return c->client && !c->answered && conn_backlog(&c->client->conn) >= LIMIT_CONN_HIGH;
+}
+
+/* A terminal's master is one descriptor for both ways. */
+static void outlet_poll(struct outlet *o)
+{
+	const struct call *c = o->call;
+	uint32_t want = o->paused ? 0 : EPOLLIN;
+
+	if (c->tty && c->in_fd >= 0 && c->in.len)
+		want |= EPOLLOUT;
+	if (o->fd >= 0)
+		(void)loop_mod(&c->w->loop, &o->io, want);
+}
+
+static void outlet_pause(struct outlet *o, bool pause)
+{
+	o->paused = pause;
+	outlet_poll(o);
+}
+
+static void outlet_pump(struct outlet *o)
+{
+	for (int i = 0; i < READS_PER_TURN && o->fd >= 0; i++) {
+		ssize_t n;
+
+		if (client_is_full(o->call)) {
+			outlet_pause(o, true);
+			return;
+		}
+		n = outlet_read(o);
+		if (n > 0) {
+			o->bytes += (uint64_t)n;
+			continue;
+		}
+		if (n == -EAGAIN || n == -EINTR) {
+			/* The command itself has ended, and nothing of it is left in the pipe. */
+			o->drained = o->call->exited;
+			return;
+		}
+		outlet_close(o); /* the end, or EIO of a terminal that everyone closed */
+	}
+}
+
+static void stdin_pump(struct call *c);
+
+static void on_output(struct loop_io *io, uint32_t events)
+{
+	struct outlet *o = container_of(io, struct outlet, io);
+
+	if (events & EPOLLOUT)
+		stdin_pump(o->call);
+	if (events & ~(uint32_t)EPOLLOUT && !o->paused)
+		outlet_pump(o);
+	call_check_done(o->call);
+}
+
+static int outlet_open(struct outlet *o, struct call *c, int fd, uint8_t type)
+{
+	*o = (struct outlet){ .call = c, .fd = fd, .type = type };
+	return loop_add(&c->w->loop, &o->io, fd, EPOLLIN, on_output);
+}
+
+static void stdin_close(struct call *c)
+{
+	loop_del(&c->w->loop, &c->in_io);
+	if (c->tty)
+		c->in_fd = FD_NONE; /* the master stays open for output */
+	fd_close(&c->in_fd);
+	buf_done(&c->in);
+}
+
+static void give_credit(struct call *c, size_t n)
+{
+	size_t at = 0;
+
+	if (!c->client || n == 0)
+		return;
+	if (conn_begin(&c->client->conn, MSG_C_CREDIT, c->chan, &at) < 0)
+		return;
+	if (field_put_u64(&c->client->conn.out, TAG_BYTES, n) < 0)
+		c->client->conn.out.len = at;
+	else
+		(void)conn_end(&c->client->conn, at, NULL, 0);
+}
+
+/* Write what waits; the pipe takes some, none, or has nobody at its other end. */
+static void stdin_pump(struct call *c)
+{
+	while (c->in_fd >= 0 && c->in.len) {
+		ssize_t n = write(c->in_fd, c->in.data, c->in.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			give_credit(c, c->in.len);
+			stdin_close(c);
+			return;
+		}
+		buf_shift(&c->in, (size_t)n);
+		give_credit(c, (size_t)n);
+	}
+	if (c->in_fd >= 0 && !c->in.len && c->in_eof && !c->tty)
+		stdin_close(c);
+	else if (c->tty)
+		outlet_poll(&c->out);
+	else if (c->in_fd >= 0)
+		(void)loop_mod(&c->w->loop, &c->in_io, c->in.len ? EPOLLOUT : 0);
+}
+
+static void on_stdin_room(struct loop_io *io, uint32_t events)
+{
+	struct call *c = container_of(io, struct call, in_io);
+
+	/* Nobody reads any more: say so by taking and dropping. */
+	if (events & EPOLLERR) {
+		give_credit(c, c->in.len);
+		stdin_close(c);
+		return;
+	}
+	stdin_pump(c);
+}
+
+void call_stdin(struct call *c, struct str data)
+{
+	if (c->in_fd < 0) {
+		give_credit(c, data.n);
+		return;
+	}
+	if (buf_add_str(&c->in, data) < 0) {
+		call_kill(c, "stdin_overrun"); /* more than its credit: a broken client */
+		return;
+	}
+	stdin_pump(c);
+}
+
+void call_stdin_eof(struct call *c)
+{
+	c->in_eof = true;
+	if (!c->tty)
+		stdin_pump(c);
+}
+
+void call_resize(struct call *c, unsigned rows, unsigned cols)
+{
+	struct winsize ws = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols };
+
+	if (c->tty && c->out.fd >= 0)
+		(void)ioctl(c->out.fd, TIOCSWINSZ, &ws);
+}
+
+static int open_terminal(struct call *c, unsigned rows, unsigned cols, int *ret_slave)
+{
+	auto_close int master =
+		openat(c->w->cell.devpts_fd, "ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	int unlock = 0, slave, r;
+
+	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
+		return -errno;
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return -errno;
+	*ret_slave = slave;
+	r = outlet_open(&c->out, c, master, MSG_C_STDOUT);
+	if (r < 0)
+		return r;
+	c->in_fd = TAKE_FD(master);
+	call_resize(c, rows, cols);
+	return 0;
+}
+
+static int open_pipe(int *ret_ours, int *ret_theirs, bool ours_reads)
+{
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_ours = p[ours_reads ? 0 : 1];
+	*ret_theirs = p[ours_reads ? 1 : 0];
+	return io_set_nonblock(*ret_ours, true);
+}
+
+static int open_pipes(struct call *c, int fds[FD_ROLES])
+{
+	int out = FD_NONE, err = FD_NONE;
+	int r = open_pipe(&c->in_fd, &fds[FD_STDIN], false);
+
+	if (r == 0)
+		r = open_pipe(&out, &fds[FD_STDOUT], true);
+	if (out >= 0 && r == 0)
+		r = outlet_open(&c->out, c, out, MSG_C_STDOUT);
+	if (r == 0)
+		r = open_pipe(&err, &fds[FD_STDERR], true);
+	if (err >= 0 && r == 0)
+		r = outlet_open(&c->err, c, err, MSG_C_STDERR);
+	if (r == 0)
+		r = loop_add(&c->w->loop, &c->in_io, c->in_fd, 0, on_stdin_room);
+	return r;
+}
+
+int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES], struct err *e)
+{
+	int r;
+
+	c->in = (struct buf)BUF_INIT(LIMIT_STDIN_WINDOW);
+	c->in_fd = FD_NONE;
+	c->out = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
+	c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
+	r = c->tty ? open_terminal(c, rows, cols, &fds[FD_STDIN]) : open_pipes(c, fds);
+	return r < 0 ? err_sys(e, -r, c->tty ? "open a terminal" : "open pipes") : 0;
+}
+
+void call_io_close(struct call *c)
+{
+	stdin_close(c);
+	outlet_close(&c->out);
+	outlet_close(&c->err);
+}
+
+bool call_io_drained(struct call *c)
+{
+	/* Its exit may be known before we have looked at what it wrote last. */
+	if (!c->out.drained && !c->out.paused)
+		outlet_pump(&c->out);
+	if (!c->err.drained && !c->err.paused)
+		outlet_pump(&c->err);
+	return c->out.drained && c->err.drained;
+}
+
+void call_resume(struct call *c)
+{
+	if (c->out.paused)
+		outlet_pause(&c->out, false);
+	if (c->err.paused)
+		outlet_pause(&c->err, false);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients of a warden: the creator on an inherited socket, others on the sandbox's socket. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "warden/call.h"
+#include "warden/warden.h"
+
+int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
+{
+	size_t at = 0;
+	int r = conn_begin(&c->conn, MSG_C_ERROR, chan, &at);
+
+	if (r == 0)
+		r = field_put_c(&c->conn.out, TAG_KIND, err_name(e->kind));
+	if (r == 0)
+		r = field_put_c(&c->conn.out, TAG_TEXT, e->msg);
+	if (r == 0 && e->hint[0])
+		r = field_put_c(&c->conn.out, TAG_HINT, e->hint);
+	if (r == 0)
+		r = field_put_u64(&c->conn.out, TAG_ERRNO, (uint64_t)e->sys);
+	if (r == 0)
+		r = field_put_u64(&c->conn.out, TAG_STAGE, stage);
+	if (r < 0) {
+		c->conn.out.len = at;
+		return r;
+	}
+	return conn_end(&c->conn, at, NULL, 0);
+}
+
+void client_free(struct client *c)
+{
+	struct warden *w = c->w;
+
+	for (struct client **at = &w->clients; *at; at = &(*at)->next)
+		if (*at == c) {
+			*at = c->next;
+			break;
+		}
+	for (struct call *call = w->calls; call; call = call->next)
+		if (call->client == c)
+			call_orphan(call);
+	w->nclients--;
+	conn_done(&c->conn);
+	free(c);
+}
+
+static void on_closed(struct conn *conn, int err)
+{
+	struct client *c = container_of(conn, struct client, conn);
+	struct warden *w = c->w;
+	bool last = c->creator && (w->ephemeral || w->state == SANDBOX_NEW);
+
+	(void)err;
+	client_free(c);
+	if (last)
+		warden_end(w, "its creator is gone");
+}
+
+static void on_drained(struct conn *conn)
+{
+	struct client *c = container_of(conn, struct client, conn);
+
+	for (struct call *call = c->w->calls; call; call = call->next)
+		if (call->client == c)
+			call_resume(call);
+}
+
+static int number_of(const struct frame *f, uint16_t tag, uint64_t *ret)
+{
+	struct str body = f->body;
+	struct field field;
+
+	while (field_next(&body, &field) > 0)
+		if (field.tag == tag)
+			return field_u64(field, ret);
+	return -ENOENT;
+}
+
+static int on_hello(struct client *c, const struct frame *f, struct err *e)
+{
+	uint64_t version = 0;
+
+	if (number_of(f, TAG_VERSION, &version) < 0 || version != PROTO_CLIENT_VERSION)
+		return err_set(e, ERR_CONFLICT,
+			       "the sandbox speaks version %d of the protocol, the client %llu",
+			       PROTO_CLIENT_VERSION, (unsigned long long)version);
+	c->greeted = true;
+	return 0;
+}
+
+static int on_build(struct client *c, const struct frame *f, struct err *e)
+{
+	struct warden *w = c->w;
+	size_t at = 0;
+
+	if (!c->creator || w->state != SANDBOX_NEW)
+		return err_set(e, ERR_NOT_ALLOWED, "the sandbox is built already");
+	if (warden_build(w, f->body, e) < 0)
+		return -1;
+	if (conn_begin(&c->conn, MSG_C_READY, 0, &at) < 0 ||
+	    field_put_u64(&c->conn.out, TAG_INIT_PID, (uint64_t)w->cell.pid) < 0 ||
+	    field_put_u64(&c->conn.out, TAG_START_US,
+			  (clock_mono_ns() - w->started_ns) / NS_PER_US) < 0)
+		return err_sys(e, ENOMEM, "answer");
+	return conn_end(&c->conn, at, NULL, 0) < 0 ? err_sys(e, ENOMEM, "answer") : 0;
+}
+
+static int on_settle(struct client *c, uint32_t chan, struct err *e)
+{
+	struct trace *t = &c->w->trace;
+	char hex[SHA256_HEX];
+	size_t at = 0;
+	int r;
+
+	walk_now(c->w);
+	r = trace_flush(t);
+	if (r < 0)
+		return err_sys(e, -r, "write the trace");
+	sha256_hex(t->head, hex);
+	if (conn_begin(&c->conn, MSG_C_SETTLED, chan, &at) < 0 ||
+	    field_put_u64(&c->conn.out, TAG_SEQ, t->seq) < 0 ||
+	    field_put_c(&c->conn.out, TAG_HASH, hex) < 0)
+		return err_sys(e, ENOMEM, "answer");
+	(void)conn_end(&c->conn, at, NULL, 0);
+	return 0;
+}
+
+static int on_info(struct client *c, uint32_t chan, struct err *e)
+{
+	struct warden *w = c->w;
+	struct buf *out = &c->conn.out;
+	size_t at = 0;
+
+	if (conn_begin(&c->conn, MSG_C_STATE, chan, &at) < 0 ||
+	    field_put_c(out, TAG_STATE, sandbox_state_name(w->state)) < 0 ||
+	    field_put_u64(out, TAG_INIT_PID, (uint64_t)w->cell.pid) < 0 ||
+	    field_put_u64(out, TAG_CALLS, w->running) < 0 ||
+	    field_put_u64(out, TAG_CALL, w->last_call) < 0)
+		return err_sys(e, ENOMEM, "answer");
+	(void)conn_end(&c->conn, at, NULL, 0);
+	return 0;
+}
+
+/* Frames about one running call; for one that has just ended they are too late, not wrong. */
+static void on_call_frame(struct client *c, const struct frame *f)
+{
+	struct call *call = call_of_client(c, f->chan);
+	uint64_t a = 0, b = 0;
+
+	if (!call)
+		return;
+	switch (f->type) {
+	case MSG_C_STDIN:
+		call_stdin(call, f->body);
+		break;
+	case MSG_C_STDIN_EOF:
+		call_stdin_eof(call);
+		break;
+	case MSG_C_SIGNAL:
+		if (number_of(f, TAG_SIGNAL, &a) == 0 && a < 128)
+			call_signal(call, (int)a);
+		break;
+	case MSG_C_RESIZE:
+		if (number_of(f, TAG_ROWS, &a) == 0 && number_of(f, TAG_COLS, &b) == 0)
+			call_resize(call, a & 0xffff, b & 0xffff);
+		break;
+	default:
+		break;
+	}
+}
+
+static int dispatch(struct client *c, const struct frame *f, struct err *e)
+{
+	if (!c->greeted && f->type != MSG_C_HELLO)
+		return err_set(e, ERR_INVALID, "the client did not say hello");
+	switch (f->type) {
+	case MSG_C_HELLO:
+		return on_hello(c, f, e);
+	case MSG_C_BUILD:
+		return on_build(c, f, e);
+	case MSG_C_EXEC:
+		return call_start(c, f->chan, f->body, e);
+	case MSG_C_PS:
+		return ps_send(c, f->chan) < 0 ? err_set(e, ERR_FAILED, "list processes") : 0;
+	case MSG_C_INFO:
+		return on_info(c, f->chan, e);
+	case MSG_C_SETTLE:
+		return on_settle(c, f->chan, e);
+	case MSG_C_DESTROY:
+		c->wants_destroyed = true;
+		warden_end(c->w, "killed");
+		return 0;
+	case MSG_C_STDIN:
+	case MSG_C_STDIN_EOF:
+	case MSG_C_SIGNAL:
+	case MSG_C_RESIZE:
+		on_call_frame(c, f);
+		return 0;
+	default:
+		return err_set(e, ERR_INVALID, "unknown request %d", f->type);
+	}
+}
+
+static void on_frame(struct conn *conn, const struct frame *f, int *fds)
+{
+	struct client *c = container_of(conn, struct client, conn);
+	struct warden *w = c->w;
+	struct err e = { 0 };
+
+	for (int i = 0; i < f->nfds; i++) /* no request carries any */
+		fd_close(&fds[i]);
+	if (dispatch(c, f, &e) == 0)
+		return;
+	(void)client_error(c, f->chan, &e, STAGE_SETUP);
+	if (f->type == MSG_C_BUILD)
+		warden_end(w, "it could not be built");
+}
+
+int client_adopt(struct warden *w, int fd, bool creator)
+{
+	static const struct conn_ops ops = {
+		.frame = on_frame,
+		.closed = on_closed,
+		.drained = on_drained,
+	};
+	struct client *c = calloc(1, sizeof *c);
+	int r = c ? conn_init(&c->conn, &w->loop, fd, &ops) : -ENOMEM;
+
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	c->w = w;
+	c->creator = creator;
+	c->next = w->clients;
+	w->clients = c;
+	w->nclients++;
+	return 0;
+}
+
+static void on_accept(struct loop_io *io, uint32_t events)
+{
+	struct warden *w = container_of(io, struct warden, listen_io);
+	struct ucred cred;
+	socklen_t size = sizeof cred;
+	int fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	/* The directory is closed to others already; this is the second look. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 ||
+	    (cred.uid != 0 && cred.uid != geteuid()) || w->nclients >= LIMIT_CLIENTS ||
+	    client_adopt(w, fd, false) < 0)
+		(void)close(fd);
+}
+
+int clients_listen(struct warden *w, struct err *e)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "sock" };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return err_sys(e, errno, "make the sandbox's socket");
+	w->listen_fd = fd;
+	/* The working directory is the sandbox's own, so the name is always short enough. */
+	if (bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 || listen(fd, LIMIT_CLIENTS) < 0)
+		return err_sys(e, errno, "make the sandbox's socket");
+	r = loop_add(&w->loop, &w->listen_io, fd, EPOLLIN, on_accept);
+	return r < 0 ? err_sys(e, -r, "watch the sandbox's socket") : 0;
+}
+
+void clients_say_destroyed(struct warden *w)
+{
+	enum { PATIENCE_MS = 2000 };
+
+	for (struct client *c = w->clients; c; c = c->next) {
+		if (c->wants_destroyed)
+			(void)conn_send(&c->conn, MSG_C_DESTROYED, 0, STR_NONE);
+		(void)conn_flush(&c->conn, PATIENCE_MS);
+	}
+}

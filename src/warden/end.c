@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking a sandbox down: kill, wait, write the last events, tell those who asked, leave. The
+ * files are removed by whoever asked for the end, or where nobody did by `cay settle`, into
+ * which the warden turns itself as its last act: the catalog is none of its business.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "warden/call.h"
+#include "warden/warden.h"
+
+static void end_calls(struct warden *w)
+{
+	while (w->calls)
+		call_end(w->calls, "sandbox_ended");
+}
+
+static void last_events(struct warden *w)
+{
+	if (!w->created_event)
+		return;
+	walk_now(w);
+	(void)trace_begin(&w->trace, "sandbox.end", 0, w->created_event);
+	trace_text(&w->trace, "reason", str_of(w->end_reason));
+	(void)trace_end(&w->trace);
+	(void)trace_flush(&w->trace);
+}
+
+static void end_now(struct loop_timer *t)
+{
+	struct warden *w = container_of(t, struct warden, end_timer);
+	struct err e = { 0 };
+
+	loop_timer_stop(&w->loop, &w->walk_timer);
+	conn_done(&w->init);
+	(void)ns_driver.destroy(&w->cell, &e);
+	if (w->watch)
+		watch_finish(w->watch);
+	end_calls(w);
+	last_events(w);
+	w->state = SANDBOX_GONE;
+	clients_say_destroyed(w);
+	loop_stop(&w->loop);
+}
+
+void warden_end(struct warden *w, const char *reason)
+{
+	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
+		return;
+	w->state = SANDBOX_ENDING;
+	w->end_reason = reason;
+	ns_driver.kill(&w->cell);
+	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
+}
+
+void warden_leave(struct warden *w)
+{
+	bool asked = false;
+
+	for (struct client *c = w->clients; c; c = c->next)
+		asked |= c->wants_destroyed || c->creator;
+	if (!asked && w->program && w->spec.id) {
+		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
+
+		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
+		(void)execv(w->program, argv);
+	}
+	_exit(0);
+}

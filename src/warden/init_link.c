@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stream to init. Init is on the hostile side: what it says is checked, never trusted. */
+#include <errno.h>
+
+#include "warden/call.h"
+#include "warden/warden.h"
+
+struct said {
+	uint64_t pid, status, err, cpu_us, maxrss_kb, stage, version;
+	struct str text;
+};
+
+static int read_said(struct said *s, struct str body)
+{
+	struct field f;
+	int r;
+
+	*s = (struct said){ .text = STR_NONE };
+	while ((r = field_next(&body, &f)) > 0) {
+		uint64_t *to = f.tag == TAG_PID		? &s->pid
+			       : f.tag == TAG_STATUS	? &s->status
+			       : f.tag == TAG_ERRNO	? &s->err
+			       : f.tag == TAG_CPU_US	? &s->cpu_us
+			       : f.tag == TAG_MAXRSS_KB ? &s->maxrss_kb
+			       : f.tag == TAG_STAGE	? &s->stage
+			       : f.tag == TAG_VERSION	? &s->version
+							: NULL;
+
+		if (to && field_u64(f, to) < 0)
+			return -EBADMSG;
+		if (f.tag == TAG_TEXT)
+			s->text = f.value;
+	}
+	return r;
+}
+
+static void on_reaped(struct warden *w, const struct said *s)
+{
+	if (w->watch && s->pid <= INT32_MAX)
+		watch_reaped(w->watch, (int)s->pid, (int)(s->status & 0xffff));
+}
+
+static void on_call_frame(struct warden *w, const struct frame *f, const struct said *s)
+{
+	struct call *c = call_by_id(w, f->chan);
+
+	if (!c)
+		return;
+	if (f->type == MSG_STARTED)
+		call_started(c, (int)(s->pid & INT32_MAX));
+	else if (f->type == MSG_FAILED)
+		call_failed(c, s->stage == STAGE_EXEC ? STAGE_EXEC : STAGE_SETUP,
+			    (int)(s->err & 0xfff), s->text);
+	else if (f->type == MSG_EXITED)
+		call_exited(c, (int)(s->status & 0xffff), s->cpu_us, s->maxrss_kb);
+}
+
+static void on_frame(struct conn *conn, const struct frame *f, int *fds)
+{
+	struct warden *w = container_of(conn, struct warden, init);
+	struct said s;
+
+	for (int i = 0; i < f->nfds; i++) /* init has nothing to give */
+		fd_close(&fds[i]);
+	if (read_said(&s, f->body) < 0) {
+		warden_end(w, "init broke the protocol");
+		return;
+	}
+	if (f->type == MSG_HELLO) {
+		w->init_greeted = s.version == PROTO_INIT_VERSION;
+		if (!w->init_greeted)
+			warden_end(w, "init speaks another version of the protocol");
+	} else if (f->type == MSG_REAPED) {
+		on_reaped(w, &s);
+	} else {
+		on_call_frame(w, f, &s);
+	}
+}
+
+static void on_closed(struct conn *conn, int err)
+{
+	struct warden *w = container_of(conn, struct warden, init);
+
+	conn_done(&w->init);
+	warden_end(w, err < 0 ? "init broke the protocol" : "init ended");
+}
+
+int init_link_open(struct warden *w, struct err *e)
+{
+	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	int fd = TAKE_FD(w->cell.stream_fd);
+	int r = conn_init(&w->init, &w->loop, fd, &ops);
+
+	return r < 0 ? err_sys(e, -r, "connect to init") : 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "warden/lifecycle.h"
+
+#define TO(s) (1u << (s))
+
+static const struct {
+	const char *name;
+	unsigned next;
+} states[SANDBOX_STATES] = {
+	[SANDBOX_NEW] = { "creating", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
+	[SANDBOX_RUNNING] = { "running", TO(SANDBOX_ENDING) },
+	[SANDBOX_ENDING] = { "ending", TO(SANDBOX_GONE) },
+	[SANDBOX_GONE] = { "gone", 0 },
+};
+
+const char *sandbox_state_name(enum sandbox_state s)
+{
+	return states[s].name;
+}
+
+bool sandbox_may_move(enum sandbox_state from, enum sandbox_state to)
+{
+	return states[from].next & TO(to);
+}

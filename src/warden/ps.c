@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of a sandbox, read from outside: everything in its pid namespace descends
+ * from init, so the tree below it is walked by /proc/PID/task/TID/children.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "warden/call.h"
+
+enum { FILE_MAX = 64 * 1024, ROWS_MAX = 4096 };
+
+struct row {
+	long pid, inside, ppid;
+	char state;
+	unsigned long long ticks;
+	long rss_pages;
+};
+
+static int read_proc(long pid, const char *name, struct buf *b)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
+	buf_clear(b);
+	r = io_read_file(AT_FDCWD, path, b);
+	return r == -E2BIG ? 0 : r;
+}
+
+/* After the command name, which is in parentheses and may hold anything. */
+static int read_stat(struct row *row, struct buf *b)
+{
+	unsigned long long user, sys;
+	char *at;
+	int r = read_proc(row->pid, "stat", b);
+
+	if (r < 0 || b->len == 0)
+		return r < 0 ? r : -ESRCH;
+	at = strrchr(b->data, ')');
+	if (!at || sscanf(at + 1,
+			  " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d "
+			  "%*d %*d %*u %*u %ld",
+			  &row->state, &row->ppid, &user, &sys, &row->rss_pages) != 5)
+		return -EBADMSG;
+	row->ticks = user + sys;
+	return 0;
+}
+
+/* The last number of a line such as "NSpid:\t812\t7". */
+static long last_number(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+	long v = 0;
+	int n;
+
+	if (!at)
+		return 0;
+	at += strlen(key);
+	while (sscanf(at, " %ld%n", &v, &n) == 1) {
+		at += n;
+		if (*at == '\n')
+			break;
+	}
+	return v;
+}
+
+static long inside_pid(long pid, struct buf *b)
+{
+	return read_proc(pid, "status", b) == 0 && b->len ? last_number(b->data, "\nNSpid:") : 0;
+}
+
+static uint64_t owner_inside(const struct warden *w, long pid)
+{
+	char path[32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "/proc/%ld", pid);
+	if (stat(path, &st) < 0)
+		return 65534;
+	if (!w->rootful)
+		return st.st_uid == getuid() ? w->spec.user : 65534;
+	return st.st_uid >= w->spec.uid_base && st.st_uid < w->spec.uid_base + 65536u
+		       ? st.st_uid - w->spec.uid_base
+		       : 0; /* init is not dumpable: its files belong to the host's root */
+}
+
+static int put_args(struct buf *out, long pid, struct buf *b)
+{
+	const char *at, *end;
+	int r = read_proc(pid, "cmdline", b);
+
+	if (r < 0 || b->len == 0) {
+		if (read_proc(pid, "comm", b) < 0 || b->len == 0)
+			return 0;
+		return field_put(out, TAG_ARG, (struct str){ b->data, b->len - 1 });
+	}
+	r = 0;
+	end = b->data + b->len;
+	for (at = b->data; at < end && r == 0; at += strlen(at) + 1)
+		r = field_put_c(out, TAG_ARG, at);
+	return r;
+}
+
+static int send_row(struct client *c, uint32_t chan, const struct row *row, struct buf *b)
+{
+	struct warden *w = c->w;
+	struct buf *out = &c->conn.out;
+	uint64_t us = row->ticks * (1000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	char state[2] = { row->state, '\0' };
+	uint32_t call = w->watch ? watch_call_of(w->watch, (int)row->pid) : 0;
+	size_t at = 0;
+	int r = conn_begin(&c->conn, MSG_C_PROCESS, chan, &at);
+
+	if (r < 0)
+		return r;
+	if (field_put_u64(out, TAG_PID, (uint64_t)row->inside) < 0 ||
+	    field_put_u64(out, TAG_PPID, (uint64_t)row->ppid) < 0 ||
+	    field_put_u64(out, TAG_CALL, call) < 0 || field_put_c(out, TAG_STATE, state) < 0 ||
+	    field_put_u64(out, TAG_USER, owner_inside(w, row->pid)) < 0 ||
+	    field_put_u64(out, TAG_CPU_US, us) < 0 ||
+	    field_put_u64(out, TAG_RSS_KB, (uint64_t)row->rss_pages * 4) < 0 ||
+	    put_args(out, row->pid, b) < 0) {
+		out->len = at;
+		return -ENOBUFS;
+	}
+	return conn_end(&c->conn, at, NULL, 0);
+}
+
+static void list_children_of(long pid, const char *thread, long *pids, int *n, struct buf *b)
+{
+	char name[64];
+	int used;
+
+	(void)snprintf(name, sizeof name, "task/%.20s/children", thread);
+	if (read_proc(pid, name, b) < 0 || b->len == 0)
+		return;
+	for (char *at = b->data; *n < ROWS_MAX && sscanf(at, "%ld%n", &pids[*n], &used) == 1;
+	     at += used)
+		++*n;
+}
+
+/* Each thread has its own list of the children that it forked. */
+static void list_children(long pid, long *pids, int *n, struct buf *b)
+{
+	char path[48];
+	struct dirent *ent;
+	DIR *d;
+
+	(void)snprintf(path, sizeof path, "/proc/%ld/task", pid);
+	d = opendir(path);
+	while (d && (ent = readdir(d)))
+		if (ent->d_name[0] != '.')
+			list_children_of(pid, ent->d_name, pids, n, b);
+	if (d)
+		(void)closedir(d);
+}
+
+/* Breadth first from init; a process that ends meanwhile is left out. */
+int ps_send(struct client *c, uint32_t chan)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+	auto_free long *pids = calloc(ROWS_MAX, sizeof *pids);
+	int n = 1;
+
+	if (!pids)
+		return -ENOMEM;
+	pids[0] = c->w->cell.pid;
+	for (int i = 0; i < n; i++) {
+		struct row row = { .pid = pids[i] };
+
+		list_children(row.pid, pids, &n, &b);
+		if (read_stat(&row, &b) < 0)
+			continue;
+		row.inside = inside_pid(row.pid, &b);
+		row.ppid = i == 0 ? 0 : inside_pid(row.ppid, &b);
+		if (send_row(c, chan, &row, &b) < 0)
+			break;
+	}
+	return conn_send(&c->conn, MSG_C_END, chan, STR_NONE);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One warden owns one sandbox: it builds it through a driver, runs calls for clients, writes
+ * the trace, and takes everything down again.
+ *
+ *   client --frames--> warden --frames + descriptors--> init --> command
+ *                        ^--- pipes or a terminal: the command's stdio ---'
+ *
+ * The warden holds our end of every stdio pipe and terminal. Output is read only while the
+ * client's backlog is low, and stdin is taken only as far as the client was given credit, so
+ * no amount of data makes the warden grow. It is single-threaded; everything runs on `loop`.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "driver/driver.h"
+#include "loop/conn.h"
+#include "trace/log.h"
+#include "warden/changes.h"
+#include "warden/lifecycle.h"
+#include "warden/watch.h"
+
+struct warden;
+struct call;
+
+/* A connection of a client; the first is the creator's. */
+struct client {
+	struct warden *w;
+	struct conn conn;
+	bool creator;
+	bool greeted;
+	bool wants_destroyed; /* is told when all is gone */
+	struct client *next;
+};
+
+/* Defaults of every call, from the build request. Owned texts. */
+struct defaults {
+	char **env; /* K=V, NULL-terminated */
+	int nenv;
+	char *cwd;
+	char *user;
+};
+
+struct warden {
+	struct loop loop;
+	enum sandbox_state state;
+	struct cell cell;
+	struct cell_spec spec;
+	char *texts[256]; /* what spec points to */
+	int ntexts;
+	char *program; /* path of cay */
+	struct defaults defaults;
+	bool ephemeral, rootful;
+	enum trace_level trace_level;
+	int lock_fd, dir_fd;
+	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
+
+	struct conn init;
+	bool init_greeted;
+	struct trace trace;
+	uint64_t created_event;
+	struct watch *watch;
+	struct changes *changes;
+	struct loop_timer walk_timer;
+	uint64_t started_ns;
+
+	int listen_fd;
+	struct loop_io listen_io;
+	struct client *clients;
+	int nclients;
+	struct call *calls; /* running and lingering */
+	uint32_t last_call, running;
+	struct changes_call *windows; /* calls that may have changed files since the last walk */
+	int nwindows;
+	const char *end_reason;
+	struct loop_timer end_timer;
+};
+
+/* main.c */
+/* Something that the sandbox cannot go on without has failed: end it. */
+void warden_fail(struct warden *w, const char *what, int err);
+/* End the event that was begun and write it; failing to is such a thing. */
+void warden_trace_end(struct warden *w);
+
+/* build.c: MSG_C_BUILD */
+int warden_build(struct warden *w, struct str body, struct err *e);
+void warden_free_spec(struct warden *w);
+
+/* clients.c */
+int clients_listen(struct warden *w, struct err *e);
+int client_adopt(struct warden *w, int fd, bool creator);
+void client_free(struct client *c);
+void clients_say_destroyed(struct warden *w);
+int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage);
+
+/* init_link.c */
+int init_link_open(struct warden *w, struct err *e);
+
+/* walk.c: file changes */
+int walk_open(struct warden *w, struct err *e);
+void walk_soon(struct warden *w);
+void walk_now(struct warden *w);
+void walk_window_open(struct warden *w, uint32_t call);
+void walk_window_close(struct warden *w, uint32_t call);
+
+/* ps.c */
+int ps_send(struct client *c, uint32_t chan);
+
+/* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
+void warden_end(struct warden *w, const char *reason);
+/* What remains once the loop has stopped. Does not return. */
+void warden_leave(struct warden *w) __attribute__((noreturn));
