@@ -80,6 +80,8 @@ static int show_line(struct show *s, struct str line)
 
 	if (s->raw)
 		return print_event(s, line, NULL);
+	if (!opt_follow && trace_filter_skips(&s->filter, line))
+		return 0;
 	if (trace_event_parse(line, &ev, s->e) < 0) {
 		err_ctx(s->e, "line %llu of the trace", (unsigned long long)s->lines.line);
 		return err_hint(s->e, "to find what is wrong: cay trace verify %s", s->file.id);
@@ -186,16 +188,16 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_file *f,
 			 const struct trace_summary *sum, struct err *e)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(4096);
-	bool checked = f->has_head;
 	struct json j;
 
 	if (ctx->quiet)
 		return 0;
 	if (!ctx->json) {
-		(void)printf("ok: %llu events of sandbox %s, unbroken\n"
-			     "head: %s%s\n",
-			     (unsigned long long)sum->head.seq, f->id, sum->head.hash,
-			     checked ? " (as the sandbox says)" : "");
+		(void)printf("ok: %llu events of sandbox %s, unbroken\nhead: %s\n",
+			     (unsigned long long)sum->head.seq, f->id, sum->head.hash);
+		if (f->has_head)
+			(void)printf("the running sandbox confirms event %llu\n",
+				     (unsigned long long)f->head.seq);
 		return fflush(stdout) == 0 ? 0 : out_failed(e);
 	}
 	json_init(&j, &out);
@@ -204,7 +206,7 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_file *f,
 	json_put_c(&j, "sandbox", f->id);
 	json_put_u64(&j, "events", sum->head.seq);
 	json_put_c(&j, "head", sum->head.hash);
-	json_put_bool(&j, "head_checked", checked);
+	json_put_bool(&j, "head_checked", f->has_head);
 	json_end(&j);
 	if (json_done(&j) < 0)
 		return err_sys(e, ENOMEM, "cannot write the result");

@@ -7,6 +7,8 @@
 
 #include "trace/text.h"
 
+enum { KIND_SIZE = 64 }; /* of any kind that we know */
+
 static bool kind_matches(const char *pattern, const char *kind)
 {
 	size_t n = strlen(pattern);
@@ -94,6 +96,26 @@ static int learn(struct trace_filter *f, const struct trace_event *ev)
 	    strcmp(id, f->call) != 0)
 		return 0;
 	return add_call(f, ev->call);
+}
+
+bool trace_filter_skips(const struct trace_filter *f, struct str line)
+{
+	char kind[KIND_SIZE];
+	struct str view;
+	uint32_t call;
+	bool kind_ok;
+
+	if (!trace_event_glance(line, &view, &call) || !str_copy(kind, sizeof kind, view))
+		return false;
+	kind_ok = !f->kind || kind_matches(f->kind, kind);
+	if (!f->call)
+		return !kind_ok;
+	if (strcmp(kind, "call.start") == 0)
+		return false;
+	/* A file event may name more calls further on. */
+	if (!is_wanted(f, call) && strncmp(kind, "file.", 5) != 0)
+		return true;
+	return !kind_ok && f->call_seen;
 }
 
 static bool call_passes(const struct trace_filter *f, const struct trace_event *ev)

@@ -22,6 +22,8 @@ DEFINE_AUTO(struct trace_filter, trace_filter_done)
 
 /* True where everything passes, so that lines need not be parsed. */
 bool trace_filter_passes_all(const struct trace_filter *f);
+/* True where a glance tells that the line is not wanted and teaches nothing. */
+bool trace_filter_skips(const struct trace_filter *f, struct str line);
 /*
  * 1: wanted, 0: not, -ENOMEM. A change that several calls may have made belongs to each.
  */

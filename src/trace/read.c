@@ -136,6 +136,59 @@ void trace_event_done(struct trace_event *ev)
 	ev->json = NULL;
 }
 
+static bool eat(struct str *s, struct str prefix)
+{
+	if (!str_starts(*s, prefix))
+		return false;
+	s->p += prefix.n;
+	s->n -= prefix.n;
+	return true;
+}
+
+static bool eat_number(struct str *s, uint64_t *ret)
+{
+	size_t i = 0;
+
+	for (*ret = 0; i < s->n && i < 19 && s->p[i] >= '0' && s->p[i] <= '9'; i++)
+		*ret = *ret * 10 + (uint64_t)(s->p[i] - '0');
+	s->p += i;
+	s->n -= i;
+	return i > 0;
+}
+
+/* A string without escapes, and the quote that ends it. */
+static bool eat_plain(struct str *s, struct str *ret)
+{
+	const char *end = memchr(s->p, '"', s->n);
+
+	if (!end || memchr(s->p, '\\', (size_t)(end - s->p)))
+		return false;
+	*ret = (struct str){ s->p, (size_t)(end - s->p) };
+	s->p += ret->n + 1;
+	s->n -= ret->n + 1;
+	return true;
+}
+
+bool trace_event_glance(struct str line, struct str *ret_kind, uint32_t *ret_call)
+{
+	uint64_t seq, call = 0, parent;
+	struct str skipped, kind;
+
+	if (!eat(&line, STR("{\"seq\":")) || !eat_number(&line, &seq) ||
+	    !eat(&line, STR(",\"time\":\"")) || !eat_plain(&line, &skipped) ||
+	    !eat(&line, STR(",\"sandbox\":\"")) || !eat_plain(&line, &skipped))
+		return false;
+	if (eat(&line, STR(",\"call\":")) && (!eat_number(&line, &call) || call > UINT32_MAX))
+		return false;
+	if (eat(&line, STR(",\"parent\":")) && !eat_number(&line, &parent))
+		return false;
+	if (!eat(&line, STR(",\"kind\":\"")) || !eat_plain(&line, &kind))
+		return false;
+	*ret_kind = kind;
+	*ret_call = (uint32_t)call;
+	return true;
+}
+
 int trace_value_text(const json_t *value, struct buf *out)
 {
 	const json_t *b64 = json_object_get(value, "b64");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -42,6 +43,12 @@ int trace_event_parse(struct str line, struct trace_event *ret, struct err *e);
 /* Legal on a zeroed event. */
 void trace_event_done(struct trace_event *ev);
 DEFINE_AUTO(struct trace_event, trace_event_done)
+
+/*
+ * Kind and call (0: none) of a line that begins exactly as trace/log.c writes it, without
+ * parsing the rest: 0.1 us instead of 6. False for any other line.
+ */
+bool trace_event_glance(struct str line, struct str *ret_kind, uint32_t *ret_call);
 
 /* Append the bytes of a text, plain or {"b64":…}. -EINVAL where it is not one. */
 int trace_value_text(const json_t *value, struct buf *out);
