@@ -20,5 +20,6 @@ enum {
 	LIMIT_CALLS = 1024,		 /* running calls of one sandbox */
 	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */
 	LIMIT_TRACE_ARGV = 16 * 1024,	 /* argument text kept in one event */
+	LIMIT_TRACE_BATCH = 1 << 20,	 /* events that wait to be written to a trace */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
 };

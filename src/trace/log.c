@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+
+enum {
+	KEEP_LINE = 4 * 1024, /* memory that an idle trace holds on to */
+	KEEP_BATCH = 16 * 1024,
+};
+
+int trace_create(struct trace *t, int dirfd, const char *name, const char *sandbox, struct err *e)
+{
+	struct trace new = {
+		.fd = FD_NONE,
+		.line = BUF_INIT(LIMIT_EVENT),
+		.batch = BUF_INIT(LIMIT_TRACE_BATCH),
+	};
+
+	if (!str_copy(new.sandbox, sizeof new.sandbox, str_of(sandbox)))
+		return err_set(e, ERR_INVALID, "sandbox id '%s' is too long", sandbox);
+	new.fd = openat(dirfd, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (new.fd < 0)
+		return err_sys(e, errno, "cannot create the trace '%s'", name);
+	*t = new;
+	return 0;
+}
+
+void trace_done(struct trace *t)
+{
+	if (t->line.max == 0)
+		return;
+	fd_close(&t->fd);
+	buf_done(&t->line);
+	buf_done(&t->batch);
+}
+
+/*
+ * Where a full disk had us drop events, say so in the place where they would have been; but
+ * not before the disk takes events again, lest each that is lost leave a gap of its own.
+ */
+static void admit_loss(struct trace *t)
+{
+	uint64_t lost = t->lost;
+
+	if (trace_flush(t) < 0)
+		return;
+	t->lost = 0;
+	(void)trace_begin(t, "trace.gap", 0, 0);
+	trace_num(t, "count", (int64_t)lost);
+	trace_text(t, "what", STR("events that could not be written"));
+	if (trace_end(t) < 0)
+		t->lost = lost;
+}
+
+uint64_t trace_begin(struct trace *t, const char *kind, uint32_t call, uint64_t parent)
+{
+	char time[CLOCK_TEXT_SIZE];
+
+	if (t->lost > 0)
+		admit_loss(t);
+	buf_clear(&t->line);
+	clock_text(clock_real_ns(), time);
+	json_init(&t->json, &t->line);
+	json_obj(&t->json);
+	json_put_u64(&t->json, "seq", ++t->seq);
+	json_put_c(&t->json, "time", time);
+	json_put_c(&t->json, "sandbox", t->sandbox);
+	if (call)
+		json_put_u64(&t->json, "call", call);
+	if (parent)
+		json_put_u64(&t->json, "parent", parent);
+	json_put_c(&t->json, "kind", kind);
+	return t->seq;
+}
+
+void trace_text(struct trace *t, const char *key, struct str value)
+{
+	json_put_str(&t->json, key, value);
+}
+
+void trace_num(struct trace *t, const char *key, int64_t value)
+{
+	json_put_i64(&t->json, key, value);
+}
+
+void trace_bool(struct trace *t, const char *key, bool value)
+{
+	json_put_bool(&t->json, key, value);
+}
+
+void trace_array(struct trace *t, const char *key)
+{
+	json_put_arr(&t->json, key);
+}
+
+void trace_item(struct trace *t, struct str value)
+{
+	json_str(&t->json, value);
+}
+
+void trace_item_num(struct trace *t, int64_t value)
+{
+	json_i64(&t->json, value);
+}
+
+void trace_array_end(struct trace *t)
+{
+	json_end(&t->json);
+}
+
+static int close_line(struct trace *t)
+{
+	static const uint8_t zeros[SHA256_SIZE];
+	char prev[SHA256_HEX];
+
+	sha256_hex(t->seq == 1 ? zeros : t->head, prev);
+	json_put_c(&t->json, "prev", prev);
+	json_end(&t->json);
+	return json_done(&t->json);
+}
+
+/* A line goes into the batch whole or not at all; a full batch is written first. */
+static int add_to_batch(struct trace *t)
+{
+	size_t n = t->line.len;
+	int r;
+
+	if (t->batch.max - t->batch.len < n + 1) {
+		r = trace_flush(t);
+		if (t->batch.max - t->batch.len < n + 1)
+			return r;
+	}
+	r = buf_reserve(&t->batch, n + 1);
+	if (r < 0)
+		return r;
+	memcpy(t->batch.data + t->batch.len, t->line.data, n);
+	t->batch.data[t->batch.len + n] = '\n';
+	buf_grew(&t->batch, n + 1);
+	return 0;
+}
+
+int trace_end(struct trace *t)
+{
+	int r = close_line(t);
+
+	if (r == 0)
+		r = add_to_batch(t);
+	t->lost += r < 0 && r != -E2BIG;
+	if (r == 0)
+		sha256(t->line.data, t->line.len, t->head);
+	else
+		t->seq--;
+	buf_clear(&t->line);
+	buf_trim(&t->line, KEEP_LINE);
+	return r;
+}
+
+int trace_flush(struct trace *t)
+{
+	size_t done = 0;
+	int r = 0;
+
+	while (done < t->batch.len) {
+		ssize_t w = write(t->fd, t->batch.data + done, t->batch.len - done);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0) {
+			r = w < 0 ? -errno : -EIO;
+			break;
+		}
+		done += (size_t)w;
+	}
+	buf_shift(&t->batch, done);
+	buf_trim(&t->batch, KEEP_BATCH);
+	return r;
+}

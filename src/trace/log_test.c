@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "t.h"
+#include "trace/read.h"
+#include "trace/verify.h"
+
+static char dir[] = "/tmp/cay-log-XXXXXX";
+static int dirfd = -1;
+
+static void make_dir(void)
+{
+	CHECK(mkdtemp(dir));
+	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CHECK(dirfd >= 0);
+}
+
+static void remove_dir(void)
+{
+	CHECK(unlinkat(dirfd, "t", 0) == 0);
+	CHECK(rmdir(dir) == 0);
+}
+
+static void open_trace(struct trace *t)
+{
+	struct err e;
+
+	make_dir();
+	CHECK(trace_create(t, dirfd, "t", "k3x9abcdefgh", &e) == 0);
+}
+
+static void write_event(struct trace *t, struct str text)
+{
+	trace_begin(t, "call.start", 2, 1);
+	trace_text(t, "x", text);
+	CHECK(trace_end(t) == 0);
+}
+
+static void content(struct buf *b)
+{
+	CHECK(io_read_file(dirfd, "t", b) == 0);
+}
+
+/* The file is a chain up to the head that the writer has. */
+static void check_chain(const struct trace *t)
+{
+	auto_close int fd = openat(dirfd, "t", O_RDONLY | O_CLOEXEC);
+	struct trace_head head = { .seq = t->seq };
+	struct trace_summary got;
+	struct err e = { 0 };
+
+	sha256_hex(t->head, head.hash);
+	if (trace_verify(fd, "k3x9abcdefgh", &head, &got, &e) < 0)
+		t_fail(__FILE__, __LINE__, e.msg);
+	CHECK(got.head.seq == t->seq);
+}
+
+static void the_layout_is_as_promised(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	struct trace t;
+	char *time;
+
+	open_trace(&t);
+	CHECK(trace_begin(&t, "process.exec", 2, 5) == 1);
+	trace_text(&t, "path", STR("/bin/\"x\""));
+	trace_array(&t, "argv");
+	trace_item(&t, STR("a"));
+	trace_item(&t, STR("\xff"));
+	trace_item_num(&t, -3);
+	trace_array_end(&t);
+	trace_num(&t, "pid", 14);
+	trace_bool(&t, "argv_cut", false);
+	CHECK(trace_end(&t) == 0);
+	CHECK(trace_begin(&t, "sandbox.end", 0, 0) == 2);
+	CHECK(trace_end(&t) == 0);
+	CHECK(trace_flush(&t) == 0);
+	content(&b);
+	time = strstr(b.data, "\"time\":\"");
+	CHECK(time && time[8 + 27] == '"');
+	memset(time + 8, 'T', 27);
+	b.data[strcspn(b.data, "\n")] = '\0';
+	CHECK_STR(b.data, "{\"seq\":1,\"time\":\"TTTTTTTTTTTTTTTTTTTTTTTTTTT\",\"sandbox\":"
+			  "\"k3x9abcdefgh\",\"call\":2,\"parent\":5,\"kind\":\"process.exec\","
+			  "\"path\":\"/bin/\\\"x\\\"\",\"argv\":[\"a\",{\"b64\":\"/w==\"},-3],"
+			  "\"pid\":14,\"argv_cut\":false,\"prev\":\"000000000000000000000000000"
+			  "0000000000000000000000000000000000000\"}");
+	CHECK(!strstr(b.data + strlen(b.data) + 1, "\"call\""));
+	CHECK(!strstr(b.data + strlen(b.data) + 1, "\"parent\""));
+	check_chain(&t);
+	trace_done(&t);
+	remove_dir();
+}
+
+static void an_existing_trace_is_never_written_over(void)
+{
+	struct trace t, second;
+	struct err e = { 0 };
+
+	open_trace(&t);
+	CHECK(trace_create(&second, dirfd, "t", "k3x9abcdefgh", &e) == -1);
+	CHECK(e.kind == ERR_SYS && e.sys == EEXIST);
+	trace_done(&t);
+	remove_dir();
+}
+
+/* Both sides of LIMIT_EVENT, to the byte. */
+static void an_event_too_long_is_dropped_and_its_number_used_again(void)
+{
+	static char big[LIMIT_EVENT];
+	struct trace t;
+	size_t empty;
+
+	open_trace(&t);
+	write_event(&t, STR(""));
+	empty = t.batch.len - 1;
+	memset(big, 'x', sizeof big);
+	trace_begin(&t, "call.start", 2, 1);
+	trace_text(&t, "x", (struct str){ big, LIMIT_EVENT - empty + 1 });
+	CHECK(trace_end(&t) == -E2BIG);
+	CHECK(t.seq == 1 && t.lost == 0);
+	write_event(&t, (struct str){ big, LIMIT_EVENT - empty });
+	CHECK(t.seq == 2 && t.batch.len == empty + 1 + LIMIT_EVENT + 1);
+	CHECK(trace_flush(&t) == 0);
+	check_chain(&t);
+	trace_done(&t);
+	remove_dir();
+}
+
+static void limit_file(rlim_t bytes)
+{
+	struct rlimit l = { bytes, RLIM_INFINITY };
+
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
+}
+
+static void a_short_write_is_continued_where_it_stopped(void)
+{
+	struct trace t;
+
+	open_trace(&t);
+	write_event(&t, STR("one"));
+	write_event(&t, STR("two"));
+	limit_file(300);
+	CHECK(trace_flush(&t) == -EFBIG);
+	CHECK(t.batch.len > 0);
+	CHECK(trace_flush(&t) == -EFBIG);
+	write_event(&t, STR("three"));
+	limit_file(RLIM_INFINITY);
+	CHECK(trace_flush(&t) == 0);
+	CHECK(t.batch.len == 0);
+	check_chain(&t);
+	trace_done(&t);
+	remove_dir();
+}
+
+static void a_full_disk_costs_events_and_says_how_many(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4 << 20);
+	static char big[32 * 1024];
+	struct trace t;
+	int lost = 0;
+
+	open_trace(&t);
+	memset(big, 'x', sizeof big);
+	limit_file(100);
+	for (int i = 0; i < 50; i++) {
+		trace_begin(&t, "call.start", 1, 0);
+		trace_text(&t, "x", (struct str){ big, sizeof big });
+		lost += trace_end(&t) == -EFBIG;
+	}
+	CHECK(lost > 10 && lost < 30 && t.batch.len <= LIMIT_TRACE_BATCH);
+	limit_file(RLIM_INFINITY);
+	write_event(&t, STR("after"));
+	CHECK(trace_flush(&t) == 0);
+	check_chain(&t);
+	content(&b);
+	CHECK(strstr(b.data, "\"kind\":\"trace.gap\",\"count\":"));
+	CHECK(atoi(strstr(b.data, "\"count\":") + 8) == lost);
+	CHECK(t.lost == 0);
+	trace_done(&t);
+	remove_dir();
+}
+
+static void a_batch_larger_than_the_ceiling_is_written_on_the_way(void)
+{
+	static char big[32 * 1024];
+	struct trace t;
+	struct stat st;
+
+	open_trace(&t);
+	memset(big, 'y', sizeof big);
+	for (int i = 0; i < 100; i++)
+		write_event(&t, (struct str){ big, sizeof big });
+	CHECK(trace_flush(&t) == 0);
+	CHECK(fstat(t.fd, &st) == 0 && st.st_size > (off_t)(100 * sizeof big));
+	check_chain(&t);
+	trace_done(&t);
+	remove_dir();
+}
+
+static void an_idle_trace_holds_little_memory(void)
+{
+	static char big[60 * 1024];
+	struct trace t;
+
+	open_trace(&t);
+	memset(big, 'y', sizeof big);
+	write_event(&t, (struct str){ big, sizeof big });
+	CHECK(trace_flush(&t) == 0);
+	CHECK(t.line.cap + t.batch.cap < 32 * 1024);
+	trace_done(&t);
+	remove_dir();
+}
+
+T_MAIN(T(the_layout_is_as_promised), T(an_existing_trace_is_never_written_over),
+       T(an_event_too_long_is_dropped_and_its_number_used_again),
+       T(a_short_write_is_continued_where_it_stopped),
+       T(a_full_disk_costs_events_and_says_how_many),
+       T(a_batch_larger_than_the_ceiling_is_written_on_the_way),
+       T(an_idle_trace_holds_little_memory))

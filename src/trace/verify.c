@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/safe.h"
+#include "trace/read.h"
+
+struct verifier {
+	struct trace_lines lines;
+	const struct trace_head *head; /* or NULL */
+	struct trace_summary so_far;
+	struct err *e;
+};
+
+static int fail(struct verifier *v, uint64_t line, const char *what)
+{
+	return err_set(v->e, ERR_FAILED, "line %" PRIu64 ": %s", line, what);
+}
+
+/* The next whole line. 1, 0 at the end, -1. */
+static int next_line(struct verifier *v, struct str *ret)
+{
+	int r = trace_lines_next(&v->lines, ret);
+
+	if (r == -E2BIG)
+		return err_set(v->e, ERR_FAILED, "line %" PRIu64 ": longer than %d bytes",
+			       v->lines.line + 1, LIMIT_EVENT);
+	if (r < 0)
+		return err_sys(v->e, -r, "cannot read the trace");
+	return r;
+}
+
+static void hash_line(struct str line, char hex[SHA256_HEX])
+{
+	uint8_t hash[SHA256_SIZE];
+
+	sha256(line.p, line.n, hash);
+	sha256_hex(hash, hex);
+}
+
+/* The event of the next line where there is one and it can be read. True and *ret filled. */
+static bool peek(struct verifier *v, struct trace_event *ret)
+{
+	struct err ignored;
+	struct str line;
+
+	return trace_lines_next(&v->lines, &line) == 1 &&
+	       trace_event_parse(line, ret, &ignored) == 0;
+}
+
+/* Whether event `seq` stands in a later line. Reads the rest of the file. */
+static uint64_t find_later(struct verifier *v, uint64_t seq)
+{
+	for (;;) {
+		auto_done(trace_event_done) struct trace_event ev = { 0 };
+		struct err ignored;
+		struct str line;
+
+		if (trace_lines_next(&v->lines, &line) != 1)
+			return 0;
+		if (trace_event_parse(line, &ev, &ignored) == 0 && ev.seq == seq)
+			return v->lines.line;
+	}
+}
+
+/* The number is not the one that comes next: lines are missing, repeated, or in another order. */
+static int wrong_seq(struct verifier *v, uint64_t seq)
+{
+	uint64_t want = v->so_far.head.seq + 1, at = v->lines.line, later;
+	const char *many = seq - want > 1 ? "s" : "";
+	char upto[40] = "";
+
+	if (seq < want)
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64 ": event %" PRIu64 " stands where event %" PRIu64
+			       " belongs: the line was repeated or put in",
+			       at, seq, want);
+	later = find_later(v, want);
+	if (later)
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64 ": event %" PRIu64 " stands where event %" PRIu64
+			       " belongs, which is at line %" PRIu64 ": lines were reordered",
+			       at, seq, want, later);
+	if (seq - want > 1)
+		(void)snprintf(upto, sizeof upto, " to %" PRIu64, seq - 1);
+	return err_set(v->e, ERR_FAILED,
+		       "line %" PRIu64 ": event %" PRIu64 " stands where event %" PRIu64
+		       " belongs: event%s %" PRIu64 "%s %s removed",
+		       at, seq, want, many, want, upto, *many ? "were" : "was");
+}
+
+/*
+ * The number is right but the hash of the line before is another one. Where the next line
+ * confirms this one, it is as it was written, so the line before is not.
+ */
+static int wrong_prev(struct verifier *v, struct str line, uint64_t seq)
+{
+	auto_done(trace_event_done) struct trace_event next = { 0 };
+	uint64_t at = v->lines.line;
+	char own[SHA256_HEX];
+	const char *why = "the line before it, or this line itself, was changed";
+
+	hash_line(line, own);
+	if (v->head && v->head->seq == seq) {
+		if (strcmp(v->head->hash, own) == 0)
+			why = "the line before it was changed or removed";
+	} else if (peek(v, &next)) {
+		if (str_is(next.prev, own))
+			why = "the line before it was changed or removed";
+		else if (next.seq == seq + 1)
+			why = "this line was changed";
+	}
+	if (seq == 1)
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64 ": event 1 does not begin a chain: its 'prev' is "
+			       "not zero",
+			       at);
+	return err_set(v->e, ERR_FAILED,
+		       "line %" PRIu64 ": event %" PRIu64 " does not follow event %" PRIu64 ": %s",
+		       at, seq, seq - 1, why);
+}
+
+static int wrong_sandbox(struct verifier *v, struct str id)
+{
+	auto_done(buf_done) struct buf safe = BUF_INIT(256);
+
+	(void)text_safe_cut(&safe, id, 64);
+	return err_set(v->e, ERR_FAILED,
+		       "line %" PRIu64 ": an event of sandbox '%s' in the trace of '%s'",
+		       v->lines.line, safe.data ? safe.data : "", v->so_far.sandbox);
+}
+
+/* The first event names the sandbox where the caller did not. */
+static bool same_sandbox(struct verifier *v, struct str id)
+{
+	if (v->so_far.sandbox[0] != '\0')
+		return str_is(id, v->so_far.sandbox);
+	return id.n > 0 && str_copy(v->so_far.sandbox, sizeof v->so_far.sandbox, id);
+}
+
+static int check_line(struct verifier *v, struct str line)
+{
+	auto_done(trace_event_done) struct trace_event ev = { 0 };
+	struct trace_head *last = &v->so_far.head;
+	struct err why;
+
+	if (trace_event_parse(line, &ev, &why) < 0)
+		return fail(v, v->lines.line, why.msg);
+	if (!same_sandbox(v, ev.sandbox))
+		return wrong_sandbox(v, ev.sandbox);
+	if (ev.seq != last->seq + 1)
+		return wrong_seq(v, ev.seq);
+	if (!str_is(ev.prev, last->hash))
+		return wrong_prev(v, line, ev.seq);
+	hash_line(line, last->hash);
+	last->seq = ev.seq;
+	if (v->head && ev.seq == v->head->seq && strcmp(last->hash, v->head->hash) != 0)
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64 ": event %" PRIu64 " is not the one that the "
+			       "sandbox wrote: it was changed, or the trace was written anew",
+			       v->lines.line, ev.seq);
+	return 0;
+}
+
+static int check_end(struct verifier *v)
+{
+	uint64_t seq = v->so_far.head.seq;
+	size_t rest = trace_lines_rest(&v->lines);
+
+	if (rest > 0 && !(v->head && seq >= v->head->seq))
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64
+			       ": cut off after %zu bytes, in the middle of an event",
+			       v->lines.line + 1, rest);
+	if (v->head && seq < v->head->seq)
+		return err_set(v->e, ERR_FAILED,
+			       "line %" PRIu64 ": the trace ends at event %" PRIu64
+			       ", but its sandbox has written %" PRIu64 ": the end was cut off",
+			       v->lines.line, seq, v->head->seq);
+	return 0;
+}
+
+static int verify_lines(struct verifier *v)
+{
+	struct str line;
+	int r;
+
+	while ((r = next_line(v, &line)) > 0)
+		if (check_line(v, line) < 0)
+			return -1;
+	return r < 0 ? -1 : check_end(v);
+}
+
+int trace_verify(int fd, const char *sandbox, const struct trace_head *head,
+		 struct trace_summary *ret, struct err *e)
+{
+	struct verifier v = { .head = head, .e = e };
+	int r;
+
+	if (sandbox && !str_copy(v.so_far.sandbox, sizeof v.so_far.sandbox, str_of(sandbox)))
+		return err_set(e, ERR_INVALID, "sandbox id '%s' is too long", sandbox);
+	memset(v.so_far.head.hash, '0', SHA256_HEX - 1);
+	trace_lines_init(&v.lines, fd);
+	r = verify_lines(&v);
+	trace_lines_done(&v.lines);
+	if (r == 0)
+		*ret = v.so_far;
+	return r;
+}
