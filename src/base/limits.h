@@ -21,4 +21,5 @@ enum {
 	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */
 	LIMIT_TRACE_ARGV = 16 * 1024,	 /* argument text kept in one event */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
+	LIMIT_ENDED = 256,		 /* traces kept of ended sandboxes */
 };
