@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "store/state.h"
+#include "store/catalog.h"
 #include "sys/rmtree.h"
 #include "t.h"
 
@@ -68,6 +68,40 @@ static inline void t_make_box(const struct state *s, const char *id)
 	CHECK(mkdirat(s->fd, t_path("sandboxes", id, "/upper"), 0700) == 0);
 	t_put(s, t_path("sandboxes", id, "/upper/file"), "x");
 	t_put(s, t_path("sandboxes", id, "/trace.jsonl"), "{}\n");
+}
+
+static inline struct sandbox_row t_row(const char *id, const char *name, bool ephemeral)
+{
+	struct sandbox_row row = { .ephemeral = ephemeral, .template_ = "base" };
+
+	snprintf(row.id, sizeof row.id, "%s", id);
+	snprintf(row.name, sizeof row.name, "%s", name);
+	return row;
+}
+
+static inline int t_add(struct catalog *c, const char *id, const char *name, bool ephemeral)
+{
+	struct sandbox_row row = t_row(id, name, ephemeral);
+
+	return catalog_add_sandbox(c, &row, false, &t_e);
+}
+
+static inline bool t_has_row(struct catalog *c, const char *id)
+{
+	struct sandbox_row row = { 0 };
+	bool has = catalog_find(c, id, &row, &t_e) == 0;
+
+	sandbox_row_done(&row);
+	return has;
+}
+
+static inline void t_wait_all(const pid_t *pids, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int st;
+
+		CHECK(waitpid(pids[i], &st, 0) == pids[i] && st == 0);
+	}
 }
 
 static inline void t_nothing(void)
