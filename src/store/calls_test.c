@@ -110,7 +110,7 @@ static void only_complete_lines_count(void)
 	first[half] = '\0';
 	t_put(&s, PATH, first);
 	CHECK(look().n == 0);
-	t_put(&s, PATH, START1 + half);
+	t_put(&s, PATH, &START1[half]);
 	CHECK(look().n == 1);
 	catalog_close(cat);
 }

@@ -394,7 +394,7 @@ static void write_much(int writer, bool slots)
 		struct sandbox_row row = { .ephemeral = i % 10 != 0 };
 
 		OK(catalog_open(&s, &c, &t_e));
-		snprintf(row.id, sizeof row.id, "w%dr%08d", writer, i);
+		snprintf(row.id, sizeof row.id, "w%xr%06x", writer & 15, i & 0xffff);
 		snprintf(row.name, sizeof row.name, "%s", i % 3 ? "" : row.id);
 		OK(catalog_add_sandbox(c, &row, slots, &t_e));
 		CHECK(slots ? row.uid_slot >= 0 && row.uid_slot < WRITERS * 2 : row.uid_slot == -1);
@@ -403,7 +403,7 @@ static void write_much(int writer, bool slots)
 		else
 			OK(catalog_set_state(c, row.id, "running", &t_e));
 		if (i % 10 == 9 && i >= 10) {
-			snprintf(row.id, sizeof row.id, "w%dr%08d", writer, i - 10);
+			snprintf(row.id, sizeof row.id, "w%xr%06x", writer & 15, (i - 10) & 0xffff);
 			OK(catalog_del_sandbox(c, row.id, &t_e));
 		}
 		catalog_close(c);

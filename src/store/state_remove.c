@@ -167,15 +167,11 @@ static int remove_lock(const struct state *s, const char *id, struct err *e)
 	return 0;
 }
 
-int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e)
+static int remove_all(const struct state *s, const char *id, struct err *e)
 {
-	auto_close int held = lock_fd;
-	auto_close int groups = FD_NONE;
+	auto_close int groups = groups_open();
 	int r;
 
-	if (!state_id_ok(id))
-		return err_set(e, ERR_INVALID, "'%s' is not a sandbox id", id);
-	groups = groups_open();
 	if (groups < 0 && groups != -ENOENT)
 		return err_sys(e, -groups, "cannot open the control group of this process");
 	r = groups < 0 ? 0 : groups_kill(groups, id);
@@ -187,4 +183,16 @@ int state_remove(const struct state *s, const char *id, int lock_fd, struct err 
 	if (r < 0)
 		return err_sys(e, -r, "cannot remove control group cay-%s", id);
 	return remove_lock(s, id, e);
+}
+
+int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e)
+{
+	int r;
+
+	if (state_id_ok(id))
+		r = remove_all(s, id, e);
+	else
+		r = err_set(e, ERR_INVALID, "'%s' is not a sandbox id", id);
+	fd_close(&lock_fd);
+	return r;
 }
