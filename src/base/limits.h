@@ -22,4 +22,5 @@ enum {
 	LIMIT_TRACE_ARGV = 16 * 1024,	 /* argument text kept in one event */
 	LIMIT_TRACE_BATCH = 1 << 20,	 /* events that wait to be written to a trace */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
+	LIMIT_ENDED = 256,		 /* traces kept of ended sandboxes */
 };

@@ -5,7 +5,8 @@
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
  *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, warden.log
- *   ended/ID.jsonl        traces of ended sandboxes, the latest LIMIT_ENDED of them
+ *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
+ *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the
@@ -22,10 +23,13 @@ enum { ID_MAX = 20, ID_LEN = 12, ID_SIZE = ID_MAX + 1 };
 
 struct state {
 	char dir[3072]; /* absolute */
-	int fd;	       /* of it */
+	int fd;		/* of it */
 };
 
-/* CAY_STATE, else /var/lib/cay for root, else $XDG_STATE_HOME/cay or ~/.local/state/cay. Made 0700. */
+/*
+ * CAY_STATE, else /var/lib/cay for root, else $XDG_STATE_HOME/cay or ~/.local/state/cay. Made 0700
+ * with its subdirectories. NOT_ALLOWED where it belongs to somebody else or others can write.
+ */
 int state_open(struct state *s, struct err *e);
 void state_done(struct state *s);
 
@@ -36,14 +40,19 @@ bool state_name_ok(const char *name);
 /* ID_LEN random characters, the first a letter. */
 int state_id_new(char out[ID_SIZE], struct err *e);
 
-/* Take the lock of a new or dead sandbox. CONFLICT where it is held. Caller owns the fd. */
+/*
+ * Take the lock of a new or dead sandbox. CONFLICT where it is held, said after some 5 ms: a
+ * holder that only looks (state_is_alive) is gone by then. Caller owns the fd.
+ */
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e);
 bool state_is_alive(const struct state *s, const char *id);
-/* Directory of a sandbox as an open descriptor; NOT_FOUND. */
+/* Directory of a sandbox as an open descriptor; NOT_FOUND. Caller owns the fd. */
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
 /*
  * Remove a dead sandbox's files: its trace goes to ended/ (older ones make room), the rest
  * is deleted, its control groups (named cay-ID) too, the lock last. Needs the lock held by
- * the caller in lock_fd, which is closed. Idempotent.
+ * the caller in lock_fd, which is closed in any case. Idempotent: after a failure what could
+ * not be removed is still there, with its path in the error, and can be tried again. Delete
+ * the catalog row afterwards, not before: it keeps the uid slot of what lies here.
  */
 int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e);

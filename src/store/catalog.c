@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/catalog.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "store/db.h"
+
+static const char *const states[] = { "creating", "running", "lost" };
+
+void sandbox_row_done(struct sandbox_row *row)
+{
+	free(row->spec);
+	row->spec = NULL;
+}
+
+static int check_row(const struct sandbox_row *row, struct err *e)
+{
+	if (!state_id_ok(row->id))
+		return err_set(e, ERR_INVALID, "'%s' is not a sandbox id", row->id);
+	if (row->name[0] && !state_name_ok(row->name)) {
+		err_set(e, ERR_INVALID, "'%s' cannot be the name of a sandbox", row->name);
+		return err_hint(
+			e, "use up to 63 letters, digits, '_', '.', '-', not the last three first");
+	}
+	return 0;
+}
+
+static int check_taken(struct catalog *c, const struct sandbox_row *row, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT id FROM sandboxes WHERE id = ?1 OR name = ?2", "tt", row->id,
+		     row->name[0] ? row->name : NULL) < 0)
+		return -1;
+	r = db_step(c, q, e);
+	if (r <= 0)
+		return r;
+	if (strcmp((const char *)sqlite3_column_text(q, 0), row->id) == 0)
+		return err_set(e, ERR_CONFLICT, "sandbox '%s' exists", row->id);
+	err_set(e, ERR_CONFLICT, "the name '%s' is taken by sandbox '%s'", row->name,
+		(const char *)sqlite3_column_text(q, 0));
+	return err_hint(e, "remove that one (cay rm %s) or choose another name", row->name);
+}
+
+/* The first gap in the index: it stops at the first row that has no follower. */
+static int lowest_slot(struct catalog *c, int *ret, struct err *e)
+{
+	static const char sql[] =
+		"SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sandboxes WHERE uid_slot = 0) "
+		"UNION ALL SELECT * FROM (SELECT a.uid_slot + 1 FROM sandboxes a"
+		" WHERE a.uid_slot IS NOT NULL AND NOT EXISTS"
+		"  (SELECT 1 FROM sandboxes b WHERE b.uid_slot = a.uid_slot + 1)"
+		" ORDER BY a.uid_slot LIMIT 1) LIMIT 1";
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e, sql, "") < 0 || db_step(c, q, e) < 0)
+		return -1;
+	*ret = sqlite3_column_int(q, 0);
+	if (*ret < UID_SLOTS)
+		return 0;
+	err_set(e, ERR_LIMIT, "all %d uid ranges are taken by sandboxes", UID_SLOTS);
+	return err_hint(e, "remove sandboxes that are not needed: cay ls, cay rm ID");
+}
+
+static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int slot = -1;
+
+	if (check_taken(c, row, e) < 0 || (want_uid_slot && lowest_slot(c, &slot, e) < 0))
+		return -1;
+	if (db_query(c, &q, e,
+		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
+		     " uid_slot) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1))",
+		     "tttttiii", row->id, row->name[0] ? row->name : NULL, row->template_,
+		     states[0], row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
+		     (int64_t)slot) < 0 ||
+	    db_step(c, q, e) < 0)
+		return -1;
+	row->uid_slot = slot;
+	return 0;
+}
+
+int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
+			struct err *e)
+{
+	if (check_row(row, e) < 0)
+		return -1;
+	if (row->created_ns == 0)
+		row->created_ns = clock_real_ns();
+	(void)str_copy(row->state, sizeof row->state, str_of(states[0]));
+	if (db_begin(c, !row->ephemeral, e) < 0)
+		return -1;
+	return db_end(c, insert(c, row, want_uid_slot, e), e);
+}
+
+/* 1: yes. 0: no. -ENOENT: no such row. -1: the error is set. */
+static int is_ephemeral(struct catalog *c, const char *id, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT ephemeral FROM sandboxes WHERE id = ?1", "t", id) < 0)
+		return -1;
+	r = db_step(c, q, e);
+	if (r == 0)
+		return -ENOENT;
+	return r < 0 ? -1 : sqlite3_column_int(q, 0) != 0;
+}
+
+static int no_sandbox(const char *id, struct err *e)
+{
+	return err_set(e, ERR_NOT_FOUND, "no sandbox '%s'", id);
+}
+
+static int update_state(struct catalog *c, const char *id, const char *state, struct err *e)
+{
+	if (db_do(c, e, "UPDATE sandboxes SET state = ?2 WHERE id = ?1", "tt", id, state) < 0)
+		return -1;
+	return sqlite3_changes(c->db) ? 0 : no_sandbox(id, e);
+}
+
+int catalog_set_state(struct catalog *c, const char *id, const char *state, struct err *e)
+{
+	size_t i = 0;
+	int ephemeral;
+
+	while (i < ARRAY_LEN(states) && strcmp(states[i], state) != 0)
+		i++;
+	if (i == ARRAY_LEN(states))
+		return err_set(e, ERR_INVALID, "'%s' is not a state of a sandbox", state);
+	ephemeral = is_ephemeral(c, id, e);
+	if (ephemeral < 0)
+		return ephemeral == -ENOENT ? no_sandbox(id, e) : -1;
+	if (db_begin(c, !ephemeral, e) < 0)
+		return -1;
+	return db_end(c, update_state(c, id, state, e), e);
+}
+
+int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
+{
+	int ephemeral = is_ephemeral(c, id, e);
+	int r;
+
+	if (ephemeral < 0)
+		return ephemeral == -ENOENT ? 0 : -1;
+	if (db_begin(c, !ephemeral, e) < 0)
+		return -1;
+	r = db_do(c, e, "DELETE FROM calls WHERE sandbox = ?1", "t", id);
+	if (r == 0)
+		r = db_do(c, e, "DELETE FROM sandboxes WHERE id = ?1", "t", id);
+	return db_end(c, r, e);
+}
+
+int db_sandbox(struct catalog *c, const char *where, const char *value, struct sandbox_row *ret,
+	       struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	struct sandbox_row row = { 0 };
+	char sql[256];
+	int r;
+
+	(void)snprintf(sql, sizeof sql,
+		       "SELECT id, name, template, state, spec, ephemeral, ifnull(uid_slot, -1),"
+		       " created_ns FROM sandboxes WHERE %s",
+		       where);
+	if (db_query(c, &q, e, sql, "t", value) < 0)
+		return -1;
+	r = db_step(c, q, e);
+	if (r <= 0)
+		return r;
+	db_text(q, 0, row.id, sizeof row.id);
+	db_text(q, 1, row.name, sizeof row.name);
+	db_text(q, 2, row.template_, sizeof row.template_);
+	db_text(q, 3, row.state, sizeof row.state);
+	row.ephemeral = sqlite3_column_int(q, 5) != 0;
+	row.uid_slot = sqlite3_column_int(q, 6);
+	row.created_ns = (uint64_t)sqlite3_column_int64(q, 7);
+	if (db_text_dup(q, 4, &row.spec, e) < 0)
+		return -1;
+	*ret = row;
+	return 1;
+}
+
+int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0, room = 0;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT id FROM sandboxes ORDER BY created_ns, id", "") < 0)
+		return -1;
+	while ((r = db_step(c, q, e)) > 0) {
+		if (n == room) {
+			void *more = reallocarray(ids, room + 64, 2 * sizeof *ids);
+
+			if (!more)
+				return err_sys(e, ENOMEM, "cannot list the sandboxes");
+			ids = more;
+			room = (room + 64) * 2;
+		}
+		db_text(q, 0, ids[n++], sizeof *ids);
+	}
+	if (r < 0)
+		return -1;
+	*ret = TAKE_PTR(ids);
+	*ret_n = n;
+	return 0;
+}
+
+int catalog_each(struct catalog *c, int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx,
+		 struct err *e)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0;
+
+	if (db_ids(c, &ids, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		struct sandbox_row row = { 0 };
+		int r = db_sandbox(c, "id = ?1", ids[i], &row, e);
+		bool stop;
+
+		if (r < 0)
+			return -1;
+		if (r == 0)
+			continue;
+		stop = fn(ctx, &row) != 0;
+		sandbox_row_done(&row);
+		if (stop)
+			break;
+	}
+	return 0;
+}
+
+int catalog_note_template(struct catalog *c, const char *name, const char *kind, struct err *e)
+{
+	if (db_begin(c, false, e) < 0)
+		return -1;
+	return db_end(c,
+		      db_do(c, e,
+			    "INSERT INTO templates(name, kind, noted_ns) VALUES(?1, ?2, ?3)"
+			    " ON CONFLICT(name) DO UPDATE SET kind = ?2, noted_ns = ?3",
+			    "tti", name, kind, (int64_t)clock_real_ns()),
+		      e);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tuned for a program that opens the database, writes two small rows and goes:
+ *
+ * - The write-ahead log is neither checkpointed nor removed when the last user closes it. The
+ *   first one to come reads it whole, so it must stay short: small pages, and a checkpoint once
+ *   it has LOG_SOFT pages. That is done when closing, after the work, and in the midst of it
+ *   only by one who writes so much without closing that LOG_HARD is reached.
+ * - synchronous is NORMAL, where a commit is not flushed but a checkpoint is: after a crash of
+ *   the machine the last rows may be missing, never mixed. FULL only for durable ones.
+ */
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/str.h"
+
+enum {
+	PAGE = 1024,
+	LOG_SOFT = 100,
+	LOG_HARD = 4000,
+	BUSY_MS = 10000,
+	NAP_US = 200, /* the first wait for the lock, on average */
+	NAP_LONGEST_US = 5000,
+	SYNC_NORMAL = 1,
+	SYNC_FULL = 2,
+};
+
+/* Each brings the schema from version i to i + 1. Never change one that has been released. */
+static const char *const migrations[] = {
+	"CREATE TABLE sandboxes("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" name TEXT,"
+	" template TEXT NOT NULL,"
+	" state TEXT NOT NULL,"
+	" spec TEXT,"
+	" ephemeral INTEGER NOT NULL,"
+	" uid_slot INTEGER,"
+	" created_ns INTEGER NOT NULL,"
+	" indexed INTEGER NOT NULL DEFAULT 0" /* bytes of the trace that are in calls */
+	") WITHOUT ROWID;"
+	/* Partial: a sandbox without name and slot writes to one tree only. */
+	"CREATE UNIQUE INDEX sandbox_names ON sandboxes(name) WHERE name IS NOT NULL;"
+	"CREATE UNIQUE INDEX sandbox_slots ON sandboxes(uid_slot) WHERE uid_slot IS NOT NULL;"
+	"CREATE TABLE calls("
+	" sandbox TEXT NOT NULL,"
+	" call INTEGER NOT NULL,"
+	" call_id TEXT NOT NULL DEFAULT '',"
+	" argv TEXT NOT NULL DEFAULT '[]',"
+	" labels TEXT,"
+	" start_ns INTEGER NOT NULL DEFAULT 0,"
+	" duration_us INTEGER NOT NULL DEFAULT -1,"
+	" status INTEGER NOT NULL DEFAULT 0,"
+	" reason TEXT NOT NULL DEFAULT '',"
+	" out_bytes INTEGER NOT NULL DEFAULT 0,"
+	" err_bytes INTEGER NOT NULL DEFAULT 0,"
+	" PRIMARY KEY(sandbox, call)"
+	") WITHOUT ROWID;"
+	"CREATE TABLE templates("
+	" name TEXT PRIMARY KEY NOT NULL,"
+	" kind TEXT NOT NULL,"
+	" noted_ns INTEGER NOT NULL"
+	") WITHOUT ROWID;",
+};
+
+enum { VERSION = ARRAY_LEN(migrations) };
+
+/* SQLite tries again to read only, and then reports why that failed. */
+static int why_not_writable(const struct catalog *c)
+{
+	char dir[sizeof c->path];
+
+	if (euidaccess(c->path, W_OK) == 0)
+		return EIO;
+	if (errno != ENOENT)
+		return errno;
+	(void)str_copy(dir, sizeof dir,
+		       (struct str){ c->path, (size_t)(strrchr(c->path, '/') - c->path) });
+	return euidaccess(dir, W_OK | X_OK) == 0 ? ENOENT : errno;
+}
+
+int db_fail(struct catalog *c, int rc, struct err *e)
+{
+	int sys = c->db ? sqlite3_system_errno(c->db) : 0;
+
+	switch (rc & 0xff) {
+	case SQLITE_FULL:
+		return err_sys(e, ENOSPC, "cannot write the catalog %s", c->path);
+	case SQLITE_NOMEM:
+		return err_sys(e, ENOMEM, "cannot use the catalog %s", c->path);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		err_set(e, ERR_TIMEOUT, "another process has held the catalog %s for %d s", c->path,
+			BUSY_MS / 1000);
+		return err_hint(e, "see who: fuser -v %.200s", c->path);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		err_set(e, ERR_FAILED, "the catalog %s is damaged: %s", c->path,
+			c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+		return err_hint(
+			e, "move its whole directory away to keep the files and begin anew, or "
+			   "restore the catalog (sqlite3 catalog.db .recover)");
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+		err_sys(e, why_not_writable(c), "cannot open the catalog %s for writing", c->path);
+		return err_hint(e, "set CAY_STATE to a directory of your own that can be written");
+	case SQLITE_IOERR:
+		return err_sys(e, sys ? sys : EIO, "cannot use the catalog %s", c->path);
+	default:
+		return err_set(e, ERR_FAILED, "catalog %s: %s", c->path,
+			       c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+	}
+}
+
+/* SQLite's own waits are whole milliseconds and in step with those of others. */
+static int busy(void *ctx, int count)
+{
+	struct catalog *c = ctx;
+	uint64_t now = clock_mono_ns();
+	long us = (long)NAP_US * (count < 5 ? 1 << count : 32);
+	struct timespec t = { 0 };
+	uint32_t r = 0;
+
+	if (count == 0)
+		c->busy_until = now + BUSY_MS * NS_PER_MS;
+	if (now >= c->busy_until)
+		return 0;
+	if (us > NAP_LONGEST_US)
+		us = NAP_LONGEST_US;
+	if (random_bytes(&r, sizeof r) < 0)
+		r = 1u << 31;
+	/* Between a half and one and a half times as long. */
+	t.tv_nsec = us * 500 + (long)((uint64_t)us * 1000 * r >> 32);
+	(void)nanosleep(&t, NULL);
+	return 1;
+}
+
+static int on_commit(void *ctx, sqlite3 *db, const char *name, int frames)
+{
+	struct catalog *c = ctx;
+
+	c->frames = frames;
+	if (frames >= LOG_HARD)
+		(void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL,
+						&c->frames);
+	return SQLITE_OK;
+}
+
+static int bind_all(sqlite3_stmt *q, const char *kinds, va_list ap)
+{
+	int rc = SQLITE_OK;
+
+	for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
+		const char *text;
+
+		switch (kinds[i]) {
+		case 't':
+			text = va_arg(ap, const char *);
+			rc = text ? sqlite3_bind_text(q, i + 1, text, -1, SQLITE_STATIC)
+				  : SQLITE_OK;
+			break;
+		default:
+			rc = sqlite3_bind_int64(q, i + 1, va_arg(ap, int64_t));
+			break;
+		}
+	}
+	return rc;
+}
+
+static int query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *sql,
+		 const char *kinds, va_list ap)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(c->db, sql, -1, &q, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = bind_all(q, kinds, ap);
+	if (rc == SQLITE_OK) {
+		*ret = q;
+		return 0;
+	}
+	(void)db_fail(c, rc, e);
+	(void)sqlite3_finalize(q);
+	return -1;
+}
+
+int db_query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *sql,
+	     const char *kinds, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, kinds);
+	r = query(c, ret, e, sql, kinds, ap);
+	va_end(ap);
+	return r;
+}
+
+int db_step(struct catalog *c, sqlite3_stmt *q, struct err *e)
+{
+	int rc = sqlite3_step(q);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	return rc == SQLITE_DONE ? 0 : db_fail(c, rc, e);
+}
+
+int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, ...)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	va_list ap;
+	int r;
+
+	va_start(ap, kinds);
+	r = query(c, &q, e, sql, kinds, ap);
+	va_end(ap);
+	return r < 0 || db_step(c, q, e) < 0 ? -1 : 0;
+}
+
+int db_begin(struct catalog *c, bool durable, struct err *e)
+{
+	int sync = durable ? SYNC_FULL : SYNC_NORMAL;
+
+	/* The pragma has no effect within a transaction. */
+	if (c->sync != sync) {
+		if (db_do(c, e, durable ? "PRAGMA synchronous = 2" : "PRAGMA synchronous = 1", "") <
+		    0)
+			return -1;
+		c->sync = sync;
+	}
+	return db_do(c, e, "BEGIN IMMEDIATE", "");
+}
+
+int db_end(struct catalog *c, int r, struct err *e)
+{
+	struct err ignored;
+
+	if (r == 0)
+		r = db_do(c, e, "COMMIT", "");
+	/* Some failures, such as a full disk, have rolled back already. */
+	if (r < 0 && !sqlite3_get_autocommit(c->db))
+		(void)db_do(c, &ignored, "ROLLBACK", "");
+	return r < 0 ? -1 : 0;
+}
+
+void db_text(sqlite3_stmt *q, int i, char *dst, size_t size)
+{
+	const unsigned char *t = sqlite3_column_text(q, i);
+
+	(void)snprintf(dst, size, "%s", t ? (const char *)t : "");
+}
+
+int db_text_dup(sqlite3_stmt *q, int i, char **ret, struct err *e)
+{
+	const unsigned char *t = sqlite3_column_text(q, i);
+	char *copy = t ? strdup((const char *)t) : NULL;
+
+	if (t && !copy)
+		return err_sys(e, ENOMEM, "cannot read the catalog");
+	*ret = copy;
+	return 0;
+}
+
+static int read_version(struct catalog *c, int64_t *ret, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e, "PRAGMA user_version", "") < 0 || db_step(c, q, e) < 0)
+		return -1;
+	*ret = sqlite3_column_int64(q, 0);
+	return 0;
+}
+
+static int refuse_newer(struct catalog *c, int64_t have, struct err *e)
+{
+	err_set(e, ERR_FAILED, "the catalog %s has version %lld, this program knows up to %d",
+		c->path, (long long)have, VERSION);
+	return err_hint(e, "it was used by a newer cay: use that one, or another CAY_STATE");
+}
+
+static int migrate(struct catalog *c, struct err *e)
+{
+	char set[64];
+	int64_t have = 0;
+
+	/* Another process may have done it while we waited for the lock. */
+	if (read_version(c, &have, e) < 0)
+		return -1;
+	if (have > VERSION)
+		return refuse_newer(c, have, e);
+	for (int64_t i = have; i < VERSION; i++) {
+		int rc = sqlite3_exec(c->db, migrations[i], NULL, NULL, NULL);
+
+		if (rc != SQLITE_OK)
+			return db_fail(c, rc, e);
+	}
+	(void)snprintf(set, sizeof set, "PRAGMA user_version = %d", VERSION);
+	return db_do(c, e, set, "");
+}
+
+/* The change to WAL does not wait for others but fails: so we wait. */
+static int set_wal(struct catalog *c, struct err *e)
+{
+	int rc, count = 0;
+
+	do
+		rc = sqlite3_exec(c->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	while ((rc & 0xff) == SQLITE_BUSY && busy(c, count++));
+	return rc == SQLITE_OK ? 0 : db_fail(c, rc, e);
+}
+
+static int bring_up_to_date(struct catalog *c, struct err *e)
+{
+	char set[64];
+	int64_t have = 0;
+
+	if (read_version(c, &have, e) < 0)
+		return -1;
+	if (have == VERSION)
+		return 0;
+	if (have > VERSION)
+		return refuse_newer(c, have, e);
+	/* Has an effect on an empty database only. */
+	(void)snprintf(set, sizeof set, "PRAGMA page_size = %d", PAGE);
+	if (db_do(c, e, set, "") < 0 || set_wal(c, e) < 0 || db_begin(c, true, e) < 0)
+		return -1;
+	return db_end(c, migrate(c, e), e);
+}
+
+static void configure_library(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	/* Each fails where somebody has used the library before us, and then changes nothing. */
+	(void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static int set_up(struct catalog *c, struct err *e)
+{
+	int on = 1;
+	int rc = sqlite3_open_v2(c->path, &c->db,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+					 SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+				 NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_handler(c->db, busy, c);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_file_control(c->db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
+	if (rc != SQLITE_OK)
+		return db_fail(c, rc, e);
+	(void)sqlite3_wal_hook(c->db, on_commit, c);
+	return bring_up_to_date(c, e);
+}
+
+int catalog_open(const struct state *s, struct catalog **ret, struct err *e)
+{
+	struct catalog *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return err_sys(e, ENOMEM, "cannot open the catalog");
+	configure_library();
+	c->sync = -1;
+	(void)snprintf(c->path, sizeof c->path, "%s/catalog.db", s->dir);
+	if (set_up(c, e) < 0) {
+		catalog_close(c);
+		return -1;
+	}
+	*ret = c;
+	return 0;
+}
+
+/*
+ * Only an empty log is short for the next one: how much of it has been copied is known in shared
+ * memory alone, which does not outlast its users. Where others use the database, one of them
+ * will be the last.
+ */
+static void empty_log(struct catalog *c)
+{
+	(void)sqlite3_busy_handler(c->db, NULL, NULL);
+	(void)sqlite3_wal_checkpoint_v2(c->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+void catalog_close(struct catalog *c)
+{
+	if (!c)
+		return;
+	if (c->frames >= LOG_SOFT)
+		empty_log(c);
+	(void)sqlite3_close(c->db);
+	free(c);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The database under the catalog, for the files that implement catalog.h: statements,
+ * transactions, and errors that name the file.
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "base/cleanup.h"
+#include "store/catalog.h"
+
+struct catalog {
+	sqlite3 *db;
+	char path[sizeof((struct state *)0)->dir + sizeof "/catalog.db"];
+	int sync;	     /* value of the pragma; -1: as SQLite starts */
+	int frames;	     /* in the write-ahead log after the last commit */
+	uint64_t busy_until; /* monotonic ns: when a wait for the lock is given up */
+};
+
+/* Turn a result code of SQLite into an error. Returns -1. */
+int db_fail(struct catalog *c, int rc, struct err *e);
+
+static inline void db_finalize(sqlite3_stmt *q)
+{
+	(void)sqlite3_finalize(q);
+}
+DEFINE_AUTO_PTR(sqlite3_stmt, db_finalize)
+
+/*
+ * Compile sql and bind what follows by `kinds`: t const char * (NULL: null), i int64_t (as such,
+ * not int). Text is borrowed until the statement is reset or finalized.
+ */
+int db_query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *sql,
+	     const char *kinds, ...);
+/* 1: a row. 0: the end. -1. */
+int db_step(struct catalog *c, sqlite3_stmt *q, struct err *e);
+/* db_query and one db_step that must give no row. */
+int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, ...);
+
+/* Begin to write. durable: what is committed is on the disk. */
+int db_begin(struct catalog *c, bool durable, struct err *e);
+/* Commit where r is 0, else roll back. Returns 0 or -1. */
+int db_end(struct catalog *c, int r, struct err *e);
+
+/* Copy column i; what does not fit is cut. */
+void db_text(sqlite3_stmt *q, int i, char *dst, size_t size);
+/* Copy of column i, NULL where it is null; the caller frees it. */
+int db_text_dup(sqlite3_stmt *q, int i, char **ret, struct err *e);
+
+/* The ids of all sandboxes, oldest first; the caller frees *ret. */
+int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e);
+/* 1: found, ret is filled and owned by the caller. 0: none. -1. where: `id = ?1`, or such. */
+int db_sandbox(struct catalog *c, const char *where, const char *value, struct sandbox_row *ret,
+	       struct err *e);
+/* Calls that were running when their sandbox died ended with it. */
+int db_lose_calls(struct catalog *c, const char *id, struct err *e);

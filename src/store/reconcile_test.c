@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "store/store_test.h"
+
+enum { CREATORS = 4, SWEEPERS = 4, ROUNDS = 40 };
+
+static struct state s;
+static struct catalog *cat;
+
+static void begin(void)
+{
+	t_state(&s);
+	OK(catalog_open(&s, &cat, &t_e));
+}
+
+/* A sandbox as its creator makes it; its lock. */
+static int make(const char *id, bool ephemeral, const char *state)
+{
+	int lock;
+
+	OK(state_lock(&s, id, &lock, &t_e));
+	t_make_box(&s, id);
+	OK(t_add(cat, id, "", ephemeral));
+	OK(catalog_set_state(cat, id, state, &t_e));
+	return lock;
+}
+
+static void die(int lock)
+{
+	CHECK(close(lock) == 0);
+}
+
+static int sweep(int most)
+{
+	int removed = -1;
+
+	OK(catalog_reconcile(cat, &s, most, &removed, &t_e));
+	return removed;
+}
+
+static bool is(const char *id, const char *state)
+{
+	struct sandbox_row row = { 0 };
+
+	return catalog_find(cat, id, &row, &t_e) == 0 && strcmp(row.state, state) == 0;
+}
+
+static bool has_box(const char *id)
+{
+	return t_there(&s, t_path("sandboxes", id, "/upper/file"));
+}
+
+static void the_dead_and_ephemeral_are_removed(void)
+{
+	begin();
+	die(make("aaaaaaaa", true, "running"));
+	die(make("bbbbbbbb", true, "creating"));
+	CHECK(sweep(0) == 2);
+	CHECK(!t_has_row(cat, "aaaaaaaa") && !has_box("aaaaaaaa"));
+	CHECK(!t_has_row(cat, "bbbbbbbb") && !has_box("bbbbbbbb"));
+	CHECK(!t_there(&s, "locks/aaaaaaaa") && !t_there(&s, "sandboxes/aaaaaaaa"));
+	CHECK(t_there(&s, "ended/aaaaaaaa.jsonl"));
+	CHECK(sweep(0) == 0);
+	catalog_close(cat);
+}
+
+static void the_dead_and_persistent_become_lost_and_keep_their_files(void)
+{
+	begin();
+	die(make("aaaaaaaa", false, "running"));
+	CHECK(sweep(0) == 0);
+	CHECK(is("aaaaaaaa", "lost") && has_box("aaaaaaaa"));
+	CHECK(t_there(&s, "sandboxes/aaaaaaaa/trace.jsonl"));
+	CHECK(sweep(0) == 0);
+	CHECK(is("aaaaaaaa", "lost") && has_box("aaaaaaaa"));
+	catalog_close(cat);
+}
+
+static void what_was_never_finished_is_removed(void)
+{
+	begin();
+	die(make("aaaaaaaa", false, "creating"));
+	CHECK(sweep(0) == 1);
+	CHECK(!t_has_row(cat, "aaaaaaaa") && !has_box("aaaaaaaa"));
+	catalog_close(cat);
+}
+
+static void the_living_are_left_alone(void)
+{
+	int lock[4];
+
+	begin();
+	lock[0] = make("aaaaaaaa", true, "running");
+	lock[1] = make("bbbbbbbb", false, "running");
+	lock[2] = make("cccccccc", false, "creating");
+	OK(state_lock(&s, "dddddddd", &lock[3], &t_e));
+	t_make_box(&s, "dddddddd"); /* its row is yet to come */
+	CHECK(sweep(0) == 0);
+	CHECK(is("aaaaaaaa", "running") && has_box("aaaaaaaa"));
+	CHECK(is("bbbbbbbb", "running") && has_box("bbbbbbbb"));
+	CHECK(is("cccccccc", "creating") && has_box("cccccccc"));
+	CHECK(has_box("dddddddd") && state_is_alive(&s, "dddddddd"));
+	catalog_close(cat);
+}
+
+static void orphans_are_removed(void)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	begin();
+	t_make_box(&s, "aaaaaaaa");
+	CHECK(mkdirat(s.fd, "sandboxes/NotAnId", 0700) == 0);
+	t_put(&s, "locks/bbbbbbbb", "");
+	t_put(&s, "locks/cccccccc", "");
+	CHECK(utimensat(s.fd, "locks/cccccccc", old, 0) == 0);
+	CHECK(sweep(0) == 1);
+	CHECK(!t_there(&s, "sandboxes/aaaaaaaa") && !t_there(&s, "locks/aaaaaaaa"));
+	CHECK(t_there(&s, "sandboxes/NotAnId"));
+	CHECK(t_there(&s, "locks/bbbbbbbb"));
+	CHECK(!t_there(&s, "locks/cccccccc"));
+	catalog_close(cat);
+}
+
+static int see(void *ctx, const struct call_row *row)
+{
+	*(struct call_row *)ctx = *row;
+	return 0;
+}
+
+static void running_calls_are_lost_with_their_sandbox(void)
+{
+	struct call_row row = { 0 };
+
+	begin();
+	die(make("aaaaaaaa", false, "running"));
+	t_put(&s, "sandboxes/aaaaaaaa/trace.jsonl",
+	      "{\"kind\":\"call.start\",\"call\":1,\"argv\":[\"sleep\"]}\n");
+	CHECK(sweep(0) == 0);
+	OK(catalog_each_call(cat, "aaaaaaaa", see, &row, &t_e));
+	CHECK(row.call == 1 && row.duration_us == 0 && WTERMSIG(row.status) == SIGKILL);
+	CHECK_STR(row.reason, "lost");
+	catalog_close(cat);
+}
+
+/* Only some are looked at, but in the end all of them. */
+static void a_bounded_look_gets_everywhere(void)
+{
+	int looks = 0, removed = 0;
+	char id[ID_SIZE];
+
+	begin();
+	for (int i = 0; i < 20; i++) {
+		snprintf(id, sizeof id, "alive%03d", i);
+		(void)make(id, false, "running");
+	}
+	for (int i = 0; i < 3; i++) {
+		snprintf(id, sizeof id, "dying%03d", i);
+		die(make(id, true, "running"));
+	}
+	for (; removed < 3 && looks < 2000; looks++) {
+		int n = sweep(1);
+
+		CHECK(n <= 2); /* one row and one directory */
+		removed += n;
+	}
+	CHECK(removed == 3 && looks > 1);
+	for (int i = 0; i < 20; i++) {
+		snprintf(id, sizeof id, "alive%03d", i);
+		CHECK(is(id, "running") && has_box(id));
+	}
+	catalog_close(cat);
+}
+
+static void one_failure_does_not_stop_the_rest(void)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	int removed = -1;
+
+	begin();
+	die(make("aaaaaaaa", true, "running"));
+	die(make("bbbbbbbb", true, "running"));
+	/* A lock that is a directory can be neither taken nor held. */
+	CHECK(unlinkat(s.fd, "locks/aaaaaaaa", 0) == 0);
+	CHECK(mkdirat(s.fd, "locks/aaaaaaaa", 0700) == 0);
+	CHECK(utimensat(s.fd, "locks/aaaaaaaa", old, 0) == 0);
+	CHECK(catalog_reconcile(cat, &s, 0, &removed, &t_e) == -1 && removed == 1);
+	SAYS(t_e.msg, "/locks/aaaaaaaa");
+	CHECK(t_has_row(cat, "aaaaaaaa") && has_box("aaaaaaaa") && !t_has_row(cat, "bbbbbbbb"));
+	catalog_close(cat);
+}
+
+/*
+ * What cay run does, with and without a proper end. Everything of its own is there as long as
+ * the lock is held.
+ */
+static void create_much(void)
+{
+	OK(catalog_open(&s, &cat, &t_e));
+	for (int i = 0; i < ROUNDS; i++) {
+		struct timespec nap = { .tv_nsec = (long)NS_PER_MS };
+		struct sandbox_row row = { .ephemeral = i % 4 != 1 };
+		int lock;
+
+		OK(state_id_new(row.id, &t_e));
+		OK(state_lock(&s, row.id, &lock, &t_e));
+		t_make_box(&s, row.id);
+		nanosleep(&nap, NULL);
+		CHECK(has_box(row.id));
+		OK(catalog_add_sandbox(cat, &row, true, &t_e));
+		nanosleep(&nap, NULL);
+		CHECK(is(row.id, "creating"));
+		OK(catalog_set_state(cat, row.id, "running", &t_e));
+		nanosleep(&nap, NULL);
+		CHECK(is(row.id, "running") && has_box(row.id) && state_is_alive(&s, row.id));
+		if (i % 4 < 2) {
+			close(lock);
+			continue;
+		}
+		OK(state_remove(&s, row.id, lock, &t_e));
+		OK(catalog_del_sandbox(cat, row.id, &t_e));
+	}
+	catalog_close(cat);
+	_exit(0);
+}
+
+static void sweep_until(int fd)
+{
+	char byte;
+
+	OK(catalog_open(&s, &cat, &t_e));
+	while (read(fd, &byte, 1) < 0 && errno == EAGAIN)
+		(void)sweep(0);
+	catalog_close(cat);
+	_exit(0);
+}
+
+static int count_lost(void *ctx, const struct sandbox_row *row)
+{
+	CHECK_STR(row->state, "lost");
+	CHECK(!row->ephemeral && has_box(row->id));
+	++*(int *)ctx;
+	return 0;
+}
+
+static void sweepers_never_remove_what_creators_hold(void)
+{
+	pid_t creators[CREATORS], sweepers[SWEEPERS];
+	int until[2], lost = 0;
+
+	t_state(&s);
+	CHECK(pipe2(until, O_NONBLOCK | O_CLOEXEC) == 0);
+	for (int i = 0; i < SWEEPERS; i++) {
+		sweepers[i] = fork();
+		if (sweepers[i] == 0) {
+			close(until[1]);
+			sweep_until(until[0]);
+		}
+	}
+	for (int i = 0; i < CREATORS; i++) {
+		creators[i] = fork();
+		if (creators[i] == 0)
+			create_much();
+	}
+	t_wait_all(creators, CREATORS);
+	close(until[1]);
+	t_wait_all(sweepers, SWEEPERS);
+	OK(catalog_open(&s, &cat, &t_e));
+	(void)sweep(0);
+	OK(catalog_each(cat, count_lost, &lost, &t_e));
+	CHECK(lost == CREATORS * ROUNDS / 4);
+	catalog_close(cat);
+}
+
+T_MAIN(T(the_dead_and_ephemeral_are_removed),
+       T(the_dead_and_persistent_become_lost_and_keep_their_files),
+       T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
+       T(running_calls_are_lost_with_their_sandbox), T(a_bounded_look_gets_everywhere),
+       T(one_failure_does_not_stop_the_rest), T(sweepers_never_remove_what_creators_hold))

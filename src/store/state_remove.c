@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removal of a dead sandbox. First its processes are killed, so that nobody fills what is
+ * being emptied; then the trace is saved, the files go, the control groups, and last the lock:
+ * whoever finds the lock gone finds nothing else either.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "store/groups.h"
+#include "store/state.h"
+#include "sys/rmtree.h"
+
+enum { KEEP_MOST = 1 << 20, ENDED_SIZE = ID_SIZE + sizeof ".jsonl" - 1 };
+
+struct ended {
+	uint64_t mtime_ns;
+	char name[ENDED_SIZE];
+};
+
+static size_t keep_ended(void)
+{
+	const char *v = getenv("CAY_KEEP_ENDED");
+	char *end;
+	unsigned long n;
+
+	if (!v || v[0] < '0' || v[0] > '9')
+		return LIMIT_ENDED;
+	errno = 0;
+	n = strtoul(v, &end, 10);
+	if (errno || *end)
+		return LIMIT_ENDED;
+	return n < KEEP_MOST ? n : KEEP_MOST;
+}
+
+static bool is_ended(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	char id[ID_SIZE];
+
+	return dot && strcmp(dot, ".jsonl") == 0 &&
+	       str_copy(id, sizeof id, (struct str){ name, (size_t)(dot - name) }) &&
+	       state_id_ok(id);
+}
+
+static size_t count_ended(DIR *d)
+{
+	size_t n = 0;
+
+	for (struct dirent *x = readdir(d); x; x = readdir(d))
+		n += is_ended(x->d_name);
+	rewinddir(d);
+	return n;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct ended *x = a, *y = b;
+
+	if (x->mtime_ns != y->mtime_ns)
+		return x->mtime_ns < y->mtime_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* Up to n of them into all; how many. Those that others trim meanwhile are left out. */
+static size_t list_ended(DIR *d, struct ended *all, size_t n)
+{
+	size_t have = 0;
+
+	for (struct dirent *x = readdir(d); x && have < n; x = readdir(d)) {
+		struct stat st;
+
+		if (!is_ended(x->d_name) ||
+		    fstatat(dirfd(d), x->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		all[have].mtime_ns =
+			(uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+		(void)str_copy(all[have].name, sizeof all[have].name, str_of(x->d_name));
+		have++;
+	}
+	return have;
+}
+
+/* An eighth above the limit is let pass, so that not every removal looks at every file. */
+static int trim_ended(DIR *d, size_t keep)
+{
+	size_t n = count_ended(d);
+	auto_free struct ended *all = NULL;
+	int r = 0;
+
+	if (n <= keep + keep / 8)
+		return 0;
+	all = calloc(n, sizeof *all);
+	if (!all)
+		return -ENOMEM;
+	n = list_ended(d, all, n);
+	qsort(all, n, sizeof *all, newest_first);
+	for (size_t i = keep; i < n; i++)
+		if (unlinkat(dirfd(d), all[i].name, 0) < 0 && errno != ENOENT && r == 0)
+			r = -errno;
+	return r;
+}
+
+static int save_trace(const struct state *s, const char *id, int boxes)
+{
+	char from[ID_SIZE + sizeof "/trace.jsonl"], to[sizeof "ended/" + ENDED_SIZE];
+	size_t keep = keep_ended();
+	DIR *d;
+	int fd, r;
+
+	(void)snprintf(from, sizeof from, "%s/trace.jsonl", id);
+	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
+	if (keep == 0)
+		return 0;
+	if (renameat(boxes, from, s->fd, to) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	fd = openat(s->fd, "ended", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	d = fdopendir(fd);
+	if (!d) {
+		r = -errno;
+		(void)close(fd);
+		return r;
+	}
+	r = trim_ended(d, keep);
+	(void)closedir(d);
+	return r;
+}
+
+static int remove_files(const struct state *s, const char *id, struct err *e)
+{
+	auto_close int boxes = openat(s->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (boxes < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open %s/sandboxes", s->dir);
+	r = save_trace(s, id, boxes);
+	if (r < 0)
+		return err_sys(e, -r, "cannot keep the trace of '%s' in %s/ended", id, s->dir);
+	r = rmtree_at(boxes, id);
+	if (r == 0)
+		return 0;
+	err_sys(e, -r, "cannot remove all of %s/sandboxes/%s", s->dir, id);
+	if (r == -EXDEV || r == -EBUSY)
+		return err_hint(e, "something is mounted there: unmount it");
+	if (r == -EPERM || r == -EACCES)
+		return err_hint(e, "some files there belong to other users: remove it as root");
+	return -1;
+}
+
+static int remove_lock(const struct state *s, const char *id, struct err *e)
+{
+	char lock[sizeof "locks/" + ID_SIZE];
+
+	(void)snprintf(lock, sizeof lock, "locks/%s", id);
+	if (unlinkat(s->fd, lock, 0) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "cannot remove %s/%s", s->dir, lock);
+	return 0;
+}
+
+static int remove_all(const struct state *s, const char *id, struct err *e)
+{
+	auto_close int groups = groups_open();
+	int r;
+
+	if (groups < 0 && groups != -ENOENT)
+		return err_sys(e, -groups, "cannot open the control group of this process");
+	r = groups < 0 ? 0 : groups_kill(groups, id);
+	if (r < 0)
+		return err_sys(e, -r, "cannot kill control group cay-%s", id);
+	if (remove_files(s, id, e) < 0)
+		return -1;
+	r = groups < 0 ? 0 : groups_remove(groups, id);
+	if (r < 0)
+		return err_sys(e, -r, "cannot remove control group cay-%s", id);
+	return remove_lock(s, id, e);
+}
+
+int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e)
+{
+	int r;
+
+	if (state_id_ok(id))
+		r = remove_all(s, id, e);
+	else
+		r = err_set(e, ERR_INVALID, "'%s' is not a sandbox id", id);
+	fd_close(&lock_fd);
+	return r;
+}
