@@ -220,6 +220,7 @@ int client_info(const struct state *s, const char *id, struct client_state *ret,
 		.init_pid = (int)client_number(&f, TAG_INIT_PID, 0),
 		.calls_running = (uint32_t)client_number(&f, TAG_CALLS, 0),
 		.calls_total = client_number(&f, TAG_CALL, 0),
+		.rss_kb = client_number(&f, TAG_RSS_KB, 0),
 	};
 	(void)text_of(&f, TAG_STATE, ret->state, sizeof ret->state);
 	return 0;

@@ -27,6 +27,7 @@ struct client_state {
 	int init_pid;
 	uint32_t calls_running;
 	uint64_t calls_total;
+	uint64_t rss_kb; /* of all processes inside */
 };
 
 int client_ps(const struct state *s, const char *id,

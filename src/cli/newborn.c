@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -39,18 +40,18 @@ static int find_warden(char *out, size_t size, char *program, struct err *e)
 	return err_hint(e, "install all of cay, or build it with: make");
 }
 
-static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at)
+static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
+		      pid_t *ret_pid)
 {
 	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
 	sigset_t none, all;
-	pid_t pid;
 
 	(void)sigemptyset(&none);
 	(void)sigfillset(&all);
 	(void)posix_spawnattr_setsigmask(at, &none);
 	(void)posix_spawnattr_setsigdefault(at, &all);
 	(void)posix_spawnattr_setflags(at, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	return posix_spawn(&pid, path, fa, at, argv, envp);
+	return posix_spawn(ret_pid, path, fa, at, argv, envp);
 }
 
 /* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
@@ -61,7 +62,7 @@ static int above(int fd)
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn_warden(const char *path, int sock, int lock, struct err *e)
+static int spawn_warden(const char *path, int sock, int lock, pid_t *ret_pid, struct err *e)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -74,7 +75,7 @@ static int spawn_warden(const char *path, int sock, int lock, struct err *e)
 		return err_sys(e, ENOMEM, "start the warden");
 	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
 	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
-	r = spawn_with(path, &fa, &at);
+	r = spawn_with(path, &fa, &at, ret_pid);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	(void)posix_spawnattr_destroy(&at);
 	return r ? err_sys(e, r, "start '%s'", path) : 0;
@@ -247,7 +248,7 @@ static int start(struct newborn *n, const char *warden, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n->lock_fd, e);
+	r = spawn_warden(warden, pair[1], n->lock_fd, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
 	return r;
@@ -307,15 +308,15 @@ int newborn_release(struct newborn *n, struct err *e)
 static void await_end(int fd)
 {
 	char sink[4096];
+	ssize_t n;
 
-	for (;;) {
+	do {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		if (poll(&p, 1, END_TIMEOUT_MS) == 0)
 			return;
-		if (read(fd, sink, sizeof sink) == 0)
-			return;
-	}
+		n = read(fd, sink, sizeof sink);
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
 }
 
 static void end_warden(struct newborn *n)
@@ -327,6 +328,8 @@ static void end_warden(struct newborn *n)
 	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
 		await_end(n->warden_fd);
 	fd_close(&n->warden_fd);
+	while (n->warden_pid > 0 && waitpid(n->warden_pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 int newborn_destroy(struct newborn *n, struct err *e)

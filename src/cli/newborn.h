@@ -15,6 +15,7 @@ struct newborn {
 	struct sandbox_row row;
 	int lock_fd;   /* shared with the warden */
 	int warden_fd; /* the creator's connection */
+	pid_t warden_pid;
 	uint64_t start_us;
 	bool made; /* there is something to undo */
 };

@@ -71,18 +71,16 @@ static void stdin_end(struct live *l)
 /* One read of stdin, as much as the credit allows. False when it would block or has ended. */
 static bool stdin_step(struct live *l)
 {
-	char data[LIMIT_FRAME_DATA];
-	size_t most = l->credit < sizeof data ? l->credit : sizeof data;
-	ssize_t n = read(l->s->in_fd, data, most);
+	size_t most = l->credit < LIMIT_FRAME_DATA ? l->credit : LIMIT_FRAME_DATA;
+	ssize_t n = conn_send_read(&l->conn, MSG_C_STDIN, CHAN, l->s->in_fd, most);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n <= 0) {
 		stdin_end(l);
 		return false;
 	}
 	l->credit -= (size_t)n;
-	(void)conn_send(&l->conn, MSG_C_STDIN, CHAN, (struct str){ data, (size_t)n });
 	return true;
 }
 

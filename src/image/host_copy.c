@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "image/tree.h"
+#include "image/layer.h"
 
 enum {
 	DEPTH_MAX = 24,
@@ -53,9 +53,9 @@ static int failed_or_absent(struct host_copy *c, int errnum, struct err *e)
 	return err_sys(e, errnum, "cannot read '/%s'", c->path);
 }
 
-static struct tree_attr attr_of(const struct stat *st, mode_t at_least)
+static struct layer_attr attr_of(const struct stat *st, mode_t at_least)
 {
-	return (struct tree_attr){
+	return (struct layer_attr){
 		.mode = (st->st_mode & 0777) | at_least,
 		.uid = st->st_uid < SYSTEM_IDS ? st->st_uid : 0,
 		.gid = st->st_gid < SYSTEM_IDS ? st->st_gid : 0,
@@ -82,7 +82,7 @@ static int copy_file(struct host_copy *c, int dir, const char *name, struct err 
 {
 	auto_close int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct tree_attr attr;
+	struct layer_attr attr;
 	const char *why;
 	struct stat st;
 	int r;
@@ -105,7 +105,7 @@ static int copy_file(struct host_copy *c, int dir, const char *name, struct err 
 		return leave(c, why);
 	c->bytes += c->content.len;
 	attr = attr_of(&st, S_IRUSR);
-	return tree_file(c->layer, c->path, buf_str(&c->content), &attr, e);
+	return layer_file(c->layer, c->path, buf_str(&c->content), &attr, e);
 }
 
 static int copy_link(struct host_copy *c, int dir, const char *name, struct err *e)
@@ -119,7 +119,7 @@ static int copy_link(struct host_copy *c, int dir, const char *name, struct err 
 	if (n == 0 || (size_t)n >= sizeof target)
 		return leave(c, "link too long");
 	target[n] = '\0';
-	return tree_link(c->layer, c->path, target, e);
+	return layer_link(c->layer, c->path, target, e);
 }
 
 static int copy_entries(struct host_copy *c, int fd, int depth, struct err *e);
@@ -132,7 +132,7 @@ static bool dir_is_open_to_all(const struct stat *st)
 static int copy_dir(struct host_copy *c, int dir, const char *name, int depth, struct err *e)
 {
 	auto_close int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct tree_attr attr;
+	struct layer_attr attr;
 	struct stat st;
 
 	if (fd < 0)
@@ -144,7 +144,7 @@ static int copy_dir(struct host_copy *c, int dir, const char *name, int depth, s
 	if (depth > DEPTH_MAX)
 		return leave(c, "too deep");
 	attr = attr_of(&st, S_IRWXU);
-	if (tree_dir(c->layer, c->path, &attr, e) < 0)
+	if (layer_dir(c->layer, c->path, &attr, e) < 0)
 		return -1;
 	return copy_entries(c, TAKE_FD(fd), depth, e);
 }

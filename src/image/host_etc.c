@@ -10,7 +10,7 @@
 #include "image/host_accounts.h"
 #include "image/host_copy.h"
 #include "image/host_filter.h"
-#include "image/tree.h"
+#include "image/layer.h"
 
 /* !fqdn: sudo must not ask a resolver for the sandbox's name at each use. */
 static const char sudoers[] =
@@ -40,32 +40,32 @@ static const struct own_file {
  */
 static int write_dpkg_config(int layer, struct err *e)
 {
-	struct tree_attr attr = { .mode = 0644 };
+	struct layer_attr attr = { .mode = 0644 };
 	struct stat st;
 
 	if (fstatat(layer, "etc/dpkg/dpkg.cfg.d", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return 0;
-	return tree_file(layer, "etc/dpkg/dpkg.cfg.d/cay-sandbox",
-			 STR("force-confdef\nforce-confold\n"), &attr, e);
+	return layer_file(layer, "etc/dpkg/dpkg.cfg.d/cay-sandbox",
+			  STR("force-confdef\nforce-confold\n"), &attr, e);
 }
 
 static int write_own_files(int layer, struct err *e)
 {
-	struct tree_attr sudoers_d = { .mode = 0750 };
+	struct layer_attr sudoers_d = { .mode = 0750 };
 
 	for (size_t i = 0; i < ARRAY_LEN(own_files); i++) {
 		const struct own_file *f = &own_files[i];
-		struct tree_attr attr = { .mode = f->mode };
+		struct layer_attr attr = { .mode = f->mode };
 
-		if (tree_file(layer, f->path, str_of(f->text), &attr, e) < 0)
+		if (layer_file(layer, f->path, str_of(f->text), &attr, e) < 0)
 			return -1;
 	}
-	if (tree_dir(layer, "etc/sudoers.d", &sudoers_d, e) < 0)
+	if (layer_dir(layer, "etc/sudoers.d", &sudoers_d, e) < 0)
 		return -1;
 	if (write_dpkg_config(layer, e) < 0)
 		return -1;
-	return tree_link(layer, "etc/mtab", "../proc/self/mounts", e);
+	return layer_link(layer, "etc/mtab", "../proc/self/mounts", e);
 }
 
 /* A file beyond the ceiling gives the whole lines that lie below it: a cut one would lie. */
@@ -95,17 +95,17 @@ static int write_accounts(int layer, struct err *e)
 	auto_done(buf_done) struct buf passwd = BUF_INIT(HOST_ACCOUNTS_MAX);
 	auto_done(buf_done) struct buf group = BUF_INIT(HOST_ACCOUNTS_MAX);
 	const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-	struct tree_attr open_attr = { .mode = 0644 }, hashes = { .mode = 0640 };
+	struct layer_attr open_attr = { .mode = 0644 }, hashes = { .mode = 0640 };
 
 	if (read_lines("/etc/passwd", &passwd, e) < 0 || read_lines("/etc/group", &group, e) < 0 ||
 	    host_accounts_make(buf_str(&passwd), buf_str(&group), shell, &a, e) < 0)
 		return -1;
 	hashes.gid = a.shadow_gid;
-	if (tree_file(layer, "etc/passwd", buf_str(&a.passwd), &open_attr, e) < 0 ||
-	    tree_file(layer, "etc/group", buf_str(&a.group), &open_attr, e) < 0 ||
-	    tree_file(layer, "etc/shadow", buf_str(&a.shadow), &hashes, e) < 0)
+	if (layer_file(layer, "etc/passwd", buf_str(&a.passwd), &open_attr, e) < 0 ||
+	    layer_file(layer, "etc/group", buf_str(&a.group), &open_attr, e) < 0 ||
+	    layer_file(layer, "etc/shadow", buf_str(&a.shadow), &hashes, e) < 0)
 		return -1;
-	return tree_file(layer, "etc/gshadow", buf_str(&a.gshadow), &hashes, e);
+	return layer_file(layer, "etc/gshadow", buf_str(&a.gshadow), &hashes, e);
 }
 
 int host_etc_make(int layer, struct buf *report, struct err *e)

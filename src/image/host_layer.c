@@ -19,7 +19,7 @@
 #include "image/host_accounts.h"
 #include "image/host_etc.h"
 #include "image/host_var.h"
-#include "image/tree.h"
+#include "image/layer.h"
 #include "sys/rmtree.h"
 
 #define PREFIX	  "v1-" /* the format of a layer: a new one makes all layers anew */
@@ -139,20 +139,20 @@ static const struct {
 static int make_top(int layer, const struct host_root *root, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		struct tree_attr attr = { .mode = dirs[i].mode,
-					  .uid = dirs[i].owner,
-					  .gid = dirs[i].owner };
+		struct layer_attr attr = { .mode = dirs[i].mode,
+					   .uid = dirs[i].owner,
+					   .gid = dirs[i].owner };
 
-		if (tree_dir(layer, dirs[i].path, &attr, e) < 0)
+		if (layer_dir(layer, dirs[i].path, &attr, e) < 0)
 			return -1;
 	}
 	for (int i = 0; i < HOST_TOPS; i++) {
 		const struct host_top *t = &root->top[i];
-		struct tree_attr attr = { .mode = 0755 };
+		struct layer_attr attr = { .mode = 0755 };
 
-		if (t->kind == HOST_TOP_LINK && tree_link(layer, t->name, t->target, e) < 0)
+		if (t->kind == HOST_TOP_LINK && layer_link(layer, t->name, t->target, e) < 0)
 			return -1;
-		if (t->kind == HOST_TOP_DIR && tree_dir(layer, t->name, &attr, e) < 0)
+		if (t->kind == HOST_TOP_DIR && layer_dir(layer, t->name, &attr, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -162,17 +162,17 @@ static int make_top(int layer, const struct host_root *root, struct err *e)
 static int fill(int dir, const struct host_root *root, struct err *e)
 {
 	auto_done(buf_done) struct buf report = BUF_INIT(REPORT_MAX);
-	struct tree_attr top = { .mode = 0755 }, text = { .mode = 0644 };
+	struct layer_attr top = { .mode = 0755 }, text = { .mode = 0644 };
 	auto_close int layer = FD_NONE;
 
-	if (tree_dir(dir, "root", &top, e) < 0)
+	if (layer_dir(dir, "root", &top, e) < 0)
 		return -1;
 	layer = openat(dir, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (layer < 0)
 		return err_sys(e, errno, "cannot open 'root' of the layer");
 	if (make_top(layer, root, e) < 0 || host_etc_make(layer, &report, e) < 0 ||
 	    host_var_make(layer, &report, e) < 0 ||
-	    tree_file(dir, "left-out", buf_str(&report), &text, e) < 0)
+	    layer_file(dir, "left-out", buf_str(&report), &text, e) < 0)
 		return -1;
 	/* After a power failure a name must not stand for files that never reached the disk. */
 	if (syncfs(layer) < 0)

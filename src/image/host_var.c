@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "image/host_copy.h"
-#include "image/tree.h"
+#include "image/layer.h"
 
 enum {
 	DPKG_FILE_MAX = 64 << 20,
@@ -84,13 +84,13 @@ int host_var_make(int layer, struct buf *report, struct err *e)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		struct tree_attr attr = { .mode = dirs[i].mode };
+		struct layer_attr attr = { .mode = dirs[i].mode };
 
-		if (tree_dir(layer, dirs[i].path, &attr, e) < 0)
+		if (layer_dir(layer, dirs[i].path, &attr, e) < 0)
 			return -1;
 	}
-	if (tree_link(layer, "var/run", "/run", e) < 0 ||
-	    tree_link(layer, "var/lock", "/run/lock", e) < 0)
+	if (layer_link(layer, "var/run", "/run", e) < 0 ||
+	    layer_link(layer, "var/lock", "/run/lock", e) < 0)
 		return -1;
 	return host_copy_tree(&dpkg, "var/lib/dpkg", e);
 }

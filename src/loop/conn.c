@@ -326,6 +326,29 @@ int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body)
 	return conn_end(c, at, NULL, 0);
 }
 
+ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size_t most)
+{
+	size_t at = c->out.len;
+	ssize_t n;
+	int r = conn_begin(c, type, chan, &at);
+
+	if (r == 0)
+		r = buf_reserve(&c->out, most);
+	if (r < 0) {
+		c->out.len = at;
+		return r;
+	}
+	n = read(fd, c->out.data + c->out.len, most);
+	if (n <= 0) {
+		r = n < 0 ? -errno : 0;
+		c->out.len = at;
+		return r;
+	}
+	buf_grew(&c->out, (size_t)n);
+	r = conn_end(c, at, NULL, 0);
+	return r < 0 ? r : n;
+}
+
 size_t conn_backlog(const struct conn *c)
 {
 	return c->out.len;

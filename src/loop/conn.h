@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/limits.h"
 #include "loop/loop.h"
 #include "wire/frame.h"
@@ -59,6 +61,9 @@ int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at);
 /* Send it; takes the fds whatever the result. */
 int conn_end(struct conn *c, size_t at, const int *fds, int nfds);
 int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body);
+/* A frame of what one read of fd gives, at most `most` bytes: their number, 0 at the end, -errno.
+ */
+ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size_t most);
 size_t conn_backlog(const struct conn *c);
 /* Stop or go on reading. */
 void conn_hold(struct conn *c, bool hold);

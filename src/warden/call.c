@@ -368,6 +368,8 @@ void call_orphan(struct call *c)
 
 void call_end(struct call *c, const char *reason)
 {
+	if (c->watch)
+		watch_call_finish(c->watch);
 	if (!c->answered) {
 		if (!c->exited) {
 			if (!c->kill_reason)

@@ -17,35 +17,17 @@ static void outlet_close(struct outlet *o)
 	o->drained = true;
 }
 
-/* Bytes of one read, 0 at the end, -EAGAIN. To the client, or to nobody. */
+/* Bytes of one read, 0 at the end, -errno. To the client, or to nobody. */
 static ssize_t outlet_read(struct outlet *o)
 {
 	struct call *c = o->call;
-	struct conn *to = c->client && !c->answered ? &c->client->conn : NULL;
 	char dropped[16 * 1024];
-	size_t at = 0;
 	ssize_t n;
 
-	if (!to) {
-		n = read(o->fd, dropped, sizeof dropped);
-		return n < 0 ? -errno : n;
-	}
-	if (conn_begin(to, o->type, c->chan, &at) < 0)
-		return -EAGAIN;
-	if (buf_reserve(&to->out, LIMIT_FRAME_DATA) < 0) {
-		to->out.len = at;
-		return -EAGAIN;
-	}
-	n = read(o->fd, to->out.data + to->out.len, LIMIT_FRAME_DATA);
-	if (n <= 0) {
-		int err = errno;
-
-		to->out.len = at;
-		return n < 0 ? -err : 0;
-	}
-	buf_grew(&to->out, (size_t)n);
-	(void)conn_end(to, at, NULL, 0);
-	return n;
+	if (c->client && !c->answered)
+		return conn_send_read(&c->client->conn, o->type, c->chan, o->fd, LIMIT_FRAME_DATA);
+	n = read(o->fd, dropped, sizeof dropped);
+	return n < 0 ? -errno : n;
 }
 
 static bool client_is_full(const struct call *c)

@@ -139,7 +139,8 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 	    field_put_c(out, TAG_STATE, sandbox_state_name(w->state)) < 0 ||
 	    field_put_u64(out, TAG_INIT_PID, (uint64_t)w->cell.pid) < 0 ||
 	    field_put_u64(out, TAG_CALLS, w->running) < 0 ||
-	    field_put_u64(out, TAG_CALL, w->last_call) < 0)
+	    field_put_u64(out, TAG_CALL, w->last_call) < 0 ||
+	    field_put_u64(out, TAG_RSS_KB, ps_rss_kb(w)) < 0)
 		return err_sys(e, ENOMEM, "answer");
 	(void)conn_end(&c->conn, at, NULL, 0);
 	return 0;

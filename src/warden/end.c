@@ -35,8 +35,6 @@ static void end_now(struct loop_timer *t)
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
-	if (w->watch)
-		watch_finish(w->watch);
 	end_calls(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;

@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "warden/call.h"
 
-enum { FILE_MAX = 64 * 1024, ROWS_MAX = 4096 };
+enum { FILE_MAX = 64 * 1024, ROWS_MAX = 4096, PAGE_KB = 4 };
 
 struct row {
 	long pid, inside, ppid;
@@ -25,7 +25,7 @@ struct row {
 
 static int read_proc(long pid, const char *name, struct buf *b)
 {
-	char path[64];
+	char path[96];
 	int r;
 
 	(void)snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
@@ -125,7 +125,7 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	    field_put_u64(out, TAG_CALL, call) < 0 || field_put_c(out, TAG_STATE, state) < 0 ||
 	    field_put_u64(out, TAG_USER, owner_inside(w, row->pid)) < 0 ||
 	    field_put_u64(out, TAG_CPU_US, us) < 0 ||
-	    field_put_u64(out, TAG_RSS_KB, (uint64_t)row->rss_pages * 4) < 0 ||
+	    field_put_u64(out, TAG_RSS_KB, (uint64_t)row->rss_pages * PAGE_KB) < 0 ||
 	    put_args(out, row->pid, b) < 0) {
 		out->len = at;
 		return -ENOBUFS;
@@ -162,26 +162,65 @@ static void list_children(long pid, long *pids, int *n, struct buf *b)
 		(void)closedir(d);
 }
 
-/* Breadth first from init; a process that ends meanwhile is left out. */
-int ps_send(struct client *c, uint32_t chan)
+/* Breadth first from init; a process that ends meanwhile is left out. fn < 0 stops. */
+static int each_process(const struct warden *w, struct buf *b,
+			int (*fn)(void *ctx, struct row *row, struct buf *b), void *ctx)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
 	auto_free long *pids = calloc(ROWS_MAX, sizeof *pids);
 	int n = 1;
 
 	if (!pids)
 		return -ENOMEM;
-	pids[0] = c->w->cell.pid;
+	pids[0] = w->cell.pid;
 	for (int i = 0; i < n; i++) {
 		struct row row = { .pid = pids[i] };
 
-		list_children(row.pid, pids, &n, &b);
-		if (read_stat(&row, &b) < 0)
+		list_children(row.pid, pids, &n, b);
+		if (read_stat(&row, b) < 0)
 			continue;
-		row.inside = inside_pid(row.pid, &b);
-		row.ppid = i == 0 ? 0 : inside_pid(row.ppid, &b);
-		if (send_row(c, chan, &row, &b) < 0)
+		if (fn(ctx, &row, b) < 0)
 			break;
 	}
-	return conn_send(&c->conn, MSG_C_END, chan, STR_NONE);
+	return 0;
+}
+
+struct listing {
+	struct client *client;
+	uint32_t chan;
+};
+
+static int list_one(void *ctx, struct row *row, struct buf *b)
+{
+	struct listing *l = ctx;
+
+	row->inside = inside_pid(row->pid, b);
+	row->ppid = row->inside == 1 ? 0 : inside_pid(row->ppid, b);
+	return send_row(l->client, l->chan, row, b);
+}
+
+int ps_send(struct client *c, uint32_t chan)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+	struct listing l = { c, chan };
+	int r = each_process(c->w, &b, list_one, &l);
+
+	return r < 0 ? r : conn_send(&c->conn, MSG_C_END, chan, STR_NONE);
+}
+
+static int add_rss(void *ctx, struct row *row, struct buf *b)
+{
+	uint64_t *kb = ctx;
+
+	(void)b;
+	*kb += (uint64_t)row->rss_pages * PAGE_KB;
+	return 0;
+}
+
+uint64_t ps_rss_kb(const struct warden *w)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+	uint64_t kb = 0;
+
+	(void)each_process(w, &b, add_rss, &kb);
+	return kb;
 }

@@ -105,6 +105,7 @@ void walk_window_close(struct warden *w, uint32_t call);
 
 /* ps.c */
 int ps_send(struct client *c, uint32_t chan);
+uint64_t ps_rss_kb(const struct warden *w);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
 void warden_end(struct warden *w, const char *reason);

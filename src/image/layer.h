@@ -12,14 +12,14 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct tree_attr {
+struct layer_attr {
 	mode_t mode; /* permission bits; the umask does not count */
 	uid_t uid;
 	gid_t gid;
 	const struct timespec *mtime; /* of files; NULL: now */
 };
 
-int tree_dir(int root, const char *path, const struct tree_attr *a, struct err *e);
-int tree_file(int root, const char *path, struct str content, const struct tree_attr *a,
-	      struct err *e);
-int tree_link(int root, const char *path, const char *target, struct err *e);
+int layer_dir(int root, const char *path, const struct layer_attr *a, struct err *e);
+int layer_file(int root, const char *path, struct str content, const struct layer_attr *a,
+	       struct err *e);
+int layer_link(int root, const char *path, const char *target, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/tree.h"
+#include "image/layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@ static bool chown_failed(int r)
 	return r < 0 && errno != EPERM && errno != EINVAL;
 }
 
-int tree_dir(int root, const char *path, const struct tree_attr *a, struct err *e)
+int layer_dir(int root, const char *path, const struct layer_attr *a, struct err *e)
 {
 	if (mkdirat(root, path, 0700) < 0)
 		return err_sys(e, errno, "cannot make '%s' in the layer", path);
@@ -27,8 +27,8 @@ int tree_dir(int root, const char *path, const struct tree_attr *a, struct err *
 	return 0;
 }
 
-int tree_file(int root, const char *path, struct str content, const struct tree_attr *a,
-	      struct err *e)
+int layer_file(int root, const char *path, struct str content, const struct layer_attr *a,
+	       struct err *e)
 {
 	auto_close int fd =
 		openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -48,7 +48,7 @@ int tree_file(int root, const char *path, struct str content, const struct tree_
 	return 0;
 }
 
-int tree_link(int root, const char *path, const char *target, struct err *e)
+int layer_link(int root, const char *path, const char *target, struct err *e)
 {
 	if (symlinkat(target, root, path) < 0)
 		return err_sys(e, errno, "cannot make the link '%s' in the layer", path);
