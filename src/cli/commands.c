@@ -3,8 +3,16 @@
 
 /* clang-format off */
 const struct cmd *const commands[] = {
+	&cmd_ls,
+	&cmd_show,
+	&cmd_ps,
+	&cmd_kill,
+	&cmd_gc,
+	&cmd_completion,
 	&cmd_version,
 	&cmd_help,
+	&cmd_settle,
+	&cmd_complete,
 	NULL,
 };
 /* clang-format on */
