@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "cli/cli_test.h"
 #include "cli/commands.h"
@@ -266,6 +267,10 @@ static void a_reader_that_left_is_an_error_without_words(void)
 	CHECK(with_stdout(p[1], "--help", err, sizeof err) == 1);
 	CHECK_STR(err, "");
 	CHECK(with_stdout(p[1], "flood", err, sizeof err) == 1);
+	CHECK_STR(err, "");
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p) == 0);
+	close(p[0]);
+	CHECK(with_stdout(p[1], "--help", err, sizeof err) == 1);
 	CHECK_STR(err, "");
 }
 

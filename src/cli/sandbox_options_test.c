@@ -271,10 +271,10 @@ static void env_takes_values_and_the_callers_own(void)
 static void the_last_value_of_a_variable_counts(void)
 {
 	set_up();
-	CHECK(resolve("-eA=1", "-eAB=2", "-eA=3", NULL) == 0);
+	CHECK(resolve("-eAB=2", "-eA=1", "-eA=3", NULL) == 0);
 	CHECK(p.nenv == 2);
-	CHECK_STR(p.env[0], "A=3");
-	CHECK_STR(p.env[1], "AB=2");
+	CHECK_STR(p.env[0], "AB=2");
+	CHECK_STR(p.env[1], "A=3");
 	tear_down();
 }
 

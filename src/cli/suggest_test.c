@@ -40,6 +40,7 @@ static void a_far_word_is_not_offered(void)
 	CHECK_STR(nearest("status"), "");
 	CHECK_STR(nearest("foo"), "");
 	CHECK_STR(nearest("xy"), "");
+	CHECK_STR(nearest("r"), "");
 	CHECK_STR(nearest(""), "");
 }
 
