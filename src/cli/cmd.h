@@ -43,6 +43,9 @@ struct cmd_ctx {
 	int nargs;
 	bool has_dashes; /* "--" was given: args from dashes_at on came after it */
 	int dashes_at;
+	const char *color; /* --color as given, or NULL */
+	bool help;	   /* --help was given */
+	bool usage;	   /* the error is about how the command was written */
 };
 
 struct cmd {
@@ -61,10 +64,34 @@ struct cmd {
 	bool runs_commands;
 	bool data;	      /* takes --json and -q */
 	bool hidden;	      /* not in help or completion */
+<<<<<<< HEAD
 	const char *complete; /* what positionals are: "sandbox", "file", "command", or NULL */
+=======
+	const char *complete; /* what positionals are: "sandbox", "file", "command", "a|b|c" */
+	/*
+	 * The positional after which everything belongs to a command that is run: 1 for run, 2
+	 * for exec. 0: options are taken anywhere before "--".
+	 */
+	int stop_at;
+	bool raw; /* gets its arguments as they are: no options at all, not even --help */
+>>>>>>> w-cli
 };
 
 extern const struct cmd *const commands[]; /* terminated by NULL */
+
+/* The whole program: the exit code. Commands are taken from commands[]. */
+int cli_main(int argc, char **argv);
+/* The row of a name, or NULL. */
+const struct cmd *cmd_find(const char *name);
+/* The error for a name that no row has, with the nearest one. Returns -1. */
+int cmd_unknown(struct cmd_ctx *ctx, const char *name, struct err *e);
+
+/* An error about how the command was written: the synopsis becomes its hint. Returns -1. */
+int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...) ERR_FMT(3, 4);
+/* At least min positionals, `what` naming them, and at most max (-1: any number). */
+int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struct err *e);
+/* Print an error: on stderr, and with --json on stdout too. The exit code it stands for. */
+int cmd_report(const struct cmd_ctx *ctx, const struct err *e);
 
 /* Text that came from a sandbox or a user, safe for a terminal: C0, C1 and DEL escaped. */
 void out_safe(const char *text);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From argv to an exit code: options before the command, the command's row, its options,
+ * the run, and the one place where an error is printed.
+ */
+#include "cli/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/suggest.h"
+
+enum { EXIT_FAILED = 1, EXIT_OURS = 125 };
+
+static bool want_version;
+static struct opt global_opts[] = {
+	{ "version", 'V', OPT_FLAG, NULL, "Print the version", &want_version },
+	{ 0 },
+};
+/* What stands before the command's name is parsed as a command without a name. */
+static const struct cmd global_cmd = { .opts = global_opts, .stop_at = 1, .data = true };
+
+const struct cmd *cmd_find(const char *name)
+{
+	for (int i = 0; commands[i]; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...)
+{
+	char msg[sizeof e->msg];
+	va_list ap;
+
+	ctx->usage = true;
+	va_start(ap, fmt);
+	(void)vsnprintf(msg, sizeof msg, fmt, ap);
+	va_end(ap);
+	(void)err_set(e, ERR_INVALID, "%s", msg);
+	if (!ctx->cmd->name)
+		return err_hint(e, "cay --help lists the commands");
+	return err_hint(e, "usage: cay %s %s", ctx->cmd->name,
+			ctx->cmd->synopsis ? ctx->cmd->synopsis : "");
+}
+
+int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struct err *e)
+{
+	if (ctx->nargs < min)
+		return cmd_usage(ctx, e, "missing %s", what);
+	if (max >= 0 && ctx->nargs > max)
+		return cmd_usage(ctx, e, "unexpected argument '%s'", ctx->args[max]);
+	return 0;
+}
+
+static void report_json(const struct err *e)
+{
+	struct out_json j = { .f = stdout };
+
+	out_json_open(&j, NULL, '{');
+	out_json_open(&j, "error", '{');
+	out_json_c(&j, "code", err_name(e->kind));
+	out_json_c(&j, "message", e->msg);
+	out_json_c(&j, "hint", e->hint);
+	out_json_close(&j, '}');
+	out_json_close(&j, '}');
+	out_json_line(&j);
+}
+
+int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
+{
+	const char *name = ctx->usage ? ctx->cmd->name : NULL;
+	int code = err_exit(e->kind);
+
+	fprintf(stderr, "%scay%s%s:%s ", out_sgr(ctx->color_err, OUT_RED), name ? " " : "",
+		name ? name : "", out_sgr(ctx->color_err, OUT_PLAIN));
+	out_safe_to(stderr, str_of(e->msg));
+	putc('\n', stderr);
+	if (e->hint[0]) {
+		fprintf(stderr, "%shint:%s ", out_sgr(ctx->color_err, OUT_DIM),
+			out_sgr(ctx->color_err, OUT_PLAIN));
+		out_safe_to(stderr, str_of(e->hint));
+		putc('\n', stderr);
+	}
+	if (ctx->json)
+		report_json(e);
+	if (ctx->cmd->runs_commands)
+		return EXIT_OURS;
+	return code ? code : EXIT_FAILED;
+}
+
+int cmd_unknown(struct cmd_ctx *ctx, const char *name, struct err *e)
+{
+	struct suggest s = { .word = name };
+
+	/* --json may follow a command that is not there. */
+	for (int i = 1; i < ctx->nargs && strcmp(ctx->args[i], "--") != 0; i++)
+		ctx->json |= strcmp(ctx->args[i], "--json") == 0;
+	for (int i = 0; commands[i]; i++)
+		if (!commands[i]->hidden)
+			suggest_offer(&s, commands[i]->name);
+	if (s.best)
+		(void)err_set(e, ERR_INVALID, "no command '%s'; did you mean '%s'?", name, s.best);
+	else
+		(void)err_set(e, ERR_INVALID, "no command '%s'", name);
+	return err_hint(e, "cay --help lists the commands");
+}
+
+static int run_command(struct cmd_ctx *ctx, struct err *e)
+{
+	int argc = ctx->nargs - 1;
+	char **argv = ctx->args + 1;
+
+	if (ctx->cmd->raw) {
+		ctx->args = argv;
+		ctx->nargs = argc;
+		return ctx->cmd->run(ctx, e);
+	}
+	if (options_parse(ctx, argc, argv, e) < 0)
+		return -1;
+	out_colors(ctx);
+	if (ctx->help)
+		return help_command(ctx->cmd, ctx->color_out);
+	if (ctx->json && !option_long(ctx->cmd, STR("json")))
+		return cmd_usage(ctx, e, "there is no --json for this command");
+	return ctx->cmd->run(ctx, e);
+}
+
+static int dispatch(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
+{
+	const struct cmd *cmd;
+
+	want_version = false;
+	if (options_parse(ctx, argc - 1, argv + 1, e) < 0)
+		return -1;
+	out_colors(ctx);
+	if (want_version) {
+		printf("cay %s\n", CAY_VERSION);
+		return 0;
+	}
+	if (ctx->help || ctx->nargs == 0)
+		return help_overview(ctx->color_out);
+	cmd = cmd_find(ctx->args[0]);
+	if (!cmd)
+		return cmd_unknown(ctx, ctx->args[0], e);
+	ctx->cmd = cmd;
+	return run_command(ctx, e);
+}
+
+/* A reader that went away is its own business; everything else that lost output is said. */
+static int finish(const struct cmd_ctx *ctx, int code)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO };
+	struct err e;
+	bool had_error = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !had_error)
+		return code;
+	if (errno != EPIPE && !(poll(&p, 1, 0) == 1 && (p.revents & POLLERR))) {
+		(void)err_sys(&e, errno ? errno : EIO, "cannot write to standard output");
+		fprintf(stderr, "cay: %s\n", e.msg);
+	}
+	if (ctx->cmd->runs_commands)
+		return code ? code : EXIT_OURS;
+	return code ? code : EXIT_FAILED;
+}
+
+static void on_sigpipe(int sig)
+{
+	(void)sig;
+}
+
+/*
+ * Descriptors 0 to 2 are taken before anything is opened: a database that got number 1
+ * would be written to by printf. Opened for reading, so that output to them fails.
+ * SIGPIPE gets a handler instead of SIG_IGN because exec() resets a handler and would hand
+ * on an ignored signal to everything that is started.
+ */
+static int prepare_process(void)
+{
+	struct sigaction sa = { .sa_handler = on_sigpipe, .sa_flags = SA_RESTART };
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+			return -1;
+	return sigaction(SIGPIPE, &sa, NULL);
+}
+
+int cli_main(int argc, char **argv)
+{
+	struct cmd_ctx ctx = { .cmd = &global_cmd };
+	struct err e = { 0 };
+	int r;
+
+	if (argc < 1 || prepare_process() < 0)
+		return EXIT_OURS;
+	r = dispatch(&ctx, argc, argv, &e);
+	if (r < 0)
+		r = cmd_report(&ctx, &e);
+	return finish(&ctx, r);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+
+/* clang-format off */
+const struct cmd *const commands[] = {
+	&cmd_ls,
+	&cmd_show,
+	&cmd_ps,
+	&cmd_kill,
+	&cmd_gc,
+	&cmd_completion,
+	&cmd_version,
+	&cmd_help,
+	&cmd_settle,
+	&cmd_complete,
+	NULL,
+};
+/* clang-format on */

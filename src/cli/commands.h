@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every command's row. */
+#pragma once
+
+#include "cli/cmd.h"
+
+extern const struct cmd cmd_ls, cmd_show, cmd_ps, cmd_kill, cmd_gc;
+extern const struct cmd cmd_completion, cmd_version, cmd_help;
+/* hidden */
+extern const struct cmd cmd_settle, cmd_complete;

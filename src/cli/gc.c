@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/sandboxes.h"
+
+/* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
+enum { DEPTH_MAX = 64, SETTLE_MS = 2000 };
+
+static bool want_lost;
+static struct opt opts[] = {
+	{ "lost", 0, OPT_FLAG, NULL, "Also remove lost sandboxes and what is in them", &want_lost },
+	{ 0 },
+};
+
+/* A directory below sandboxes/ that nobody alive owns, and what it takes. */
+struct leftover {
+	char id[ID_SIZE];
+	uint64_t bytes;
+};
+
+struct leftovers {
+	struct leftover *items;
+	int n;
+};
+
+static void leftovers_done(struct leftovers *l)
+{
+	free(l->items);
+}
+DEFINE_AUTO(struct leftovers, leftovers_done)
+
+static void dir_free(DIR *d)
+{
+	(void)closedir(d);
+}
+DEFINE_AUTO_PTR(DIR, dir_free)
+
+static DIR *open_dir(int parent, const char *name)
+{
+	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		fd = FD_NONE;
+	return d;
+}
+
+static struct dirent *next_entry(DIR *d)
+{
+	struct dirent *de;
+
+	do
+		de = readdir(d);
+	while (de && (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0));
+	return de;
+}
+
+/* Blocks in use; a file with several names counts in parts. */
+static uint64_t disk_usage(int parent, const char *name, int depth)
+{
+	auto_done(dir_free) DIR *d = depth < DEPTH_MAX ? open_dir(parent, name) : NULL;
+	uint64_t sum = 0;
+	struct dirent *de;
+
+	while (d && (de = next_entry(d))) {
+		struct stat st;
+
+		if (fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode))
+			sum += (uint64_t)st.st_blocks * 512 +
+			       disk_usage(dirfd(d), de->d_name, depth + 1);
+		else
+			sum += (uint64_t)st.st_blocks * 512 / (st.st_nlink ? st.st_nlink : 1);
+	}
+	return sum;
+}
+
+static int leftovers_find(struct leftovers *l, const struct state *s)
+{
+	auto_done(dir_free) DIR *d = open_dir(s->fd, "sandboxes");
+	struct dirent *de;
+
+	while (d && (de = next_entry(d))) {
+		struct leftover *items;
+
+		if (!state_id_ok(de->d_name) || state_is_alive(s, de->d_name))
+			continue;
+		items = reallocarray(l->items, (size_t)l->n + 1, sizeof *items);
+		if (!items)
+			return -ENOMEM;
+		l->items = items;
+		(void)str_copy(items[l->n].id, sizeof items[l->n].id, str_of(de->d_name));
+		items[l->n++].bytes = disk_usage(dirfd(d), de->d_name, 0);
+	}
+	return 0;
+}
+
+/* Of what was left before, that which is not there any more. */
+static uint64_t freed_bytes(const struct leftovers *l, const struct state *s)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		auto_close int fd = FD_NONE;
+		struct err ignored;
+
+		if (state_sandbox_open(s, l->items[i].id, &fd, &ignored) < 0)
+			sum += l->items[i].bytes;
+	}
+	return sum;
+}
+
+struct result {
+	int removed, lost_removed, lost_kept, code;
+	uint64_t bytes;
+};
+
+static int settle_lost(const struct cmd_ctx *ctx, struct cli_store *s, struct result *r,
+		       struct err *e)
+{
+	auto_done(sandbox_list_done) struct sandbox_list list = { 0 };
+	struct err one = { 0 };
+
+	if (sandbox_list_load(&list, s, e) < 0)
+		return -1;
+	for (int i = 0; i < list.n; i++) {
+		if (strcmp(list.rows[i].state, "lost") != 0)
+			continue;
+		if (!want_lost) {
+			r->lost_kept++;
+		} else if (sandbox_settle(s, list.rows[i].id, SETTLE_MS, &one) == 0) {
+			r->lost_removed++;
+		} else {
+			int code = cmd_report(ctx, &one);
+
+			r->code = r->code ? r->code : code;
+		}
+	}
+	return 0;
+}
+
+static void print(const struct cmd_ctx *ctx, const struct result *r)
+{
+	struct out_json j = { .f = stdout };
+	char size[OUT_NUMBER];
+
+	if (ctx->json) {
+		out_json_open(&j, NULL, '{');
+		out_json_num(&j, "leftovers_removed", r->removed);
+		out_json_num(&j, "lost_removed", r->lost_removed);
+		out_json_num(&j, "lost_kept", r->lost_kept);
+		out_json_num(&j, "freed_bytes", (int64_t)r->bytes);
+		out_json_close(&j, '}');
+		out_json_line(&j);
+		return;
+	}
+	if (ctx->quiet)
+		return;
+	if (r->removed + r->lost_removed == 0)
+		puts("Nothing to remove.");
+	else
+		printf("Removed %d leftover%s and %d lost sandbox%s: %s freed.\n", r->removed,
+		       r->removed == 1 ? "" : "s", r->lost_removed,
+		       r->lost_removed == 1 ? "" : "es", out_size(r->bytes, size));
+	if (r->lost_kept)
+		fprintf(stderr, "%d lost, kept; remove with: cay gc --lost\n", r->lost_kept);
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(leftovers_done) struct leftovers left = { 0 };
+	struct result r = { 0 };
+
+	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_store_open(&s, e) < 0)
+		return -1;
+	if (leftovers_find(&left, &s.state) < 0)
+		return err_sys(e, ENOMEM, "looking for leftovers");
+	if (catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e) < 0 ||
+	    settle_lost(ctx, &s, &r, e) < 0)
+		return -1;
+	r.bytes = freed_bytes(&left, &s.state);
+	print(ctx, &r);
+	return r.code;
+}
+
+const struct cmd cmd_gc = {
+	.name = "gc",
+	.synopsis = "[--lost]",
+	.summary = "Remove what dead sandboxes have left behind",
+	.details = "Directories, control groups and catalog rows of sandboxes that ended without "
+		   "cleaning up. A lost sandbox, one that was meant to stay but whose warden is "
+		   "gone, is kept so that its files can be looked at, unless --lost is given. What "
+		   "is alive is never touched.",
+	.examples = "cay gc\ncay gc --lost",
+	.run = run,
+	.opts = opts,
+	.data = true,
+};

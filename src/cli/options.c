@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/suggest.h"
+
+enum { OPTIONS_MAX = 64 };
+
+static struct {
+	bool json, quiet, help;
+	const char *color;
+} common;
+
+static const struct opt common_rows[] = {
+	{ "json", 0, OPT_FLAG, NULL, "Print JSON: one object, or one per line for lists",
+	  &common.json },
+	{ "quiet", 'q', OPT_FLAG, NULL, "Print ids only", &common.quiet },
+	{ "color", 0, OPT_TEXT, "auto|always|never", "When to use colours", &common.color },
+	{ "help", 'h', OPT_FLAG, NULL, "Show this help", &common.help },
+};
+enum { COMMON_DATA = 2 }; /* the first rows belong to commands that print data */
+
+struct parser {
+	struct cmd_ctx *ctx;
+	int argc, at;
+	char **argv;
+	bool seen[OPTIONS_MAX];
+};
+
+static int own_count(const struct cmd *cmd)
+{
+	int n = 0;
+
+	while (cmd->opts && cmd->opts[n].name)
+		n++;
+	return n;
+}
+
+static bool is_hidden_by_own(const struct cmd *cmd, const struct opt *o)
+{
+	for (int i = 0; i < own_count(cmd); i++)
+		if (strcmp(cmd->opts[i].name, o->name) == 0)
+			return true;
+	return false;
+}
+
+const struct opt *option_at(const struct cmd *cmd, int i)
+{
+	int own = own_count(cmd);
+
+	if (i < own)
+		return &cmd->opts[i];
+	i -= own;
+	for (size_t k = cmd->data ? 0 : COMMON_DATA; k < ARRAY_LEN(common_rows); k++) {
+		if (is_hidden_by_own(cmd, &common_rows[k]))
+			continue;
+		if (i-- == 0)
+			return &common_rows[k];
+	}
+	return NULL;
+}
+
+bool option_is_common(const struct opt *o)
+{
+	for (size_t k = 0; k < ARRAY_LEN(common_rows); k++)
+		if (o == &common_rows[k])
+			return true;
+	return false;
+}
+
+const struct opt *option_long(const struct cmd *cmd, struct str name)
+{
+	const struct opt *o;
+
+	for (int i = 0; (o = option_at(cmd, i)); i++)
+		if (str_is(name, o->name))
+			return o;
+	return NULL;
+}
+
+const struct opt *option_letter(const struct cmd *cmd, char letter)
+{
+	const struct opt *o;
+
+	for (int i = 0; (o = option_at(cmd, i)); i++)
+		if (o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static uint64_t unit_ms(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} units[] = { { "", 1000 },	  { "ms", 1 },	    { "s", 1000 },
+		      { "m", 60 * 1000 }, { "h", 3600000 }, { "d", 86400000 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return units[i].ms;
+	return 0;
+}
+
+int duration_parse(const char *text, uint64_t *ret_ms)
+{
+	unsigned long long n;
+	uint64_t ms;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -1;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || unit_ms(end) == 0)
+		return -1;
+	/* Half the range, so that a deadline can be added to the clock without care. */
+	if (__builtin_mul_overflow(n, unit_ms(end), &ms) || ms > UINT64_MAX / 2000000)
+		return -1;
+	*ret_ms = ms;
+	return 0;
+}
+
+static int list_add(struct opt_list *l, const char *item)
+{
+	const char **items = reallocarray(l->items, (size_t)l->n + 1, sizeof *items);
+
+	if (!items)
+		return -ENOMEM;
+	items[l->n++] = item;
+	l->items = items;
+	return 0;
+}
+
+static int set_value(const struct opt *o, const char *text, struct cmd_ctx *ctx, struct err *e)
+{
+	switch (o->kind) {
+	case OPT_FLAG:
+		*(bool *)o->value = true;
+		return 0;
+	case OPT_TEXT:
+		*(const char **)o->value = text;
+		return 0;
+	case OPT_LIST:
+		return list_add(o->value, text) < 0 ? err_sys(e, ENOMEM, "--%s", o->name) : 0;
+	case OPT_DURATION:
+		if (duration_parse(text, o->value) < 0)
+			return cmd_usage(
+				ctx, e,
+				"--%s '%s' is not a duration; write 500ms, 10s, 5m, 1h or 1d",
+				o->name, text);
+		return 0;
+	}
+	return 0;
+}
+
+static int note_seen(struct parser *p, const struct opt *o, struct err *e)
+{
+	for (int i = 0; i < OPTIONS_MAX; i++) {
+		if (option_at(p->ctx->cmd, i) != o)
+			continue;
+		if (p->seen[i] && o->kind != OPT_LIST)
+			return cmd_usage(p->ctx, e, "option '--%s' is given twice", o->name);
+		p->seen[i] = true;
+		return 0;
+	}
+	return 0;
+}
+
+/* text: the value as far as it was written with the option, or NULL. */
+static int take_option(struct parser *p, const struct opt *o, const char *text, struct err *e)
+{
+	if (note_seen(p, o, e) < 0)
+		return -1;
+	if (o->kind != OPT_FLAG && !text) {
+		if (p->at >= p->argc)
+			return cmd_usage(p->ctx, e, "option '--%s' needs a value: --%s %s", o->name,
+					 o->name, o->arg ? o->arg : "VALUE");
+		text = p->argv[p->at++];
+	}
+	return set_value(o, text, p->ctx, e);
+}
+
+static int unknown_long(struct parser *p, struct str name, struct err *e)
+{
+	struct suggest s = { 0 };
+	const struct opt *o;
+	char word[64];
+
+	if (!str_copy(word, sizeof word, name))
+		return cmd_usage(p->ctx, e, "unknown option '--%.*s'", STR_ARG(name));
+	s.word = word;
+	for (int i = 0; (o = option_at(p->ctx->cmd, i)); i++)
+		suggest_offer(&s, o->name);
+	if (!s.best)
+		return cmd_usage(p->ctx, e, "unknown option '--%s'", word);
+	return cmd_usage(p->ctx, e, "unknown option '--%s'; did you mean '--%s'?", word, s.best);
+}
+
+static int take_long(struct parser *p, const char *arg, struct err *e)
+{
+	const char *eq = strchr(arg, '=');
+	struct str name = { arg, eq ? (size_t)(eq - arg) : strlen(arg) };
+	const struct opt *o = option_long(p->ctx->cmd, name);
+
+	if (!o)
+		return unknown_long(p, name, e);
+	if (eq && o->kind == OPT_FLAG)
+		return cmd_usage(p->ctx, e, "option '--%s' takes no value", o->name);
+	return take_option(p, o, eq ? eq + 1 : NULL, e);
+}
+
+/* -abc are flags; the first letter that takes a value takes the rest of the word. */
+static int take_short(struct parser *p, const char *arg, struct err *e)
+{
+	for (const char *c = arg; *c; c++) {
+		const struct opt *o = option_letter(p->ctx->cmd, *c);
+
+		if (!o)
+			return cmd_usage(p->ctx, e, "unknown option '-%c'%s%s%s", *c,
+					 c[1] || c != arg ? " in '-" : "",
+					 c[1] || c != arg ? arg : "", c[1] || c != arg ? "'" : "");
+		if (o->kind == OPT_FLAG) {
+			if (take_option(p, o, NULL, e) < 0)
+				return -1;
+			continue;
+		}
+		if (c[1] == '=')
+			c++;
+		return take_option(p, o, c[1] ? c + 1 : NULL, e);
+	}
+	return 0;
+}
+
+static void take_rest(struct parser *p)
+{
+	while (p->at < p->argc)
+		p->ctx->args[p->ctx->nargs++] = p->argv[p->at++];
+}
+
+static int take_word(struct parser *p, struct err *e)
+{
+	struct cmd_ctx *ctx = p->ctx;
+	char *arg = p->argv[p->at++];
+
+	if (strcmp(arg, "--") == 0) {
+		ctx->has_dashes = true;
+		ctx->dashes_at = ctx->nargs;
+		take_rest(p);
+		return 0;
+	}
+	if (arg[0] == '-' && arg[1] == '-')
+		return take_long(p, arg + 2, e);
+	if (arg[0] == '-' && arg[1])
+		return take_short(p, arg + 1, e);
+	ctx->args[ctx->nargs++] = arg;
+	if (ctx->cmd->stop_at && ctx->nargs >= ctx->cmd->stop_at)
+		take_rest(p);
+	return 0;
+}
+
+/* After a mistake: was --json among the options that were not looked at any more? */
+static bool json_follows(const struct parser *p)
+{
+	const struct cmd *cmd = p->ctx->cmd;
+
+	if (!cmd->data || is_hidden_by_own(cmd, &common_rows[0]))
+		return false;
+	for (int i = p->at; i < p->argc; i++) {
+		if (strcmp(p->argv[i], "--") == 0 || (cmd->stop_at && p->argv[i][0] != '-'))
+			return false;
+		if (strcmp(p->argv[i], "--json") == 0)
+			return true;
+	}
+	return false;
+}
+
+static int check_color(struct cmd_ctx *ctx, struct err *e)
+{
+	if (!ctx->color || strcmp(ctx->color, "auto") == 0 || strcmp(ctx->color, "always") == 0 ||
+	    strcmp(ctx->color, "never") == 0)
+		return 0;
+	return cmd_usage(ctx, e, "--color '%s' is none of auto, always, never", ctx->color);
+}
+
+int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
+{
+	struct parser p = { .ctx = ctx, .argc = argc, .argv = argv };
+	int r = 0;
+
+	common.json = common.quiet = common.help = false;
+	common.color = NULL;
+	ctx->args = argv;
+	ctx->nargs = 0;
+	while (r == 0 && p.at < argc && !common.help)
+		r = take_word(&p, e);
+	ctx->json |= common.json || (r < 0 && json_follows(&p));
+	ctx->quiet |= common.quiet;
+	ctx->help |= common.help;
+	if (common.color)
+		ctx->color = common.color;
+	return r < 0 ? r : check_color(ctx, e);
+}

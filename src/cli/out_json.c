@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/output.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static void put_quoted(FILE *f, struct str s)
+{
+	putc('"', f);
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(f, "\\u%04x", c);
+		else
+			putc(c, f);
+	}
+	putc('"', f);
+}
+
+static void put_base64(FILE *f, struct str s)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < s.n; i += 3) {
+		uint32_t v = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			v = v << 8 | (i + k < s.n ? (unsigned char)s.p[i + k] : 0);
+		putc(digits[v >> 18 & 63], f);
+		putc(digits[v >> 12 & 63], f);
+		putc(i + 1 < s.n ? digits[v >> 6 & 63] : '=', f);
+		putc(i + 2 < s.n ? digits[v & 63] : '=', f);
+	}
+}
+
+static bool is_utf8(struct str s)
+{
+	uint32_t u;
+
+	for (size_t i = 0; i < s.n;) {
+		int len = out_utf8(s.p + i, s.n - i, &u);
+
+		if (len == 0)
+			return false;
+		i += (size_t)len;
+	}
+	return true;
+}
+
+static void put_key(struct out_json *j, const char *key)
+{
+	if (j->comma)
+		putc(',', j->f);
+	j->comma = true;
+	if (!key)
+		return;
+	put_quoted(j->f, str_of(key));
+	putc(':', j->f);
+}
+
+void out_json_open(struct out_json *j, const char *key, char bracket)
+{
+	put_key(j, key);
+	putc(bracket, j->f);
+	j->comma = false;
+}
+
+void out_json_close(struct out_json *j, char bracket)
+{
+	putc(bracket, j->f);
+	j->comma = true;
+}
+
+void out_json_text(struct out_json *j, const char *key, struct str value)
+{
+	put_key(j, key);
+	if (is_utf8(value)) {
+		put_quoted(j->f, value);
+		return;
+	}
+	fputs("{\"b64\":\"", j->f);
+	put_base64(j->f, value);
+	fputs("\"}", j->f);
+}
+
+void out_json_c(struct out_json *j, const char *key, const char *value)
+{
+	if (value && value[0])
+		out_json_text(j, key, str_of(value));
+	else
+		out_json_raw(j, key, NULL);
+}
+
+void out_json_num(struct out_json *j, const char *key, int64_t value)
+{
+	put_key(j, key);
+	fprintf(j->f, "%lld", (long long)value);
+}
+
+void out_json_bool(struct out_json *j, const char *key, bool value)
+{
+	out_json_raw(j, key, value ? "true" : "false");
+}
+
+void out_json_ms(struct out_json *j, const char *key, uint64_t us)
+{
+	put_key(j, key);
+	fprintf(j->f, "%llu.%03u", (unsigned long long)(us / 1000), (unsigned)(us % 1000));
+}
+
+void out_json_time(struct out_json *j, const char *key, uint64_t real_ns)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_text(real_ns, text);
+	out_json_c(j, key, text);
+}
+
+void out_json_raw(struct out_json *j, const char *key, const char *value)
+{
+	put_key(j, key);
+	fputs(value ? value : "null", j->f);
+}
+
+void out_json_line(struct out_json *j)
+{
+	putc('\n', j->f);
+	j->comma = false;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What commands print: safe text, colours, numbers for people, tables, JSON.
+ * stdout carries data, stderr notes and errors. All of it goes through stdio; cli_main looks
+ * once, at the end, whether stdout took everything.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cli/cmd.h"
+
+enum out_color { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_GREEN, OUT_YELLOW };
+
+/* Decide ctx->color_out and color_err. */
+void out_colors(struct cmd_ctx *ctx);
+/* The escape sequence, or "" where colours are off. OUT_PLAIN ends a colour. */
+const char *out_sgr(bool on, enum out_color c);
+/* Columns of the terminal on stdout, or 0 where it is none. */
+int out_width(void);
+
+/* One UTF-8 sequence of at most n bytes: its length, or 0 where it is not valid. */
+int out_utf8(const char *p, size_t n, uint32_t *ret);
+/* out_safe() to any stream, for a view. */
+void out_safe_to(FILE *f, struct str text);
+/* An allocated copy of text in which nothing can steer a terminal; NULL for lack of memory. */
+char *out_safe_dup(struct str text);
+/* Columns that a safe text takes. */
+int out_columns(const char *text);
+/*
+ * Words of text in lines of at most 80 columns. The first begins at column `at`, the others
+ * are indented. Lines that begin with a blank, and ends of lines before them, stay.
+ */
+void out_wrap(FILE *f, const char *text, int indent, int at);
+
+enum { OUT_NUMBER = 24 };
+/* 512B, 1.5K, 20M. */
+const char *out_size(uint64_t bytes, char out[OUT_NUMBER]);
+/* 850us, 12ms, 1.2s, 3m04s, 2h05m, 3d04h. */
+const char *out_duration(uint64_t us, char out[OUT_NUMBER]);
+/* 5s, 3m, 2h, 4d: one unit, the largest. */
+const char *out_age(uint64_t since_ns, uint64_t now_ns, char out[OUT_NUMBER]);
+
+/* Tables. */
+struct out_col {
+	const char *title;
+	bool right; /* aligned */
+	bool cut;   /* may be shortened to fit the terminal; others never are */
+};
+
+struct out_cell {
+	char *text;
+	enum out_color color;
+};
+
+struct out_table {
+	const struct out_col *cols;
+	int ncols;
+	struct out_cell *cells;
+	size_t n, cap;
+};
+
+void out_table_done(struct out_table *t);
+DEFINE_AUTO(struct out_table, out_table_done)
+/* The next cell, row by row; the text is copied and made safe. 0 or -ENOMEM. */
+int out_cell(struct out_table *t, enum out_color color, const char *text);
+int out_cellf(struct out_table *t, enum out_color color, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* width 0: nothing is cut. */
+void out_table_print(const struct out_table *t, FILE *f, int width, bool header, bool color);
+
+/*
+ * JSON, written as it is built. Inside an object every value has a key; in an array, and at
+ * the top, the key is NULL. Text that is not valid UTF-8 becomes {"b64":"..."}.
+ */
+struct out_json {
+	FILE *f;
+	bool comma;
+};
+
+void out_json_open(struct out_json *j, const char *key, char bracket);
+void out_json_close(struct out_json *j, char bracket);
+void out_json_text(struct out_json *j, const char *key, struct str value);
+/* NULL and empty text become null. */
+void out_json_c(struct out_json *j, const char *key, const char *value);
+void out_json_num(struct out_json *j, const char *key, int64_t value);
+void out_json_bool(struct out_json *j, const char *key, bool value);
+/* Milliseconds with a fraction. */
+void out_json_ms(struct out_json *j, const char *key, uint64_t us);
+void out_json_time(struct out_json *j, const char *key, uint64_t real_ns);
+/* A JSON value that somebody else made; NULL becomes null. */
+void out_json_raw(struct out_json *j, const char *key, const char *value);
+/* Ends a line of NDJSON. */
+void out_json_line(struct out_json *j);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options that run, create and exec share: their rows, and what is made of them.
+ *
+ * A command has one static struct sandbox_opts and puts the rows that apply to it into its
+ * table:
+ *
+ *   static struct sandbox_opts o;
+ *   static struct opt opts[] = { SANDBOX_OPTS_BUILD(o), SANDBOX_OPTS_CALL(o), { 0 } };
+ *
+ * sandbox_opts_resolve() checks everything before anything is made, so that a mistake in the
+ * last option leaves nothing behind.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "cli/cmd.h"
+#include "store/state.h"
+#include "wire/proto.h"
+
+struct sandbox_opts {
+	const char *template_;
+	struct opt_list dirs, ros, envs, labels;
+	const char *cwd, *user, *name, *call_id, *hostname, *trace;
+	uint64_t timeout_ms; /* 0: none */
+	bool tty;
+	bool keep;
+};
+
+/* clang-format off */
+/* What a sandbox is made of. */
+#define SANDBOX_OPTS_BUILD(o) \
+	{ "template", 0, OPT_TEXT, "NAME", \
+	  "What the sandbox starts from: host, the system of this machine (default), or dir:PATH", \
+	  &(o).template_ }, \
+	{ "dir", 'd', OPT_LIST, "PATH[:DEST]", \
+	  "Show a directory inside, as a copy that can be changed; the original stays as it is", \
+	  &(o).dirs }, \
+	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "Show a file or directory inside, read-only", &(o).ros }, \
+	{ "name", 'n', OPT_TEXT, "NAME", "A name, unique while the sandbox lives", &(o).name }, \
+	{ "hostname", 0, OPT_TEXT, "NAME", "The host's name inside", &(o).hostname }, \
+	{ "trace", 0, OPT_TEXT, "full|calls", \
+	  "What is recorded: also processes and files (default), or calls only", &(o).trace }
+
+/* How one call runs. */
+#define SANDBOX_OPTS_CALL(o) \
+	{ "env", 'e', OPT_LIST, "K[=V]", "Set a variable; without V it gets your own value", \
+	  &(o).envs }, \
+	{ "cwd", 'w', OPT_TEXT, "DEST", "Working directory inside; default: the first --dir", \
+	  &(o).cwd }, \
+	{ "user", 'u', OPT_TEXT, "USER", "Run as this user: a name, UID, or UID:GID", &(o).user }, \
+	{ "label", 'l', OPT_LIST, "K=V", "Attach a label", &(o).labels }
+
+/* Only for commands that run one. */
+#define SANDBOX_OPTS_RUN(o) \
+	{ "timeout", 0, OPT_DURATION, "TIME", \
+	  "End the command after this time (500ms, 10s, 5m, 1h); exit code 124", &(o).timeout_ms }, \
+	{ "tty", 't', OPT_FLAG, NULL, "Give the command a terminal", &(o).tty }, \
+	{ "call-id", 0, OPT_TEXT, "TEXT", "Your own id for this call, kept in the trace", \
+	  &(o).call_id }
+
+#define SANDBOX_OPTS_KEEP(o) \
+	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
+/* clang-format on */
+
+struct sandbox_mount {
+	char *path; /* outside: absolute, without symbolic links */
+	char *dest; /* inside: absolute, normal */
+	bool ro;
+	uid_t owner; /* of path */
+};
+
+struct sandbox_plan {
+	const char *template_;
+	struct sandbox_mount *mounts; /* a mount stands before those below it */
+	int nmounts;
+	char *first_dir; /* dest of the first --dir, or NULL */
+	char **env;	 /* K=V, each key once, NULL at the end */
+	int nenv;
+	const char **labels; /* k=v, each key once */
+	int nlabels;
+	enum trace_level trace;
+};
+
+/* Everything that can be known to be wrong is INVALID, with the option and its value named. */
+int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
+			 struct sandbox_plan *ret, struct err *e);
+void sandbox_plan_done(struct sandbox_plan *p);
+DEFINE_AUTO(struct sandbox_plan, sandbox_plan_done)
+
+/* The options as the JSON object that a sandbox's row keeps; allocated. NULL: no memory. */
+char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/sandboxes.h"
+
+enum { SETTLE_MS = 2000 };
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+
+	if (cmd_need_args(ctx, 1, 1, "ID", e) < 0)
+		return -1;
+	if (!state_id_ok(ctx->args[0]))
+		return err_set(e, ERR_INVALID, "'%s' is not an id", ctx->args[0]);
+	if (cli_store_open(&s, e) < 0)
+		return -1;
+	return sandbox_settle(&s, ctx->args[0], SETTLE_MS, e);
+}
+
+const struct cmd cmd_settle = {
+	.name = "settle",
+	.synopsis = "ID",
+	.summary = "Remove what a sandbox that ended has left (wardens run this as their last act)",
+	.run = run,
+	.hidden = true,
+};
