@@ -64,9 +64,6 @@ struct cmd {
 	bool runs_commands;
 	bool data;	      /* takes --json and -q */
 	bool hidden;	      /* not in help or completion */
-<<<<<<< HEAD
-	const char *complete; /* what positionals are: "sandbox", "file", "command", or NULL */
-=======
 	const char *complete; /* what positionals are: "sandbox", "file", "command", "a|b|c" */
 	/*
 	 * The positional after which everything belongs to a command that is run: 1 for run, 2
@@ -74,7 +71,6 @@ struct cmd {
 	 */
 	int stop_at;
 	bool raw; /* gets its arguments as they are: no options at all, not even --help */
->>>>>>> w-cli
 };
 
 extern const struct cmd *const commands[]; /* terminated by NULL */

@@ -3,10 +3,16 @@
 
 /* clang-format off */
 const struct cmd *const commands[] = {
+	&cmd_run,
+	&cmd_create,
+	&cmd_exec,
+	&cmd_shell,
+	&cmd_cp,
 	&cmd_ls,
 	&cmd_show,
 	&cmd_ps,
 	&cmd_kill,
+	&cmd_trace,
 	&cmd_gc,
 	&cmd_completion,
 	&cmd_version,

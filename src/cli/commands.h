@@ -4,6 +4,7 @@
 
 #include "cli/cmd.h"
 
+extern const struct cmd cmd_run, cmd_create, cmd_exec, cmd_shell, cmd_cp, cmd_trace;
 extern const struct cmd cmd_ls, cmd_show, cmd_ps, cmd_kill, cmd_gc;
 extern const struct cmd cmd_completion, cmd_version, cmd_help;
 /* hidden */

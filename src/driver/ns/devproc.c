@@ -75,9 +75,11 @@ static int mask_proc(struct tree *t)
 		(void)snprintf(t->what, sizeof t->what, "/dev/null of the host");
 		return null;
 	}
+	/* It becomes /sys itself; there is nothing there that a sandbox needs. */
 	empty = mnt_new("tmpfs", small, RAW_ATTR_RDONLY | HARMLESS);
-	if (empty < 0)
-		return empty;
+	r = empty < 0 ? empty : mnt_attach_at(empty, t->root_fd, "sys");
+	if (r < 0)
+		return r;
 	r = cover_all(t, null, masked_files, ARRAY_LEN(masked_files),
 		      RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
 	if (r == 0)

@@ -148,7 +148,11 @@ void launch_child(const struct launch *l)
 {
 	static char *const argv[] = { "cay-init", NULL };
 	static char *const envp[] = { NULL };
-	struct tree t = { .l = l, .root_fd = FD_NONE, .proc_fd = FD_NONE, .devpts_fd = FD_NONE };
+	struct tree t = { .l = l,
+			  .stage_fd = FD_NONE,
+			  .root_fd = FD_NONE,
+			  .proc_fd = FD_NONE,
+			  .devpts_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
 	if (!l->spec->rootful)

@@ -35,6 +35,7 @@ void launch_child(const struct launch *l) __attribute__((noreturn));
 /* The steps, each in its own file. 0, or -errno with *what naming the thing. */
 struct tree {
 	const struct launch *l;
+	int stage_fd;  /* where mounts are put together */
 	int root_fd;   /* the merged root */
 	int proc_fd;   /* the sandbox's own /proc, unmasked; never leaves the child */
 	int devpts_fd; /* the root of its devpts */

@@ -21,6 +21,27 @@ static int userns_of(const struct tree *t, int i)
 	return own >= 0 ? own : t->l->userns_fd;
 }
 
+/*
+ * A layer with the sandbox's ids. It is attached to the stage although only its descriptor is
+ * used: a detached mount that is closed costs a grace period of the kernel each, those on the
+ * stage go all at once with the old root.
+ */
+static int stage_lower(struct tree *t, int i, int j)
+{
+	char name[32];
+	auto_close int fd = mnt_bind_path(t->l->spec->mounts[i].lower[j],
+					  RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, userns_of(t, i));
+	int r;
+
+	if (fd < 0)
+		return fd;
+	(void)snprintf(name, sizeof name, "%d.%d", i, j);
+	if (mkdirat(t->stage_fd, name, 0700) < 0)
+		return -errno;
+	r = mnt_attach_at(fd, t->stage_fd, name);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
 /* "/proc/self/fd/5:/proc/self/fd/6" over fds that stay open until the overlay is made. */
 static int open_lowers(struct tree *t, int i, int fds[CELL_LOWERS], char *opt)
 {
@@ -29,8 +50,7 @@ static int open_lowers(struct tree *t, int i, int fds[CELL_LOWERS], char *opt)
 
 	for (int j = 0; j < m->nlower; j++) {
 		if (t->l->spec->rootful)
-			fds[j] = mnt_bind_path(m->lower[j], RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0,
-					       userns_of(t, i));
+			fds[j] = stage_lower(t, i, j);
 		else
 			fds[j] = open(m->lower[j], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fds[j] < 0) {
@@ -71,6 +91,9 @@ static int new_overlay(struct tree *t, int i)
 		{ "upperdir", upper },
 		{ "workdir", work },
 		{ "index", "off" },
+		/* fsync inside must not wait for the disk, nor the end of a sandbox for a sync of
+		 * the whole file system: what has to last is synced when it is sealed. */
+		{ "volatile", NULL },
 		{ t->l->spec->rootful ? NULL : "userxattr", NULL },
 		{ NULL, NULL },
 	};
@@ -123,14 +146,38 @@ static int attach(struct tree *t, int i, int mount_fd)
 }
 
 /*
- * The root must be attached before anything can be attached below it. It goes onto the
- * sandbox's own directory, in this mount namespace only.
+ * Where mounts are put together: in this mount namespace only, gone with the old root. The
+ * sandbox's root must be attached to something before anything can be attached below it.
  */
-static int attach_root(struct tree *t, int mount_fd)
+static int make_stage(struct tree *t)
 {
-	auto_close int at = open(t->l->spec->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = at < 0 ? -errno : mnt_attach(mount_fd, at);
+	static const struct mnt_opt opts[] = { { "mode", "0700" },
+					       { "size", "64k" },
+					       { NULL, NULL } };
+	char path[LIMIT_PATH];
+	auto_close int at = FD_NONE;
 
+	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
+	(void)snprintf(path, sizeof path, "%s/stage", t->l->spec->dir);
+	at = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	t->stage_fd = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
+	if (t->stage_fd < 0)
+		return t->stage_fd;
+	return mnt_attach(t->stage_fd, at);
+}
+
+static int attach_root(struct tree *t)
+{
+	int r;
+
+	t->root_fd = new_overlay(t, 0);
+	if (t->root_fd < 0)
+		return t->root_fd;
+	if (mkdirat(t->stage_fd, "root", 0700) < 0)
+		return -errno;
+	r = mnt_attach_at(t->root_fd, t->stage_fd, "root");
 	if (r < 0)
 		(void)snprintf(t->what, sizeof t->what, "mount the root");
 	return r;
@@ -138,26 +185,15 @@ static int attach_root(struct tree *t, int mount_fd)
 
 int tree_mounts(struct tree *t)
 {
-	auto_close int root = new_overlay(t, 0);
-	int rest[CELL_MOUNTS];
-	int n = t->l->spec->nmounts, r = root < 0 ? root : 0;
+	int r = make_stage(t);
 
-	/* All are made before the root hides the sandbox's directory, where the uppers lie. */
-	for (int i = 1; i < n; i++) {
+	if (r == 0)
+		r = attach_root(t);
+	for (int i = 1; i < t->l->spec->nmounts && r == 0; i++) {
 		bool overlay = t->l->spec->mounts[i].kind == MOUNT_OVERLAY;
+		auto_close int fd = overlay ? new_overlay(t, i) : new_bind(t, i);
 
-		rest[i] = r < 0 ? FD_NONE : overlay ? new_overlay(t, i) : new_bind(t, i);
-		if (rest[i] < 0 && r == 0)
-			r = rest[i];
-	}
-	if (r == 0)
-		r = attach_root(t, root);
-	if (r == 0)
-		t->root_fd = TAKE_FD(root);
-	for (int i = 1; i < n; i++) {
-		if (r == 0)
-			r = attach(t, i, rest[i]);
-		fd_close(&rest[i]);
+		r = fd < 0 ? fd : attach(t, i, fd);
 	}
 	return r;
 }
