@@ -28,15 +28,44 @@ int caps_bound(uint64_t keep)
 	return 0;
 }
 
-int caps_set(uint64_t set)
+static int write_caps(uint64_t permitted, uint64_t inheritable)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {
-		{ .effective = (uint32_t)set, .permitted = (uint32_t)set },
-		{ .effective = (uint32_t)(set >> 32), .permitted = (uint32_t)(set >> 32) },
-	};
+	struct __user_cap_data_struct data[2];
 
+	for (int i = 0; i < 2; i++, permitted >>= 32, inheritable >>= 32)
+		data[i] = (struct __user_cap_data_struct){
+			.effective = (uint32_t)permitted,
+			.permitted = (uint32_t)permitted,
+			.inheritable = (uint32_t)inheritable,
+		};
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+int caps_set(uint64_t set)
+{
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
 		return -errno;
-	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+	return write_caps(set, 0);
+}
+
+static uint64_t caps_now(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return 0;
+	return (uint64_t)data[1].permitted << 32 | data[0].permitted;
+}
+
+int caps_keep_over_exec(void)
+{
+	uint64_t all = caps_now();
+	int r = write_caps(all, all);
+
+	for (int c = 0; c < CAPS_POSSIBLE && r == 0; c++)
+		if (all & BIT(c) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
+			r = -errno;
+	return r;
 }

@@ -11,3 +11,5 @@ extern const uint64_t caps_root_inside;
 int caps_bound(uint64_t keep);
 /* Permitted and effective become exactly `set`, inheritable empty. 0 or -errno. */
 int caps_set(uint64_t set);
+/* Let an exec keep all that we have although we are not root here. 0 or -errno. */
+int caps_keep_over_exec(void);

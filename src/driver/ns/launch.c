@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
@@ -69,13 +70,16 @@ static int enter_rootful(const struct launch *l)
 static int enter_rootless(const struct launch *l, const struct tree *t)
 {
 	auto_close int self = FD_NONE;
+	int r;
 
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return -errno;
 	self = openat(t->proc_fd, "self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (self < 0)
 		return -errno;
-	return userns_map_self(self, l->spec->user, 0, 0);
+	r = userns_map_self(self, l->spec->user, 0, 0);
+	/* It is not root inside, and init needs what root would have. */
+	return r < 0 ? r : caps_keep_over_exec();
 }
 
 static int last_settings(void)
