@@ -483,7 +483,7 @@ static void the_log_stays_short(void)
 			reopen();
 		CHECK(fstatat(s.fd, "catalog.db-wal", &st, 0) == 0 && st.st_size < 256 * 1024);
 	}
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		OK(t_add(c, "aaaaaaaa", "", true));
 		OK(catalog_del_sandbox(c, "aaaaaaaa", &t_e));
 	}
