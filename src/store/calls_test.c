@@ -167,6 +167,20 @@ static void lines_end_at_their_limit(void)
 	catalog_close(cat);
 }
 
+/* What follows a limit's worth of bytes in the same line looks like an event, and is none. */
+static void the_end_of_a_long_line_is_not_a_line(void)
+{
+	auto_free char *text = calloc(1, 2 * LIMIT_EVENT + 1);
+
+	begin();
+	memset(text, 'x', 2 * LIMIT_EVENT);
+	t_put(&s, PATH, text);
+	t_put(&s, PATH, EVENT(1, "call.start", "\"argv\":[]"));
+	t_put(&s, PATH, EVENT(2, "call.start", "\"argv\":[]"));
+	CHECK(look().n == 1 && look().last.call == 2);
+	catalog_close(cat);
+}
+
 static void many_calls_come_in_order_and_fn_can_stop(void)
 {
 	struct seen seen = { .stop_at = 70 };
@@ -200,28 +214,39 @@ static void a_trace_is_found_where_it_was_moved(void)
 	catalog_close(cat);
 }
 
-/* Larger than one transaction takes in; four at once, and each line counts once. */
-static void a_large_trace_is_indexed_by_many_at_once(void)
+static void index_in_child(pid_t *ret)
 {
+	*ret = fork();
+	if (*ret != 0)
+		return;
+	OK(catalog_open(&s, &cat, &t_e));
+	OK(catalog_index_calls(cat, &s, ID, &t_e));
+	catalog_close(cat);
+	_exit(0);
+}
+
+/* Larger than one transaction takes in; also by many at once, where each line counts once. */
+static void a_large_trace_is_indexed_whole(void)
+{
+	struct seen seen = { 0 };
 	pid_t pids[4];
 
 	begin();
+	OK(t_add(cat, "bbbbbbbb", "", true));
+	CHECK(mkdirat(s.fd, "sandboxes/bbbbbbbb", 0700) == 0);
 	for (int i = 1; i <= 100; i++) {
 		char call[16];
 
 		snprintf(call, sizeof call, "%d", i);
 		put_event_of(LIMIT_EVENT, call);
 	}
+	CHECK(linkat(s.fd, PATH, s.fd, "sandboxes/bbbbbbbb/trace.jsonl", 0) == 0);
+	OK(catalog_index_calls(cat, &s, "bbbbbbbb", &t_e));
+	OK(catalog_each_call(cat, "bbbbbbbb", see, &seen, &t_e));
+	CHECK(seen.n == 100);
 	catalog_close(cat);
-	for (int i = 0; i < 4; i++) {
-		pids[i] = fork();
-		if (pids[i] == 0) {
-			OK(catalog_open(&s, &cat, &t_e));
-			OK(catalog_index_calls(cat, &s, ID, &t_e));
-			catalog_close(cat);
-			_exit(0);
-		}
-	}
+	for (int i = 0; i < 4; i++)
+		index_in_child(&pids[i]);
 	t_wait_all(pids, 4);
 	OK(catalog_open(&s, &cat, &t_e));
 	CHECK(look().n == 100);
@@ -230,5 +255,5 @@ static void a_large_trace_is_indexed_by_many_at_once(void)
 
 T_MAIN(T(a_call_is_followed_from_start_to_exit), T(signals_and_failures_are_told_apart),
        T(only_complete_lines_count), T(nonsense_is_passed_over), T(lines_end_at_their_limit),
-       T(many_calls_come_in_order_and_fn_can_stop), T(a_trace_is_found_where_it_was_moved),
-       T(a_large_trace_is_indexed_by_many_at_once))
+       T(the_end_of_a_long_line_is_not_a_line), T(many_calls_come_in_order_and_fn_can_stop),
+       T(a_trace_is_found_where_it_was_moved), T(a_large_trace_is_indexed_whole))

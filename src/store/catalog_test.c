@@ -449,6 +449,28 @@ static void eight_writers_never_share_a_slot(void)
 	write_at_once(true);
 }
 
+/* The change to a write-ahead log needs the database alone. */
+static void eight_openers_make_one_database(void)
+{
+	t_state(&s);
+	for (int round = 0; round < 20; round++) {
+		pid_t pids[WRITERS];
+
+		for (int i = 0; i < WRITERS; i++) {
+			pids[i] = fork();
+			if (pids[i] == 0) {
+				OK(catalog_open(&s, &c, &t_e));
+				catalog_close(c);
+				_exit(0);
+			}
+		}
+		t_wait_all(pids, WRITERS);
+		CHECK(unlinkat(s.fd, "catalog.db", 0) == 0);
+		CHECK(unlinkat(s.fd, "catalog.db-wal", 0) == 0);
+		CHECK(unlinkat(s.fd, "catalog.db-shm", 0) == 0);
+	}
+}
+
 static void the_log_stays_short(void)
 {
 	struct stat st;
@@ -461,7 +483,7 @@ static void the_log_stays_short(void)
 			reopen();
 		CHECK(fstatat(s.fd, "catalog.db-wal", &st, 0) == 0 && st.st_size < 256 * 1024);
 	}
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		OK(t_add(c, "aaaaaaaa", "", true));
 		OK(catalog_del_sandbox(c, "aaaaaaaa", &t_e));
 	}
@@ -488,6 +510,7 @@ int main(void)
 		T(a_directory_that_cannot_be_written_is_named),
 		T(eight_writers_do_not_disturb_each_other),
 		T(eight_writers_never_share_a_slot),
+		T(eight_openers_make_one_database),
 		T(the_log_stays_short),
 		T(a_full_disk_fails_cleanly_and_heals),
 	};

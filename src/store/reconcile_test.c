@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -122,6 +122,23 @@ static void orphans_are_removed(void)
 	CHECK(t_there(&s, "sandboxes/NotAnId"));
 	CHECK(t_there(&s, "locks/bbbbbbbb"));
 	CHECK(!t_there(&s, "locks/cccccccc"));
+	catalog_close(cat);
+}
+
+/* Somebody came between the first look and the lock. */
+static void what_gets_locked_meanwhile_is_left_alone(void)
+{
+	int fd;
+
+	begin();
+	die(make("aaaaaaaa", true, "running"));
+	fd = openat(s.fd, "locks/aaaaaaaa", O_RDONLY | O_CLOEXEC);
+	CHECK(flock(fd, LOCK_SH) == 0);
+	CHECK(!state_is_alive(&s, "aaaaaaaa"));
+	CHECK(sweep(0) == 0);
+	CHECK(is("aaaaaaaa", "running") && has_box("aaaaaaaa"));
+	close(fd);
+	CHECK(sweep(0) == 1);
 	catalog_close(cat);
 }
 
@@ -278,5 +295,6 @@ static void sweepers_never_remove_what_creators_hold(void)
 T_MAIN(T(the_dead_and_ephemeral_are_removed),
        T(the_dead_and_persistent_become_lost_and_keep_their_files),
        T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
-       T(running_calls_are_lost_with_their_sandbox), T(a_bounded_look_gets_everywhere),
-       T(one_failure_does_not_stop_the_rest), T(sweepers_never_remove_what_creators_hold))
+       T(what_gets_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
+       T(a_bounded_look_gets_everywhere), T(one_failure_does_not_stop_the_rest),
+       T(sweepers_never_remove_what_creators_hold))

@@ -19,8 +19,8 @@
 static const char *const subdirs[] = { "locks", "sandboxes", "ended", "templates" };
 
 enum {
-	LOCK_TRIES = 8,	    /* while somebody who only looks holds the lock */
-	LOCK_WAIT_US = 100, /* grows with each try; 3.6 ms in all */
+	LOCK_TRIES = 20,    /* while somebody who only looks holds the lock */
+	LOCK_WAIT_US = 100, /* grows with each try; 21 ms in all */
 	RELOCKS = 1000,	    /* while removers take the file away under us */
 };
 

@@ -41,7 +41,7 @@ bool state_name_ok(const char *name);
 int state_id_new(char out[ID_SIZE], struct err *e);
 
 /*
- * Take the lock of a new or dead sandbox. CONFLICT where it is held, said after some 5 ms: a
+ * Take the lock of a new or dead sandbox. CONFLICT where it is held, said after some 20 ms: a
  * holder that only looks (state_is_alive) is gone by then. Caller owns the fd.
  */
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e);

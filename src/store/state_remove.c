@@ -118,8 +118,6 @@ static int save_trace(const struct state *s, const char *id, int boxes)
 
 	(void)snprintf(from, sizeof from, "%s/trace.jsonl", id);
 	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
-	if (keep == 0)
-		return 0;
 	if (renameat(boxes, from, s->fd, to) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	fd = openat(s->fd, "ended", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
