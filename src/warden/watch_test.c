@@ -185,8 +185,9 @@ static void arguments_beyond_the_limit_are_left_out(void)
 
 static void exit_codes_and_signals_are_told_apart(void)
 {
-	run(exec_sh, "(exec sh -c 'exit 7'); exec sh -c 'kill -9 $$'");
-	CHECK(count("process.exec") == 3 && count("process.exit") == 2);
+	run(exec_sh, "exit 7");
+	run(exec_sh, "kill -9 $$");
+	CHECK(fake_len == 4);
 	CHECK(nth("process.exit", 0)->code == 7 && nth("process.exit", 0)->signal == -1);
 	CHECK(nth("process.exit", 1)->signal == SIGKILL && nth("process.exit", 1)->code == -1);
 }
@@ -584,8 +585,12 @@ static void pids_and_paths_are_those_inside_the_namespaces(void)
 	CHECK_STR(nth("process.exec", 0)->path, "/usr/bin/dash");
 	CHECK(nth("process.exec", 1)->pid == 3 && nth("process.exec", 1)->ppid == 2);
 	CHECK_STR(nth("process.exec", 1)->path, "/usr/bin/true");
-	CHECK(nth("process.exit", 0)->pid == 3 && nth("process.exit", 1)->pid == 2);
-	CHECK(nth("process.exit", 1)->code == 8);
+	/* The first may have ended before the second was put into the loop. */
+	for (int i = 0; i < 2; i++) {
+		const struct fake_event *x = nth("process.exit", i);
+
+		CHECK(x->pid == (x->code ? 2 : 3) && (x->code == 0 || x->code == 8));
+	}
 	fake_end(&f);
 	close(root);
 	close(socks[0]);
