@@ -9,6 +9,14 @@
  * wrong, never the call that it is attributed to.
  *
  * The exit of every process seen is awaited by pidfd and written as process.exit.
+ *
+ * Events, pids as seen inside:
+ *   process.exec  pid, ppid, path, argv; "unresolved":true where the path is as it was given,
+ *                 since only the process itself could follow it; "argv_cut": how many
+ *                 arguments are missing or shortened. Its parent is the call.start event.
+ *   process.exit  pid, and code, signal or "unknown":true. Its parent is the last
+ *                 process.exec of that process.
+ *   trace.gap     lost (a kind), count: events that there was no memory or descriptor for.
  */
 #pragma once
 
@@ -20,6 +28,7 @@ struct watch_call; /* one per call */
 
 /* root_fd: O_PATH of the sandbox's root, borrowed, to resolve program paths (openat2 IN_ROOT). */
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
+/* After its calls. */
 void watch_free(struct watch *w);
 
 /*
@@ -30,8 +39,12 @@ void watch_free(struct watch *w);
 int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener_fd,
 		   void (*idle)(void *ctx), void *ctx, struct watch_call **ret);
 void watch_call_free(struct watch_call *c);
+/* A signal to every process of the call that was seen. */
+void watch_call_kill(const struct watch_call *c, int sig);
+/* The sandbox is dead: write the exits of all that are left. `idle` does not run any more. */
+void watch_call_finish(struct watch_call *c);
 
 /* The exit status (wait(2)) of a process that init reaped, by pid as seen inside. */
 void watch_reaped(struct watch *w, int inside_pid, int status);
-/* The call that a process (pid outside) belongs to, or 0. */
+/* The call that a process (pid outside) belongs to, also by its ancestors, or 0. */
 uint32_t watch_call_of(const struct watch *w, int outside_pid);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/seccomp_exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "t.h"
+
+/* Run one exec under the filter and give its notification; the program then goes on. */
+static void notified(int nr, struct seccomp_notif *n)
+{
+	struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+	char *argv[] = { "true", NULL };
+	int fd, st;
+	pid_t pid;
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	fd = seccomp_exec_listener();
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	pid = fork();
+	if (pid == 0) {
+		if (nr == SYS_execve)
+			syscall(SYS_execve, "/bin/true", argv, environ);
+		else
+			syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, environ, 0);
+		_exit(1);
+	}
+	CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, n) == 0);
+	r.id = n->id;
+	CHECK(n->data.nr == nr && (pid_t)n->pid == pid);
+	CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0);
+	CHECK(waitpid(pid, &st, 0) == pid && st == 0);
+	close(fd);
+}
+
+static void execve_waits_and_goes_on(void)
+{
+	struct seccomp_notif n = { 0 };
+
+	notified(SYS_execve, &n);
+}
+
+static void execveat_waits_and_goes_on(void)
+{
+	struct seccomp_notif n = { 0 };
+
+	notified(SYS_execveat, &n);
+}
+
+static void nothing_else_waits(void)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	p.fd = seccomp_exec_listener();
+	CHECK(p.fd >= 0 && getppid() > 0 && poll(&p, 1, 0) == 0);
+}
+
+static void a_second_listener_is_refused(void)
+{
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(seccomp_exec_listener() >= 0);
+	CHECK(seccomp_exec_listener() == -EBUSY);
+}
+
+static void without_the_right_it_is_refused(void)
+{
+	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+	CHECK(seccomp_exec_listener() == -EACCES);
+}
+
+T_MAIN(T(execve_waits_and_goes_on), T(execveat_waits_and_goes_on), T(nothing_else_waits),
+       T(a_second_listener_is_refused), T(without_the_right_it_is_refused))

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of the watch: a trace that remembers, and a call made of a forked child. */
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "sys/seccomp_exec.h"
+#include "t.h"
+#include "warden/watch.h"
+
+enum { FAKE_EVENTS = 2048 };
+
+struct fake_event {
+	char kind[16];
+	uint32_t call;
+	uint64_t parent;
+	int64_t pid, ppid, code, signal, cut, count;
+	bool unknown, unresolved;
+	char path[4096];
+	char *argv; /* joined, each followed by '|' */
+	size_t argv_len;
+	unsigned argc;
+	char lost[16];
+};
+
+static struct fake_event *fake_events;
+static int fake_len;
+
+#define LAST (fake_events[fake_len])
+
+uint64_t trace_begin(struct trace *t, const char *kind, uint32_t call, uint64_t parent)
+{
+	(void)t;
+	if (!fake_events)
+		fake_events = calloc(FAKE_EVENTS, sizeof *fake_events);
+	CHECK(fake_events && fake_len < FAKE_EVENTS);
+	LAST = (struct fake_event){ .call = call, .parent = parent, .code = -1, .signal = -1 };
+	(void)snprintf(LAST.kind, sizeof LAST.kind, "%s", kind);
+	return 1000 + (uint64_t)fake_len;
+}
+
+void trace_text(struct trace *t, const char *key, struct str value)
+{
+	(void)t;
+	if (strcmp(key, "path") == 0)
+		CHECK(str_copy(LAST.path, sizeof LAST.path, value));
+	else if (strcmp(key, "lost") == 0)
+		CHECK(str_copy(LAST.lost, sizeof LAST.lost, value));
+	else
+		t_fail(__FILE__, __LINE__, key);
+}
+
+void trace_num(struct trace *t, const char *key, int64_t value)
+{
+	const struct {
+		const char *key;
+		int64_t *at;
+	} nums[] = {
+		{ "pid", &LAST.pid },	    { "ppid", &LAST.ppid },    { "code", &LAST.code },
+		{ "signal", &LAST.signal }, { "argv_cut", &LAST.cut }, { "count", &LAST.count }
+	};
+
+	(void)t;
+	for (size_t i = 0; i < ARRAY_LEN(nums); i++)
+		if (strcmp(key, nums[i].key) == 0) {
+			*nums[i].at = value;
+			return;
+		}
+	t_fail(__FILE__, __LINE__, key);
+}
+
+void trace_bool(struct trace *t, const char *key, bool value)
+{
+	(void)t;
+	if (strcmp(key, "unknown") == 0)
+		LAST.unknown = value;
+	else
+		LAST.unresolved = value;
+}
+
+void trace_array(struct trace *t, const char *key)
+{
+	(void)t;
+	CHECK_STR(key, "argv");
+}
+
+void trace_item(struct trace *t, struct str value)
+{
+	(void)t;
+	LAST.argv = realloc(LAST.argv, LAST.argv_len + value.n + 2);
+	memcpy(LAST.argv + LAST.argv_len, value.p, value.n);
+	memcpy(LAST.argv + LAST.argv_len + value.n, "|", 2);
+	LAST.argv_len += value.n + 1;
+	LAST.argc++;
+}
+
+void trace_item_num(struct trace *t, int64_t value)
+{
+	(void)t;
+	(void)value;
+}
+
+void trace_array_end(struct trace *t)
+{
+	(void)t;
+}
+
+int trace_end(struct trace *t)
+{
+	(void)t;
+	fake_len++;
+	return 0;
+}
+
+int trace_flush(struct trace *t)
+{
+	(void)t;
+	return 0;
+}
+
+int trace_create(struct trace *t, int dirfd, const char *name, const char *sandbox, struct err *e)
+{
+	(void)t;
+	(void)dirfd;
+	(void)name;
+	(void)sandbox;
+	(void)e;
+	return 0;
+}
+
+void trace_done(struct trace *t)
+{
+	(void)t;
+}
+
+/* ---- a call ---- */
+
+struct fake_call {
+	struct loop loop;
+	struct trace trace;
+	struct watch *watch;
+	struct watch_call *call;
+	pid_t pid;
+	int idle;
+};
+
+static void fake_idle(void *ctx)
+{
+	struct fake_call *f = ctx;
+
+	f->idle++;
+	loop_stop(&f->loop);
+}
+
+static inline void fake_send_fd(int sock, int fd)
+{
+	char ctl[CMSG_SPACE(sizeof fd)] = { 0 }, byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof ctl
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	CHECK(sendmsg(sock, &m, 0) == 1);
+}
+
+static inline int fake_recv_fd(int sock)
+{
+	char ctl[CMSG_SPACE(sizeof(int))] = { 0 }, byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof ctl
+	};
+	int fd;
+
+	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
+		return FD_NONE;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+	return fd;
+}
+
+/* In the child: put on the filter, as init does for a command, and hand over the listener. */
+static inline void fake_enter(int sock)
+{
+	int fd;
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	fd = seccomp_exec_listener();
+	CHECK(fd >= 0);
+	fake_send_fd(sock, fd);
+	close(fd);
+	close(sock);
+}
+
+/* Begin a call that runs fn; the exec waits until fake_run(). */
+static inline void fake_begin(struct fake_call *f, int root_fd, void (*fn)(void *), void *arg)
+{
+	int socks[2], listener;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == 0);
+	*f = (struct fake_call){ .pid = fork() };
+	CHECK(f->pid >= 0);
+	if (f->pid == 0) {
+		close(socks[0]);
+		fake_enter(socks[1]);
+		fn(arg);
+		_exit(99);
+	}
+	close(socks[1]);
+	listener = fake_recv_fd(socks[0]);
+	CHECK(listener >= 0);
+	close(socks[0]);
+	CHECK(loop_init(&f->loop) == 0);
+	CHECK(watch_new(&f->loop, &f->trace, root_fd, &f->watch) == 0);
+	CHECK(watch_call_new(f->watch, 7, 500, listener, fake_idle, f, &f->call) == 0);
+}
+
+static inline void fake_end(struct fake_call *f)
+{
+	watch_call_free(f->call);
+	watch_free(f->watch);
+	loop_done(&f->loop);
+	for (int i = 0; i < fake_len; i++)
+		free(fake_events[i].argv);
+	free(fake_events);
+	fake_events = NULL;
+}
