@@ -22,12 +22,13 @@ enum { TEMPLATE_MOUNTS = 16, TEMPLATE_LOWERS = 4 };
 
 struct template_mount {
 	enum mount_kind kind;
-	char *dest;			/* inside */
-	char *lower[TEMPLATE_LOWERS];	/* outside, topmost first */
+	char *dest;		      /* inside */
+	char *lower[TEMPLATE_LOWERS]; /* outside, topmost first */
 	int nlower;
 };
 
-struct template {
+struct template
+{
 	char *name;
 	struct template_mount mounts[TEMPLATE_MOUNTS];
 	int nmounts;
