@@ -103,6 +103,14 @@ static void make_printable(struct buf *b)
 			b->data[i] = '?';
 }
 
+/* An error inside that only says that the stream broke off: see side_is_echo(). */
+static int echo_of(const char *text)
+{
+	if (strstr(text, "the tar stream ended"))
+		return ENODATA;
+	return strstr(text, strerror(EPIPE)) ? EPIPE : 0;
+}
+
 static int run_op(struct copy *c, const struct place *p, enum call_op op, struct client_io io,
 		  struct err *e)
 {
@@ -115,8 +123,11 @@ static int run_op(struct copy *c, const struct place *p, enum call_op op, struct
 	if (code == 0 && text.len == 0)
 		return 0;
 	make_printable(&text);
-	if (code != 0 && text.len)
-		return err_set(e, ERR_FAILED, "%s: %s", p->id, text.data);
+	if (code != 0 && text.len) {
+		err_set(e, ERR_FAILED, "%s: %s", p->id, text.data);
+		e->sys = echo_of(text.data);
+		return -1;
+	}
 	if (code != 0)
 		return err_set(e, ERR_FAILED, "%s: the copy failed inside with code %d", p->id,
 			       code);
