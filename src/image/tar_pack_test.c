@@ -154,36 +154,47 @@ static void a_file_shorter_than_announced_is_padded_and_counted(void)
 	CHECK(stat(in_scratch("out/enabled"), &st) == 0 && st.st_size == 4096);
 }
 
-static void grow(void *ctx, const struct tree_counts *n)
+struct resize {
+	const char *path;
+	off_t size;
+};
+
+/* Once some of the content was read. */
+static void resize(void *ctx, const struct tree_counts *n)
 {
-	(void)n;
-	CHECK(truncate(ctx, 300000) == 0);
+	const struct resize *r = ctx;
+
+	CHECK(n->bytes == 0 || truncate(r->path, r->size) == 0);
 }
 
-static void a_file_that_grows_is_cut_and_counted(void)
+static void a_file_that_changes_size_keeps_to_the_announced_one_and_is_counted(void)
 {
-	auto_close int mem = memfd_create("tar", MFD_CLOEXEC);
-	const char *path = in_scratch("growing");
-	struct tree_counts n = { 0 };
-	struct err e;
-	struct stat st;
+	static const off_t sizes[] = { 5 << 20, 1 << 20 };
 
-	make_file(path, "", 0644);
-	CHECK(truncate(path, 100000) == 0);
-	CHECK(mem >= 0);
-	/* The first report comes before the file is opened, so grow only at the second. */
-	CHECK(tar_pack(&(struct tar_pack){ .out_fd = mem, .dir_fd = AT_FDCWD, .path = path }, &n,
-		       &e) == 0);
-	CHECK(n.changed == 0);
-	CHECK(fstat(mem, &st) == 0 && st.st_size % 512 == 0);
-	CHECK(truncate(path, 200000) == 0);
-	n = (struct tree_counts){ 0 };
-	CHECK(tar_pack(&(struct tar_pack){ .out_fd = mem,
-					   .dir_fd = AT_FDCWD,
-					   .path = path,
-					   .progress = { grow, (void *)(uintptr_t)path } },
-		       &n, &e) == 0);
-	CHECK(n.bytes == 300000);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		auto_close int mem = memfd_create("tar", MFD_CLOEXEC);
+		struct resize r = { in_scratch("f"), sizes[i] };
+		struct tree_counts n = { 0 }, m = { 0 };
+		struct stat st;
+		struct err e;
+		int out = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		make_file(r.path, "", 0644);
+		CHECK(mem >= 0 && truncate(r.path, 3 << 20) == 0);
+		CHECK(tar_pack(&(struct tar_pack){ .out_fd = mem,
+						   .dir_fd = AT_FDCWD,
+						   .path = r.path,
+						   .progress = { resize, &r } },
+			       &n, &e) == 0);
+		CHECK(n.changed == 1 && lseek(mem, 0, SEEK_SET) == 0);
+		CHECK(tar_unpack(&(struct tar_unpack){ .in_fd = mem,
+						       .dir_fd = out,
+						       .as = "copy",
+						       .mode_mask = 0777 },
+				 &m, &e) == 0);
+		CHECK(stat(in_scratch("copy"), &st) == 0 && st.st_size == 3 << 20);
+		close(out);
+	}
 }
 
 static void unreadable_files_are_left_out_and_named(void)
@@ -252,6 +263,6 @@ T_MAIN(T(a_tree_comes_back_as_it_was), T(names_begin_with_the_last_component),
        T(a_link_is_packed_as_a_link_unless_a_slash_follows),
        T(sockets_fifos_and_kernel_files_are_left_out_and_counted),
        T(a_file_shorter_than_announced_is_padded_and_counted),
-       T(a_file_that_grows_is_cut_and_counted), T(unreadable_files_are_left_out_and_named),
-       T(a_deep_tree_needs_few_descriptors),
+       T(a_file_that_changes_size_keeps_to_the_announced_one_and_is_counted),
+       T(unreadable_files_are_left_out_and_named), T(a_deep_tree_needs_few_descriptors),
        T(a_missing_source_and_a_reader_that_left_are_told_apart))
