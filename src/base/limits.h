@@ -23,4 +23,12 @@ enum {
 	LIMIT_TRACE_BATCH = 1 << 20,	 /* events that wait to be written to a trace */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
 	LIMIT_ENDED = 256,		 /* traces kept of ended sandboxes */
+	LIMIT_PAX = 64 * 1024,		 /* extended header of one tar entry */
+	LIMIT_TAR_TRAILER = 1 << 20,	 /* bytes after the end mark of a tar stream */
+	LIMIT_TREE_ENTRIES = 4 << 20,	 /* entries of one copied tree */
+	LIMIT_TREE_DEPTH = 512,		 /* directories above one entry of a copied tree */
+	LIMIT_TREE_DIRS = 64 << 20,	 /* memory for directories that wait for their turn */
+	LIMIT_TREE_LINKS = 65536,	 /* files with several names that are remembered */
+	LIMIT_TREE_NAMES = 16 << 20,	 /* memory for their names */
+	LIMIT_XATTRS = 32 * 1024,	 /* extended attributes of one copied file */
 };

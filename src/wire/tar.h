@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tar streams: POSIX ustar and pax, GNU long names on reading. Pure: bytes in, entries out.
+ *
+ * The reader is fed with whatever has arrived and holds one header block and at most
+ * LIMIT_PAX of extended header. It is strict where implementations differ, since two views
+ * of one archive are how attacks pass a check: links and directories carry no data, global
+ * headers may not name or size an entry, sparse files are refused, and the end mark must
+ * be there. Paths are returned as the stream has them: tar_path_clean() decides about them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+
+enum { TAR_BLOCK = 512, TAR_WHY = 64 };
+
+enum tar_type { TAR_FILE, TAR_DIR, TAR_SYMLINK, TAR_HARDLINK };
+
+struct tar_entry {
+	enum tar_type type;
+	uint32_t mode;	  /* permission bits, 07777 */
+	const char *path; /* not empty */
+	const char *link; /* target; not empty for links, else "" */
+	uint64_t size;	  /* of the data that follows; 0 unless a file */
+	uint64_t uid, gid;
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+	struct str records; /* more pax records: what tar_put_record() makes */
+};
+
+enum tar_event {
+	TAR_MORE,      /* all input is used */
+	TAR_ENTRY,     /* r->entry begins; valid until its TAR_ENTRY_END */
+	TAR_DATA,      /* *ret_data is the next part of its content */
+	TAR_ENTRY_END, /* all of its content was returned */
+	TAR_END,       /* the end mark; the rest of the input is not looked at */
+};
+
+enum tar_state { TAR_S_HEADER, TAR_S_EXT, TAR_S_DATA, TAR_S_PAD, TAR_S_ZERO, TAR_S_END, TAR_S_BAD };
+
+struct tar_reader {
+	enum tar_state state;
+	unsigned has;	    /* fields that an extended header gave: bits, see tar.c */
+	size_t have;	    /* bytes in block */
+	uint64_t left, pad; /* of the data, or the extended header, and after it */
+	char ext_type;
+	struct buf ext;	    /* extended header that arrives */
+	struct buf records; /* pax records of the next or current entry */
+	struct tar_entry entry, over;
+	unsigned char block[TAR_BLOCK];
+	char path[LIMIT_PATH], link[LIMIT_PATH];
+	char why[TAR_WHY]; /* after an error: what is wrong, "is a fifo"; about entry.path if set */
+};
+
+void tar_reader_init(struct tar_reader *r);
+void tar_reader_done(struct tar_reader *r);
+DEFINE_AUTO(struct tar_reader, tar_reader_done)
+
+/*
+ * Use bytes from the front of *in. Returns an enum tar_event; -EBADMSG for what is malformed,
+ * -EOPNOTSUPP for what we do not take, -E2BIG, -ENOMEM. After an error the reader is dead.
+ */
+int tar_read(struct tar_reader *r, struct str *in, struct str *ret_data);
+
+/*
+ * A name of an entry or the target of a hard link, as a plain relative path: no "." and no
+ * empty components, "" for the root itself. -EBADMSG, and the reason in *ret_why, for
+ * absolute paths, "..", components above 255 bytes and more than LIMIT_TREE_DEPTH of them.
+ */
+int tar_path_clean(const char *path, char out[LIMIT_PATH], const char **ret_why);
+
+/* Step through the user.* attributes in records (the name begins with "user."). */
+bool tar_xattr_next(struct str *records, struct str *ret_name, struct str *ret_value);
+/* Attributes that belong to the content: user.*, but not those that overlay layers obey. */
+bool tar_xattr_ok(struct str name);
+
+/* Append to out; all -E2BIG or -ENOMEM. Data, then tar_put_pad(size), follow the header. */
+int tar_put_header(struct buf *out, const struct tar_entry *e);
+int tar_put_pad(struct buf *out, uint64_t size);
+int tar_put_end(struct buf *out);
+int tar_put_record(struct buf *out, const char *key, struct str value);
+int tar_put_xattr(struct buf *out, const char *name, struct str value);
