@@ -35,6 +35,15 @@ static void put(const char *name, const void *p, size_t n)
 	CHECK(fd >= 0 && io_write_all(fd, p, n) == 0);
 }
 
+static void make_pipe(int *ret_r, int *ret_w)
+{
+	int p[2];
+
+	CHECK(pipe2(p, O_CLOEXEC) == 0);
+	*ret_r = p[0];
+	*ret_w = p[1];
+}
+
 static void a_file_comes_back_whole(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
@@ -85,10 +94,8 @@ static void read_exact_tells_an_early_end(void)
 {
 	auto_close int r = FD_NONE, w = FD_NONE;
 	char got[4] = "";
-	int p[2];
 
-	CHECK(pipe2(p, O_CLOEXEC) == 0);
-	r = p[0], w = p[1];
+	make_pipe(&r, &w);
 	CHECK(io_write_all(w, "abcd", 4) == 0);
 	CHECK(io_read_exact(r, got, 4) == 0 && memcmp(got, "abcd", 4) == 0);
 	CHECK(io_write_all(w, "ab", 2) == 0);
@@ -102,10 +109,8 @@ static void nonblock_goes_on_and_off(void)
 {
 	auto_close int r = FD_NONE, w = FD_NONE;
 	char c;
-	int p[2];
 
-	CHECK(pipe2(p, O_CLOEXEC) == 0);
-	r = p[0], w = p[1];
+	make_pipe(&r, &w);
 	CHECK(io_set_nonblock(r, true) == 0);
 	CHECK(read(r, &c, 1) < 0 && errno == EAGAIN);
 	CHECK(io_set_nonblock(r, false) == 0);

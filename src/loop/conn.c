@@ -171,12 +171,12 @@ static int send_some(struct conn *c)
 
 		m.msg_control = &ctl;
 		m.msg_controllen = (socklen_t)CMSG_SPACE(size);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+		ctl.align = (struct cmsghdr){
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS,
 			.cmsg_len = (socklen_t)CMSG_LEN(size),
 		};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), p->fds, size);
+		memcpy(CMSG_DATA(&ctl.align), p->fds, size);
 		p = p->next;
 	}
 	if (p) /* the bytes of the next parcel's frame go with its descriptors */
