@@ -12,12 +12,13 @@ void buf_done(struct buf *b)
 	*b = (struct buf)BUF_INIT(b->max);
 }
 
+/* need is at most max + 1, the ceiling with its terminator. */
 static size_t next_cap(const struct buf *b, size_t need)
 {
 	size_t cap = b->cap ? b->cap : 64;
 
 	while (cap < need)
-		cap *= 2;
+		cap = cap > b->max / 2 ? b->max + 1 : cap * 2;
 	return cap;
 }
 
@@ -87,6 +88,14 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 	return 0;
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+	if (!b->data)
+		return;
+	b->len = len;
+	b->data[len] = '\0';
+}
+
 void buf_shift(struct buf *b, size_t n)
 {
 	if (n == 0)
@@ -97,9 +106,7 @@ void buf_shift(struct buf *b, size_t n)
 
 void buf_clear(struct buf *b)
 {
-	b->len = 0;
-	if (b->data)
-		b->data[0] = '\0';
+	buf_cut(b, 0);
 }
 
 void buf_trim(struct buf *b, size_t keep)

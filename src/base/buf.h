@@ -38,6 +38,8 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 int buf_reserve(struct buf *b, size_t n) __attribute__((warn_unused_result));
 /* Declare n bytes written into the reserved room. */
 void buf_grew(struct buf *b, size_t n);
+/* Drop what lies beyond the first len bytes; len must not be above b->len. */
+void buf_cut(struct buf *b, size_t len);
 /* Drop the first n bytes. */
 void buf_shift(struct buf *b, size_t n);
 void buf_clear(struct buf *b);

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
+
 enum { CHUNK = 16 * 1024 };
 
 int io_write_all(int fd, const void *p, size_t n)
@@ -111,10 +113,12 @@ int io_mkdir(int dirfd, const char *name, mode_t mode)
 
 int io_mkdir_all(const char *path, mode_t mode)
 {
-	char part[4096];
+	char part[LIMIT_PATH];
 	size_t n = strlen(path);
 
-	if (n == 0 || n >= sizeof part)
+	if (n == 0)
+		return -ENOENT;
+	if (n >= sizeof part)
 		return -ENAMETOOLONG;
 	for (size_t i = 1; i <= n; i++) {
 		int r;

@@ -31,4 +31,9 @@ enum {
 	LIMIT_TREE_LINKS = 65536,	 /* files with several names that are remembered */
 	LIMIT_TREE_NAMES = 16 << 20,	 /* memory for their names */
 	LIMIT_XATTRS = 32 * 1024,	 /* extended attributes of one copied file */
+	LIMIT_WALK_EVENTS = 65536,	 /* file events of one walk; the rest is counted */
+	LIMIT_WALK_DEPTH = 4096,	 /* levels of directories that a walk goes down */
+	LIMIT_WALK_NAMES = 1000000,	 /* entries of a directory, with those above it */
+	LIMIT_WALK_TEXT = 32 << 20,	 /* the names of these */
+	LIMIT_EVENT_CALLS = 64,		 /* candidates listed in one event */
 };

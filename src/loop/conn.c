@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 
 enum { READ_CHUNK = LIMIT_FRAME_DATA + 4096, KEEP_IDLE = 4096, READS_PER_TURN = 4 };
@@ -22,29 +23,46 @@ static void parcel_free(struct conn_parcel *p)
 	free(p);
 }
 
+static void drop_first_parcel(struct conn *c)
+{
+	struct conn_parcel *p = c->parcels;
+
+	c->parcels = p->next;
+	if (!c->parcels)
+		c->parcels_end = &c->parcels;
+	parcel_free(p);
+}
+
+static void drop_output(struct conn *c)
+{
+	buf_clear(&c->out);
+	while (c->parcels)
+		drop_first_parcel(c);
+}
+
 void conn_done(struct conn *c)
 {
 	if (!c->loop)
 		return;
 	loop_del(c->loop, &c->io);
+	loop_timer_stop(c->loop, &c->kick);
 	fd_close(&c->fd);
+	drop_output(c);
 	buf_done(&c->in);
 	buf_done(&c->out);
 	close_all(c->fdq, c->fdq_len);
-	while (c->parcels) {
-		struct conn_parcel *p = c->parcels;
-
-		c->parcels = p->next;
-		parcel_free(p);
-	}
 	if (c->gone)
 		*c->gone = true;
 	c->loop = NULL;
 }
 
+/*
+ * EPOLLHUP cannot be masked: while held it comes edge-triggered, once, instead of for ever.
+ * Above the mark we wait for writability even with nothing left to send, to tell `drained`.
+ */
 static void update_events(struct conn *c)
 {
-	uint32_t want = (c->held ? 0 : EPOLLIN) | (c->out.len || c->kick ? EPOLLOUT : 0);
+	uint32_t want = (c->held ? EPOLLET : EPOLLIN) | (c->out.len || c->above ? EPOLLOUT : 0);
 
 	(void)loop_mod(c->loop, &c->io, want);
 }
@@ -153,12 +171,12 @@ static int send_some(struct conn *c)
 
 		m.msg_control = &ctl;
 		m.msg_controllen = (socklen_t)CMSG_SPACE(size);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+		ctl.align = (struct cmsghdr){
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS,
 			.cmsg_len = (socklen_t)CMSG_LEN(size),
 		};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), p->fds, size);
+		memcpy(CMSG_DATA(&ctl.align), p->fds, size);
 		p = p->next;
 	}
 	if (p) /* the bytes of the next parcel's frame go with its descriptors */
@@ -169,24 +187,27 @@ static int send_some(struct conn *c)
 	if (n < 0)
 		return -errno;
 	buf_shift(&c->out, (size_t)n);
-	if (with_fds) {
-		p = c->parcels;
-		c->parcels = p->next;
-		if (!c->parcels)
-			c->parcels_end = &c->parcels;
-		parcel_free(p);
-	}
+	if (with_fds)
+		drop_first_parcel(c);
 	for (p = c->parcels; p; p = p->next)
 		p->at -= (size_t)n;
 	return 0;
 }
 
+static bool is_peer_gone(int r)
+{
+	return r == -EPIPE || r == -ECONNRESET;
+}
+
+/* Where nobody will read what waits it is dropped; the peer's own last words still count. */
 static int send_all(struct conn *c)
 {
 	int r = 0;
 
 	while (c->out.len && r == 0)
 		r = send_some(c);
+	if (is_peer_gone(r))
+		drop_output(c);
 	buf_trim(&c->out, KEEP_IDLE);
 	return r == -EAGAIN ? 0 : r;
 }
@@ -197,7 +218,7 @@ static bool on_writable(struct conn *c)
 	bool gone = false;
 	int r = send_all(c);
 
-	if (r < 0) {
+	if (r < 0 && !is_peer_gone(r)) {
 		c->ops->closed(c, r);
 		return false;
 	}
@@ -213,13 +234,18 @@ static bool on_writable(struct conn *c)
 	return !gone;
 }
 
+/* What a hold left behind is handed out before more is read, and before the end is told. */
 static bool on_readable(struct conn *c)
 {
+	if (!deliver(c))
+		return false;
 	for (int i = 0; i < READS_PER_TURN && !c->held; i++) {
 		ssize_t n = receive(c);
 
-		if (n == -EAGAIN)
+		if (n == -EAGAIN) {
+			buf_trim(&c->in, KEEP_IDLE);
 			return true;
+		}
 		if (n <= 0) {
 			c->ops->closed(c, (int)n);
 			return false;
@@ -236,20 +262,17 @@ static void on_event(struct loop_io *io, uint32_t events)
 
 	if (events & EPOLLOUT && !on_writable(c))
 		return;
-	if (c->kick) {
-		c->kick = false;
-		if (!deliver(c))
-			return;
-	}
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		if (c->held && !(events & EPOLLIN)) {
-			c->ops->closed(c, 0);
-			return;
-		}
-		if (!on_readable(c))
-			return;
-	}
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !on_readable(c))
+		return;
 	update_events(c);
+}
+
+static void on_kick(struct loop_timer *t)
+{
+	struct conn *c = container_of(t, struct conn, kick);
+
+	if (deliver(c))
+		update_events(c);
 }
 
 int conn_init(struct conn *c, struct loop *l, int fd, const struct conn_ops *ops)
@@ -293,22 +316,25 @@ static int add_parcel(struct conn *c, size_t at, const int *fds, int nfds)
 
 int conn_end(struct conn *c, size_t at, const int *fds, int nfds)
 {
-	int r = frame_end(&c->out, at, (uint8_t)nfds);
+	int r = nfds > LIMIT_FRAME_FDS ? -EMSGSIZE : frame_end(&c->out, at, (uint8_t)nfds);
 
 	if (r == 0 && nfds > 0)
 		r = add_parcel(c, at, fds, nfds);
 	if (r < 0) {
 		for (int i = 0; i < nfds; i++)
 			(void)close(fds[i]);
-		c->out.len = at;
+		conn_cancel(c, at);
 		return r;
 	}
-	r = send_all(c);
-	if (r < 0) /* the loop will find the broken socket and call closed() */
-		r = 0;
-	c->above = c->out.len >= LIMIT_CONN_HIGH;
+	(void)send_all(c); /* the loop will find the broken socket and call closed() */
+	c->above |= c->out.len >= LIMIT_CONN_HIGH;
 	update_events(c);
-	return r;
+	return 0;
+}
+
+void conn_cancel(struct conn *c, size_t at)
+{
+	buf_cut(&c->out, at);
 }
 
 int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body)
@@ -320,7 +346,7 @@ int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body)
 		return r;
 	r = buf_add_str(&c->out, body);
 	if (r < 0) {
-		c->out.len = at;
+		conn_cancel(c, at);
 		return r;
 	}
 	return conn_end(c, at, NULL, 0);
@@ -356,16 +382,20 @@ size_t conn_backlog(const struct conn *c)
 
 void conn_hold(struct conn *c, bool hold)
 {
-	c->kick = c->held && !hold; /* frames that came before the hold wait in `in` */
+	if (c->held && !hold && c->in.len) /* these came before the hold; no event tells of them */
+		loop_timer_set(c->loop, &c->kick, 0, on_kick);
 	c->held = hold;
 	update_events(c);
 }
 
 int conn_flush(struct conn *c, int timeout_ms)
 {
+	uint64_t start_ns = clock_mono_ns();
+
 	while (c->out.len) {
 		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
-		int r = poll(&p, 1, timeout_ms);
+		int spent_ms = (int)((clock_mono_ns() - start_ns) / NS_PER_MS);
+		int r = spent_ms > timeout_ms ? 0 : poll(&p, 1, timeout_ms - spent_ms);
 
 		if (r == 0)
 			return -ETIMEDOUT;

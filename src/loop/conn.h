@@ -47,8 +47,9 @@ struct conn {
 	int fdq[CONN_FDQ];
 	int fdq_len;
 	struct conn_parcel *parcels, **parcels_end;
-	bool held, kick, above;
-	bool *gone; /* set by conn_done() while a callback runs */
+	bool held, above;
+	struct loop_timer kick; /* hands out what a hold left behind */
+	bool *gone;		/* set by conn_done() while a callback runs */
 };
 
 /* Takes fd, which must be a unix stream socket; makes it non-blocking. */
@@ -60,12 +61,17 @@ void conn_done(struct conn *c);
 int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at);
 /* Send it; takes the fds whatever the result. */
 int conn_end(struct conn *c, size_t at, const int *fds, int nfds);
+/* Forget a frame that was begun: adding to it failed. */
+void conn_cancel(struct conn *c, size_t at);
 int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body);
 /* A frame of what one read of fd gives, at most `most` bytes: their number, 0 at the end, -errno.
  */
 ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size_t most);
 size_t conn_backlog(const struct conn *c);
-/* Stop or go on reading. */
+/*
+ * Stop or go on reading. Nothing is lost by it: what came before, and the news that the peer
+ * is gone, are told after the hold ends.
+ */
 void conn_hold(struct conn *c, bool hold);
 /* Write out all that waits, blocking up to timeout_ms. For the last words of a process. */
 int conn_flush(struct conn *c, int timeout_ms);

@@ -78,13 +78,14 @@ int frame_put(struct buf *b, uint8_t type, uint32_t chan, struct str body)
 	if (r == 0)
 		r = frame_end(b, at, 0);
 	if (r < 0)
-		b->len = at;
+		buf_cut(b, at);
 	return r;
 }
 
 int field_put(struct buf *b, uint16_t tag, struct str value)
 {
 	char head[FIELD_HEADER];
+	size_t at = b->len;
 	int r;
 
 	if (value.n > LIMIT_FRAME_BODY)
@@ -92,7 +93,11 @@ int field_put(struct buf *b, uint16_t tag, struct str value)
 	put_le(head, tag, 2);
 	put_le(head + 2, value.n, 4);
 	r = buf_add(b, head, sizeof head);
-	return r < 0 ? r : buf_add_str(b, value);
+	if (r == 0)
+		r = buf_add_str(b, value);
+	if (r < 0)
+		buf_cut(b, at);
+	return r;
 }
 
 int field_put_c(struct buf *b, uint16_t tag, const char *value)

@@ -36,6 +36,7 @@ int frame_end(struct buf *b, size_t at, uint8_t nfds);
 /* A whole frame at once. */
 int frame_put(struct buf *b, uint8_t type, uint32_t chan, struct str body);
 
+/* A field at the end of b. -EMSGSIZE above LIMIT_FRAME_BODY; b is unchanged on failure. */
 int field_put(struct buf *b, uint16_t tag, struct str value);
 int field_put_c(struct buf *b, uint16_t tag, const char *value);
 int field_put_u64(struct buf *b, uint16_t tag, uint64_t value);

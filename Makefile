@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# A small front to meson. Every target first sees to the packages that it needs.
+
+PREFIX  ?= /usr/local
+SECONDS ?= 30
+BUILD   := build
+ASAN    := build-asan
+
+.PHONY: all run test install bench asan fuzz lint clean
+
+all:
+	@scripts/setup build
+	@scripts/build $(BUILD)
+
+run: all
+	@scripts/tour $(BUILD)
+
+test:
+	@scripts/setup build test
+	@scripts/build $(BUILD)
+	@scripts/test $(BUILD)
+
+install: all
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	meson install -C $(BUILD)
+
+bench:
+	@scripts/setup build bench
+	@scripts/build $(BUILD)
+	@scripts/bench $(BUILD)
+
+asan:
+	@scripts/setup build test
+	@scripts/build $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false
+	@scripts/test $(ASAN)
+
+fuzz:
+	@scripts/setup build fuzz
+	@scripts/fuzz $(SECONDS)
+
+lint:
+	@scripts/setup build lint
+	@scripts/lint
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "loop/conn_fixture.h"
+
+static void frames_arrive_in_order_with_their_descriptors(void)
+{
+	set_up(true);
+	send_one(&a.c, 1);
+	send_fds(&a.c, LIMIT_FRAME_FDS, 3);
+	send_one(&a.c, 3);
+	send_fds(&a.c, 1, 0);
+	send_fds(&a.c, 2, 0);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 6 && memcmp(b.types, "\x01\x02\x03\x02\x02\xc8", 6) == 0);
+	CHECK(b.fds == LIMIT_FRAME_FDS + 3);
+	CHECK(a.closed == 0 && b.closed == 0);
+	tear_down();
+}
+
+static void descriptors_wait_in_the_backlog_with_their_frames(void)
+{
+	set_up(true);
+	for (int i = 0; i < 40; i++) {
+		send_fds(&a.c, i % (LIMIT_FRAME_FDS + 1), (size_t)i * 2000);
+		send_one(&a.c, 3);
+	}
+	CHECK(conn_backlog(&a.c) > LIMIT_CONN_HIGH);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 81 && b.closed == 0);
+	CHECK(b.fds == 4 * 36 + 0 + 1 + 2 + 3);
+	tear_down();
+}
+
+static void unsent_descriptors_are_closed_with_the_connection(void)
+{
+	set_up(true);
+	for (int i = 0; i < 40; i++)
+		send_fds(&a.c, LIMIT_FRAME_FDS, 50000);
+	CHECK(a.c.parcels != NULL);
+	tear_down();
+}
+
+static void a_frame_of_the_limit_passes(void)
+{
+	set_up(true);
+	send_fds(&a.c, LIMIT_FRAME_FDS, LIMIT_FRAME_BODY);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 2 && b.fds == LIMIT_FRAME_FDS && b.bytes == LIMIT_FRAME_BODY + 4);
+	tear_down();
+}
+
+static void an_oversize_frame_is_not_sent_and_its_descriptors_are_closed(void)
+{
+	static char body[LIMIT_FRAME_BODY + 1];
+	int fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	size_t at = 0;
+
+	set_up(true);
+	CHECK(conn_send(&a.c, 1, 0, (struct str){ body, sizeof body }) == -EMSGSIZE);
+	CHECK(conn_begin(&a.c, 1, 0, &at) == 0);
+	CHECK(buf_add(&a.c.out, body, sizeof body) == 0);
+	CHECK(conn_end(&a.c, at, &fd, 1) == -EMSGSIZE);
+	CHECK(fcntl(fd, F_GETFD) < 0 && errno == EBADF);
+	CHECK(conn_backlog(&a.c) == 0);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 1 && b.closed == 0);
+	fds_before--;
+	tear_down();
+}
+
+static void too_many_descriptors_are_refused_and_closed(void)
+{
+	int fds[256];
+	size_t at = 0;
+
+	set_up(true);
+	for (int i = 0; i < 256; i++)
+		CHECK((fds[i] = fcntl(0, F_DUPFD_CLOEXEC, 3)) >= 0);
+	CHECK(conn_begin(&a.c, 1, 0, &at) == 0);
+	CHECK(conn_end(&a.c, at, fds, 256) == -EMSGSIZE);
+	CHECK(conn_backlog(&a.c) == 0);
+	tear_down();
+}
+
+static void a_cancelled_frame_leaves_no_trace(void)
+{
+	size_t at = 0;
+
+	set_up(true);
+	CHECK(conn_begin(&a.c, 1, 0, &at) == 0);
+	CHECK(field_put_c(&a.c.out, 1, "half") == 0);
+	conn_cancel(&a.c, at);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 1 && b.types[0] == END && b.closed == 0);
+	tear_down();
+}
+
+static void the_end_of_the_peer_is_told_once_and_without_error(void)
+{
+	set_up(true);
+	conn_done(&a.c);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.closed == 1 && b.err == 0);
+	tear_down();
+}
+
+static void last_frames_of_a_peer_that_left_are_delivered(void)
+{
+	set_up(true);
+	for (int i = 0; i < 10; i++)
+		send_one(&a.c, 1);
+	conn_done(&a.c);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 10 && b.closed == 1);
+	tear_down();
+}
+
+static void done_from_the_frame_callback_stops_delivery(void)
+{
+	set_up(true);
+	b.done_in_frame = true;
+	for (int i = 0; i < 10; i++)
+		send_one(&a.c, 1);
+	send_fds(&a.c, 2, 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 1 && b.closed == 0);
+	CHECK(a.closed == 1);
+	tear_down();
+}
+
+static void frames_cut_anywhere_are_put_together(void)
+{
+	auto_done(buf_done) struct buf out = BUF_INIT(1000);
+
+	set_up(false);
+	CHECK(frame_put(&out, 1, 0, STR("hello")) == 0);
+	CHECK(frame_put(&out, 2, 0, STR("world")) == 0);
+	for (size_t i = 0; i < out.len; i++) {
+		raw(out.data + i, 1, 0);
+		run_for_ms(1);
+	}
+	CHECK(a.frames == 2 && a.bytes == 10 && a.closed == 0);
+	tear_down();
+}
+
+static void a_header_above_the_limit_ends_the_connection(void)
+{
+	set_up(false);
+	raw("\x01\0\x10\0\x01\0\0\0\0\0\0\0", 12, 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 1 && a.err == -EMSGSIZE && a.frames == 0);
+	tear_down();
+}
+
+static void a_malformed_header_ends_the_connection_after_the_good_frames(void)
+{
+	set_up(false);
+	raw("\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\0\0\0\0\0", 24, 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 1 && a.err == -EBADMSG && a.frames == 1);
+	tear_down();
+}
+
+static void missing_descriptors_end_the_connection(void)
+{
+	set_up(false);
+	raw("\0\0\0\0\x01\x02\0\0\0\0\0\0", 12, 1);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 1 && a.err == -EBADMSG && a.frames == 0);
+	tear_down();
+}
+
+static void more_descriptors_than_a_frame_may_have_end_the_connection(void)
+{
+	set_up(false);
+	raw("\0\0\0\0\x01\x01\0\0\0\0\0\0", 12, LIMIT_FRAME_FDS + 1);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 1 && a.err == -EBADMSG && a.frames == 0);
+	tear_down();
+}
+
+static void hoarded_descriptors_end_the_connection_at_the_limit(void)
+{
+	set_up(false);
+	for (int i = 0; i < CONN_FDQ; i += LIMIT_FRAME_FDS)
+		raw("\0\0\0\0\x01\0\0\0\0\0\0\0", 12, LIMIT_FRAME_FDS);
+	run_for_ms(5);
+	CHECK(a.closed == 0 && a.c.fdq_len == CONN_FDQ);
+	raw("\0\0\0\0\x01\0\0\0\0\0\0\0", 12, 1);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 1 && a.err == -EBADMSG);
+	tear_down();
+}
+
+static void a_descriptor_that_is_no_socket_is_refused_and_closed(void)
+{
+	struct conn c;
+
+	set_up(true);
+	CHECK(conn_init(&c, &l, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &ops) == -EPERM);
+	conn_done(&c);
+	tear_down();
+}
+
+T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
+       T(descriptors_wait_in_the_backlog_with_their_frames),
+       T(unsent_descriptors_are_closed_with_the_connection), T(a_frame_of_the_limit_passes),
+       T(an_oversize_frame_is_not_sent_and_its_descriptors_are_closed),
+       T(too_many_descriptors_are_refused_and_closed), T(a_cancelled_frame_leaves_no_trace),
+       T(the_end_of_the_peer_is_told_once_and_without_error),
+       T(last_frames_of_a_peer_that_left_are_delivered),
+       T(done_from_the_frame_callback_stops_delivery), T(frames_cut_anywhere_are_put_together),
+       T(a_header_above_the_limit_ends_the_connection),
+       T(a_malformed_header_ends_the_connection_after_the_good_frames),
+       T(missing_descriptors_end_the_connection),
+       T(more_descriptors_than_a_frame_may_have_end_the_connection),
+       T(hoarded_descriptors_end_the_connection_at_the_limit),
+       T(a_descriptor_that_is_no_socket_is_refused_and_closed))

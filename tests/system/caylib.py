@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driving the real programs: running cay, terminals, and a look at what is left behind."""
+
+import ctypes
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import sqlite3
+import stat
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
+CAY = os.path.abspath(os.environ.get('CAY_BIN') or os.path.join(ROOT, 'build/cay'))
+ROOTFUL = os.geteuid() == 0
+LEFTOVER_WAIT_S = 2.0
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def wait_until(condition, timeout=10.0, what='the condition'):
+    """Poll; the value that became true, or a failure that names what was awaited."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f'{what} did not come true within {timeout} s')
+        time.sleep(0.01)
+
+
+class Result:
+    """What a finished cay left: code (negative: a signal), stdout and stderr as bytes."""
+
+    def __init__(self, args, code, stdout, stderr):
+        self.args, self.code, self.stdout, self.stderr = args, code, stdout, stderr
+
+    @property
+    def out(self):
+        return self.stdout.decode('utf-8', 'replace')
+
+    @property
+    def err(self):
+        return self.stderr.decode('utf-8', 'replace')
+
+    def __repr__(self):
+        return f'cay {self.args} -> {self.code}\nstdout: {self.stdout[-2000:]!r}\nstderr: {self.stderr[-2000:]!r}'
+
+
+class Cay:
+    """cay with a state directory of its own."""
+
+    def __init__(self):
+        # Short: socket paths below it must fit into 108 bytes.
+        self.state = tempfile.mkdtemp(prefix='cay-test-', dir='/tmp')
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith('CAY_')}
+        self.env.update(CAY_STATE=self.state, NO_COLOR='1', LC_ALL='C.UTF-8')
+        self.pids = set()  # processes that somebody here waits for
+
+    def popen(self, *args, env=None, **options):
+        command = [CAY, *(a if isinstance(a, bytes) else str(a) for a in args)]
+        options.setdefault('stdin', subprocess.DEVNULL)
+        options.setdefault('stdout', subprocess.PIPE)
+        options.setdefault('stderr', subprocess.PIPE)
+        process = subprocess.Popen(command, env={**self.env, **(env or {})}, **options)
+        self.pids.add(process.pid)
+        return process
+
+    def __call__(self, *args, input=None, timeout=30, check=False, env=None, **options):
+        """Run to the end. check: fail the test unless it exits with 0."""
+        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        if isinstance(input, str):
+            input = input.encode()
+        with self.popen(*args, env=env, stdin=stdin, **options) as process:
+            try:
+                out, err = process.communicate(input, timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+                result = Result(args, process.returncode, out or b'', err or b'')
+                raise AssertionError(f'no end within {timeout} s: {result!r}') from None
+        self.pids.discard(process.pid)
+        result = Result(args, process.returncode, out or b'', err or b'')
+        if check and result.code != 0:
+            raise AssertionError(f'exit code is not 0: {result!r}')
+        return result
+
+    def spawn_pty(self, *args, rows=24, cols=80, env=None):
+        return Terminal(self, args, rows, cols, {**self.env, 'TERM': 'xterm', **(env or {})})
+
+    def remove(self):
+        """The state directory, with what a sandbox made unreadable in it."""
+        for folder, _, _ in os.walk(self.state):
+            os.chmod(folder, stat.S_IRWXU)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+class Terminal:
+    """cay on a terminal of its own. Use as a context manager."""
+
+    def __init__(self, cay, args, rows, cols, env):
+        self.cay, self.output, self.code = cay, b'', None
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, cols, 0, 0))
+                os.execve(CAY, [CAY, *map(str, args)], env)
+            finally:
+                os._exit(127)
+        cay.pids.add(self.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self._reap(0)
+        os.close(self.fd)
+
+    def send(self, text):
+        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, cols, 0, 0))
+
+    def is_raw(self):
+        """Whether the terminal's line discipline is out of the way."""
+        return not termios.tcgetattr(self.fd)[3] & termios.ICANON
+
+    def _read(self, timeout):
+        """False at the end."""
+        if not select.select([self.fd], [], [], timeout)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:  # EIO: the other side is closed
+            return False
+        self.output += data
+        return bool(data)
+
+    def expect(self, pattern, timeout=10):
+        """Wait for a regular expression; returns the match and drops the output up to its end."""
+        pattern = pattern if isinstance(pattern, bytes) else pattern.encode()
+        end, more = time.monotonic() + timeout, True
+        while True:
+            match = re.search(pattern, self.output)
+            if match:
+                self.output = self.output[match.end():]
+                return match
+            if not more or time.monotonic() > end:
+                raise AssertionError(f'{pattern!r} did not come; the terminal shows {self.output[-2000:]!r}')
+            more = self._read(0.05)
+
+    def _reap(self, flags):
+        pid, status = os.waitpid(self.pid, flags)
+        if pid:
+            self.code = os.waitstatus_to_exitcode(status)
+            self.cay.pids.discard(self.pid)
+        return pid
+
+    def wait(self, timeout=10):
+        """Read to the end; the exit code."""
+        end = time.monotonic() + timeout
+        while self.code is None:
+            if time.monotonic() > end:
+                raise AssertionError(f'no end within {timeout} s; the terminal shows {self.output[-2000:]!r}')
+            if not self._read(0.01):
+                time.sleep(0.01)
+            self._reap(os.WNOHANG)
+        while self._read(0) and select.select([self.fd], [], [], 0)[0]:
+            pass
+        return self.code
+
+
+# --- what is left behind ---
+
+def become_subreaper():
+    """Whatever our cays leave running becomes our child, however often it forked."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def read_text(path):
+    try:
+        with open(path, encoding='utf-8', errors='replace') as f:
+            return f.read()
+    except OSError:
+        return ''
+
+
+def list_dir(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def processes():
+    """pid -> (parent, state letter, name)"""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        text = read_text(f'/proc/{pid}/stat')
+        if text:
+            name, rest = text[text.index('(') + 1:text.rindex(')')], text[text.rindex(')') + 2:].split()
+            found[int(pid)] = (int(rest[1]), rest[0], name)
+    return found
+
+
+def descendants(awaited):
+    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
+    found, ours = processes(), {os.getpid()}
+    grew = True
+    while grew:
+        more = {p for p, (parent, _, _) in found.items() if parent in ours} - ours
+        grew = bool(more)
+        ours |= more
+    out = set()
+    for pid in ours - awaited - {os.getpid()}:
+        parent, state, name = found[pid]
+        if state == 'Z' and parent == os.getpid():
+            os.waitpid(pid, os.WNOHANG)
+        else:
+            out.add(f'process {pid} ({name})')
+    return out
+
+
+def mounts(state):
+    return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
+
+
+def control_groups():
+    """Groups named cay-*; those with processes that are not ours belong to somebody else."""
+    out, ours = set(), None
+    for folder, names, _ in os.walk('/sys/fs/cgroup'):
+        for name in [n for n in names if n.startswith('cay-')]:
+            path = os.path.join(folder, name)
+            pids = {int(p) for d, _, _ in os.walk(path) for p in read_text(f'{d}/cgroup.procs').split()}
+            if pids and ours is None:
+                ours = {int(re.search(r'\d+', t).group()) for t in descendants(set())}
+            if not pids or pids & ours:
+                out.add(f'control group {path}')
+    return out
+
+
+def rows(state):
+    path = os.path.join(state, 'catalog.db')
+    if not os.path.exists(path):
+        return set()
+    with sqlite3.connect(f'file:{path}?mode=ro', uri=True, timeout=5) as db:
+        tables = {name for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = set()
+        for table in tables & {'sandboxes', 'calls'}:
+            found |= {f'row of {table} {row[:2]!r}' for row in db.execute(f'SELECT * FROM {table}')}
+    db.close()
+    return found
+
+
+def entries(state):
+    return {f'{folder}/{name}' for folder in ('sandboxes', 'locks') for name in list_dir(os.path.join(state, folder))}
+
+
+def everything(cays):
+    awaited = set().union(*(c.pids for c in cays)) if cays else set()
+    found = descendants(awaited) | control_groups()
+    for cay in cays:
+        found |= mounts(cay.state) | rows(cay.state) | entries(cay.state)
+    return found
+
+
+def leftovers(cays, before):
+    """What is there now and was not before; what ends by itself gets a bounded time to do so."""
+    end = time.monotonic() + LEFTOVER_WAIT_S
+    while True:
+        left = everything(cays) - before
+        if not left or time.monotonic() > end:
+            return sorted(left)
+        time.sleep(0.02)
+
+
+def kill_left(left):
+    """End the processes of a list of leftovers, so that the next test starts clean."""
+    for pid in (int(text.split()[1]) for text in left if text.startswith('process ')):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

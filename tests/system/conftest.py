@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the system tests. The suite runs once as root and once as an unprivileged user."""
+
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import caylib  # noqa: E402
+
+CAYS = []
+
+
+def pytest_configure():
+    caylib.become_subreaper()
+
+
+def pytest_report_header():
+    return f"cay: {caylib.CAY} ({'rootful' if caylib.ROOTFUL else 'rootless'})"
+
+
+def make_cay():
+    cay = caylib.Cay()
+    CAYS.append(cay)
+    return cay
+
+
+def drop_cay(cay):
+    CAYS.remove(cay)
+    cay.remove()
+
+
+@pytest.fixture(scope='session')
+def mode():
+    return 'rootful' if caylib.ROOTFUL else 'rootless'
+
+
+@pytest.fixture(scope='session')
+def cay():
+    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
+    shared = make_cay()
+    yield shared
+    drop_cay(shared)
+
+
+@pytest.fixture
+def fresh_cay():
+    """The same with an empty state directory for one test."""
+    own = make_cay()
+    yield own
+    drop_cay(own)
+
+
+@pytest.fixture
+def spawn_pty(cay):
+    """with spawn_pty('exec', '-it', ...) as t: t.expect(...), t.send(...), t.wait()"""
+    return cay.spawn_pty
+
+
+@pytest.fixture(autouse=True)
+def no_leftovers(request):
+    """A test that leaves a process, mount, group, file or row behind fails."""
+    for name in ('cay', 'fresh_cay'):  # made first, so that they are still there at the end
+        if name in request.fixturenames:
+            request.getfixturevalue(name)
+    before = caylib.everything(CAYS)
+    yield
+    left = caylib.leftovers(CAYS, before)
+    if left:
+        caylib.kill_left(left)
+        pytest.fail('left behind:\n  ' + '\n  '.join(left), pytrace=False)
