@@ -191,7 +191,8 @@ static int prepare_process(void)
 	struct sigaction sa = { .sa_handler = on_sigpipe, .sa_flags = SA_RESTART };
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", O_RDONLY /* not O_CLOEXEC: they are standard */) != fd)
 			return -1;
 	return sigaction(SIGPIPE, &sa, NULL);
 }

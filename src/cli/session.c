@@ -45,20 +45,6 @@ static void finish(struct live *l, int result)
 	loop_stop(&l->loop);
 }
 
-static void send_numbers(struct live *l, uint8_t type, uint16_t tag1, uint64_t v1, uint16_t tag2,
-			 uint64_t v2)
-{
-	size_t at = 0;
-
-	if (conn_begin(&l->conn, type, CHAN, &at) < 0)
-		return;
-	if (field_put_u64(&l->conn.out, tag1, v1) < 0 ||
-	    (tag2 && field_put_u64(&l->conn.out, tag2, v2) < 0))
-		l->conn.out.len = at;
-	else
-		(void)conn_end(&l->conn, at, NULL, 0);
-}
-
 static void stdin_end(struct live *l)
 {
 	if (!l->in_open)
@@ -144,7 +130,7 @@ static void emit(struct live *l, struct sink *to, struct str data)
 
 	/* Nobody reads any more: the command learns it as it would without us. */
 	if (r == -EPIPE && to == &l->out)
-		send_numbers(l, MSG_C_SIGNAL, TAG_SIGNAL, SIGPIPE, 0, 0);
+		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGPIPE, NULL });
 	conn_hold(&l->conn, l->out.rest.len || l->err.rest.len);
 }
 
@@ -210,7 +196,8 @@ static void send_size(struct live *l)
 	struct winsize ws;
 
 	if (ioctl(l->s->in_fd, TIOCGWINSZ, &ws) == 0)
-		send_numbers(l, MSG_C_RESIZE, TAG_ROWS, ws.ws_row, TAG_COLS, ws.ws_col);
+		(void)CONN_SAY(&l->conn, MSG_C_RESIZE, CHAN, { TAG_ROWS, ws.ws_row, NULL },
+			       { TAG_COLS, ws.ws_col, NULL });
 }
 
 static void on_signal(struct loop_io *io, uint32_t events)
@@ -223,7 +210,8 @@ static void on_signal(struct loop_io *io, uint32_t events)
 		if (si.ssi_signo == SIGWINCH)
 			send_size(l);
 		else
-			send_numbers(l, MSG_C_SIGNAL, TAG_SIGNAL, si.ssi_signo, 0, 0);
+			(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN,
+				       { TAG_SIGNAL, si.ssi_signo, NULL });
 }
 
 static int signals_begin(struct live *l)

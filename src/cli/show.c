@@ -108,7 +108,7 @@ static int load(struct view *v, struct cli_store *s, const char *ref, struct err
 	v->spec = spec_load(&v->row);
 	if (strcmp(v->row.state, "lost") == 0 || !state_is_alive(&s->state, v->row.id)) {
 		/* The row may not have been told yet. */
-		(void)strcpy(v->row.state, "lost");
+		(void)snprintf(v->row.state, sizeof v->row.state, "lost");
 		explain_loss(v, &s->state);
 	} else {
 		v->known = client_info(&s->state, v->row.id, &v->info, &ignored) == 0;

@@ -128,7 +128,7 @@ static bool place(const struct host_mount *mount, const char *path, char out[LIM
 	int n = snprintf(out, LIMIT_PATH, "%s%s", root, rest_below(mount->point, path));
 
 	if (n == 0)
-		strcpy(out, "/");
+		memcpy(out, "/", sizeof "/");
 	return n < LIMIT_PATH;
 }
 

@@ -34,50 +34,26 @@ static struct conn warden;
 static struct loop_io signals;
 static struct job *jobs;
 
-static void say_failed(uint32_t chan, enum run_stage stage, int err, const char *text)
+/* A warden that cannot be told is as good as gone. */
+static void must(int r)
 {
-	size_t at = 0;
-
-	if (conn_begin(&warden, MSG_FAILED, chan, &at) < 0 ||
-	    field_put_u64(&warden.out, TAG_STAGE, stage) < 0 ||
-	    field_put_u64(&warden.out, TAG_ERRNO, (uint64_t)err) < 0 ||
-	    field_put_c(&warden.out, TAG_TEXT, text) < 0)
+	if (r < 0)
 		_exit(1);
-	(void)conn_end(&warden, at, NULL, 0);
 }
 
-static void say_number(uint8_t type, uint32_t chan, uint16_t tag, uint64_t value)
+static void say_failed(uint32_t chan, enum run_stage stage, int err, const char *text)
 {
-	size_t at = 0;
-
-	if (conn_begin(&warden, type, chan, &at) < 0 || field_put_u64(&warden.out, tag, value) < 0)
-		_exit(1);
-	(void)conn_end(&warden, at, NULL, 0);
+	must(CONN_SAY(&warden, MSG_FAILED, chan, { TAG_STAGE, stage, NULL },
+		      { TAG_ERRNO, (uint64_t)err, NULL }, { TAG_TEXT, 0, text }));
 }
 
 static void say_exited(const struct job *j, int status, const struct rusage *ru)
 {
 	uint64_t us = (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000000u +
 		      (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec);
-	size_t at = 0;
 
-	if (conn_begin(&warden, MSG_EXITED, j->chan, &at) < 0 ||
-	    field_put_u64(&warden.out, TAG_STATUS, (uint64_t)status) < 0 ||
-	    field_put_u64(&warden.out, TAG_CPU_US, us) < 0 ||
-	    field_put_u64(&warden.out, TAG_MAXRSS_KB, (uint64_t)ru->ru_maxrss) < 0)
-		_exit(1);
-	(void)conn_end(&warden, at, NULL, 0);
-}
-
-static void say_reaped(pid_t pid, int status)
-{
-	size_t at = 0;
-
-	if (conn_begin(&warden, MSG_REAPED, 0, &at) < 0 ||
-	    field_put_u64(&warden.out, TAG_PID, (uint64_t)pid) < 0 ||
-	    field_put_u64(&warden.out, TAG_STATUS, (uint64_t)status) < 0)
-		_exit(1);
-	(void)conn_end(&warden, at, NULL, 0);
+	must(CONN_SAY(&warden, MSG_EXITED, j->chan, { TAG_STATUS, (uint64_t)status, NULL },
+		      { TAG_CPU_US, us, NULL }, { TAG_MAXRSS_KB, (uint64_t)ru->ru_maxrss, NULL }));
 }
 
 static void finish(struct job *j, int status, const struct rusage *ru)
@@ -105,7 +81,8 @@ static void on_reaped(pid_t pid, int status, const struct rusage *ru)
 		finish(j, status, ru);
 		return;
 	}
-	say_reaped(pid, status);
+	must(CONN_SAY(&warden, MSG_REAPED, 0, { TAG_PID, (uint64_t)pid, NULL },
+		      { TAG_STATUS, (uint64_t)status, NULL }));
 }
 
 static void on_signal(struct loop_io *io, uint32_t events)
@@ -158,7 +135,7 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	say_number(MSG_STARTED, chan, TAG_PID, (uint64_t)j->pid);
+	must(CONN_SAY(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)
@@ -236,6 +213,6 @@ int main(void)
 		return 1;
 	if (conn_init(&warden, &loop, STREAM, &ops) < 0)
 		return 1;
-	say_number(MSG_HELLO, 0, TAG_VERSION, PROTO_INIT_VERSION);
+	must(CONN_SAY(&warden, MSG_HELLO, 0, { TAG_VERSION, PROTO_INIT_VERSION, NULL }));
 	return loop_run(&loop) < 0;
 }

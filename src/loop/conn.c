@@ -297,7 +297,7 @@ int conn_init(struct conn *c, struct loop *l, int fd, const struct conn_ops *ops
 
 int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at)
 {
-	return frame_begin(&c->out, type, chan, ret_at);
+	return c->loop ? frame_begin(&c->out, type, chan, ret_at) : -ENOTCONN;
 }
 
 static int add_parcel(struct conn *c, size_t at, const int *fds, int nfds)
@@ -373,6 +373,23 @@ ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size
 	buf_grew(&c->out, (size_t)n);
 	r = conn_end(c, at, NULL, 0);
 	return r < 0 ? r : n;
+}
+
+int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields, int n)
+{
+	size_t at = 0;
+	int r = conn_begin(c, type, chan, &at);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < n && r == 0; i++)
+		r = fields[i].text ? field_put_c(&c->out, fields[i].tag, fields[i].text)
+				   : field_put_u64(&c->out, fields[i].tag, fields[i].number);
+	if (r < 0) {
+		conn_cancel(c, at);
+		return r;
+	}
+	return conn_end(c, at, NULL, 0);
 }
 
 size_t conn_backlog(const struct conn *c)

@@ -57,13 +57,25 @@ int conn_init(struct conn *c, struct loop *l, int fd, const struct conn_ops *ops
 /* Legal at any time, also from callbacks, and on a zeroed conn. Unsent bytes are lost. */
 void conn_done(struct conn *c);
 
-/* Fields or data of one frame, written by the caller between begin and send. */
+/* Fields or data of one frame, written by the caller between begin and end. -ENOTCONN once done. */
 int conn_begin(struct conn *c, uint8_t type, uint32_t chan, size_t *ret_at);
 /* Send it; takes the fds whatever the result. */
 int conn_end(struct conn *c, size_t at, const int *fds, int nfds);
 /* Forget a frame that was begun: adding to it failed. */
 void conn_cancel(struct conn *c, size_t at);
 int conn_send(struct conn *c, uint8_t type, uint32_t chan, struct str body);
+
+/* One field of a frame that is sent whole: text where it is not NULL, else a number. */
+struct conn_field {
+	uint16_t tag;
+	uint64_t number;
+	const char *text;
+};
+int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields, int n);
+#define CONN_SAY(c, type, chan, ...) \
+	conn_say((c), (type), (chan), (const struct conn_field[]){ __VA_ARGS__ }, \
+		 (int)ARRAY_LEN(((const struct conn_field[]){ __VA_ARGS__ })))
+
 /* A frame of what one read of fd gives, at most `most` bytes: their number, 0 at the end, -errno.
  */
 ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size_t most);

@@ -211,17 +211,10 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 
 void call_started(struct call *c, int pid)
 {
-	size_t at = 0;
-	struct conn *to = c->client ? &c->client->conn : NULL;
-
 	c->started = true;
-	if (!to || conn_begin(to, MSG_C_STARTED, c->chan, &at) < 0)
-		return;
-	if (field_put_u64(&to->out, TAG_CALL, c->id) < 0 ||
-	    field_put_u64(&to->out, TAG_PID, (uint64_t)pid) < 0)
-		to->out.len = at;
-	else
-		(void)conn_end(to, at, NULL, 0);
+	if (c->client)
+		(void)CONN_SAY(&c->client->conn, MSG_C_STARTED, c->chan, { TAG_CALL, c->id, NULL },
+			       { TAG_PID, (uint64_t)pid, NULL });
 }
 
 static const char *reason_of(const struct call *c)
@@ -251,22 +244,13 @@ static void trace_exit(struct call *c, uint64_t duration_us)
 
 static void say_exit(struct call *c, uint64_t duration_us)
 {
-	struct conn *to = c->client ? &c->client->conn : NULL;
-	size_t at = 0;
-
-	if (!to || conn_begin(to, MSG_C_EXIT, c->chan, &at) < 0)
+	if (!c->client)
 		return;
-	if (field_put_u64(&to->out, TAG_CALL, c->id) < 0 ||
-	    field_put_u64(&to->out, TAG_STATUS, (uint64_t)c->status) < 0 ||
-	    field_put_c(&to->out, TAG_REASON, reason_of(c)) < 0 ||
-	    field_put_u64(&to->out, TAG_DURATION_US, duration_us) < 0 ||
-	    field_put_u64(&to->out, TAG_CPU_US, c->cpu_us) < 0 ||
-	    field_put_u64(&to->out, TAG_MAXRSS_KB, c->maxrss_kb) < 0 ||
-	    field_put_u64(&to->out, TAG_OUT_BYTES, c->out.bytes) < 0 ||
-	    field_put_u64(&to->out, TAG_ERR_BYTES, c->err.bytes) < 0)
-		to->out.len = at;
-	else
-		(void)conn_end(to, at, NULL, 0);
+	(void)CONN_SAY(&c->client->conn, MSG_C_EXIT, c->chan, { TAG_CALL, c->id, NULL },
+		       { TAG_STATUS, (uint64_t)c->status, NULL }, { TAG_REASON, 0, reason_of(c) },
+		       { TAG_DURATION_US, duration_us, NULL }, { TAG_CPU_US, c->cpu_us, NULL },
+		       { TAG_MAXRSS_KB, c->maxrss_kb, NULL }, { TAG_OUT_BYTES, c->out.bytes, NULL },
+		       { TAG_ERR_BYTES, c->err.bytes, NULL });
 }
 
 static void mark_answered(struct call *c)
@@ -336,15 +320,8 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 
 void call_signal(struct call *c, int sig)
 {
-	struct conn *init = &c->w->init;
-	size_t at = 0;
-
-	if (sig < 1 || sig >= _NSIG || conn_begin(init, MSG_SIGNAL, c->id, &at) < 0)
-		return;
-	if (field_put_u64(&init->out, TAG_SIGNAL, (uint64_t)sig) < 0)
-		init->out.len = at;
-	else
-		(void)conn_end(init, at, NULL, 0);
+	if (sig >= 1 && sig < _NSIG)
+		(void)CONN_SAY(&c->w->init, MSG_SIGNAL, c->id, { TAG_SIGNAL, (uint64_t)sig, NULL });
 }
 
 void call_kill(struct call *c, const char *reason)

@@ -166,7 +166,7 @@ int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES])
 	if (r == 0) {
 		r = put_run(&init->out, a, c, roles);
 		if (r < 0)
-			init->out.len = at;
+			conn_cancel(init, at);
 	}
 	if (r < 0) {
 		for (int i = 0; i < n; i++)

@@ -106,16 +106,8 @@ static void stdin_close(struct call *c)
 
 static void give_credit(struct call *c, size_t n)
 {
-	size_t at = 0;
-
-	if (!c->client || n == 0)
-		return;
-	if (conn_begin(&c->client->conn, MSG_C_CREDIT, c->chan, &at) < 0)
-		return;
-	if (field_put_u64(&c->client->conn.out, TAG_BYTES, n) < 0)
-		c->client->conn.out.len = at;
-	else
-		(void)conn_end(&c->client->conn, at, NULL, 0);
+	if (c->client && n)
+		(void)CONN_SAY(&c->client->conn, MSG_C_CREDIT, c->chan, { TAG_BYTES, n, NULL });
 }
 
 /* Write what waits; the pipe takes some, none, or has nobody at its other end. */

@@ -26,7 +26,7 @@ struct changes;
 struct changes_root {
 	int upper_fd;	  /* borrowed */
 	const char *dest; /* where the overlay is mounted inside, "/" for the root */
-	int lower_fd;	  /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
+	int lower_fd; /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
 };
 
 /* One call that may have changed something since the last walk. */

@@ -11,24 +11,9 @@
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
 {
-	size_t at = 0;
-	int r = conn_begin(&c->conn, MSG_C_ERROR, chan, &at);
-
-	if (r == 0)
-		r = field_put_c(&c->conn.out, TAG_KIND, err_name(e->kind));
-	if (r == 0)
-		r = field_put_c(&c->conn.out, TAG_TEXT, e->msg);
-	if (r == 0 && e->hint[0])
-		r = field_put_c(&c->conn.out, TAG_HINT, e->hint);
-	if (r == 0)
-		r = field_put_u64(&c->conn.out, TAG_ERRNO, (uint64_t)e->sys);
-	if (r == 0)
-		r = field_put_u64(&c->conn.out, TAG_STAGE, stage);
-	if (r < 0) {
-		c->conn.out.len = at;
-		return r;
-	}
-	return conn_end(&c->conn, at, NULL, 0);
+	return CONN_SAY(&c->conn, MSG_C_ERROR, chan, { TAG_KIND, 0, err_name(e->kind) },
+			{ TAG_TEXT, 0, e->msg }, { TAG_HINT, 0, e->hint },
+			{ TAG_ERRNO, (uint64_t)e->sys, NULL }, { TAG_STAGE, stage, NULL });
 }
 
 void client_free(struct client *c)
@@ -95,25 +80,21 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 static int on_build(struct client *c, const struct frame *f, struct err *e)
 {
 	struct warden *w = c->w;
-	size_t at = 0;
+	int r;
 
 	if (!c->creator || w->state != SANDBOX_NEW)
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox is built already");
 	if (warden_build(w, f->body, e) < 0)
 		return -1;
-	if (conn_begin(&c->conn, MSG_C_READY, 0, &at) < 0 ||
-	    field_put_u64(&c->conn.out, TAG_INIT_PID, (uint64_t)w->cell.pid) < 0 ||
-	    field_put_u64(&c->conn.out, TAG_START_US,
-			  (clock_mono_ns() - w->started_ns) / NS_PER_US) < 0)
-		return err_sys(e, ENOMEM, "answer");
-	return conn_end(&c->conn, at, NULL, 0) < 0 ? err_sys(e, ENOMEM, "answer") : 0;
+	r = CONN_SAY(&c->conn, MSG_C_READY, 0, { TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		     { TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL });
+	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
 static int on_settle(struct client *c, uint32_t chan, struct err *e)
 {
 	struct trace *t = &c->w->trace;
 	char hex[SHA256_HEX];
-	size_t at = 0;
 	int r;
 
 	walk_now(c->w);
@@ -121,29 +102,20 @@ static int on_settle(struct client *c, uint32_t chan, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "write the trace");
 	sha256_hex(t->head, hex);
-	if (conn_begin(&c->conn, MSG_C_SETTLED, chan, &at) < 0 ||
-	    field_put_u64(&c->conn.out, TAG_SEQ, t->seq) < 0 ||
-	    field_put_c(&c->conn.out, TAG_HASH, hex) < 0)
-		return err_sys(e, ENOMEM, "answer");
-	(void)conn_end(&c->conn, at, NULL, 0);
-	return 0;
+	r = CONN_SAY(&c->conn, MSG_C_SETTLED, chan, { TAG_SEQ, t->seq, NULL },
+		     { TAG_HASH, 0, hex });
+	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
 static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
-	struct buf *out = &c->conn.out;
-	size_t at = 0;
+	int r = CONN_SAY(
+		&c->conn, MSG_C_STATE, chan, { TAG_STATE, 0, sandbox_state_name(w->state) },
+		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL }, { TAG_CALLS, w->running, NULL },
+		{ TAG_CALL, w->last_call, NULL }, { TAG_RSS_KB, ps_rss_kb(w), NULL });
 
-	if (conn_begin(&c->conn, MSG_C_STATE, chan, &at) < 0 ||
-	    field_put_c(out, TAG_STATE, sandbox_state_name(w->state)) < 0 ||
-	    field_put_u64(out, TAG_INIT_PID, (uint64_t)w->cell.pid) < 0 ||
-	    field_put_u64(out, TAG_CALLS, w->running) < 0 ||
-	    field_put_u64(out, TAG_CALL, w->last_call) < 0 ||
-	    field_put_u64(out, TAG_RSS_KB, ps_rss_kb(w)) < 0)
-		return err_sys(e, ENOMEM, "answer");
-	(void)conn_end(&c->conn, at, NULL, 0);
-	return 0;
+	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
 /* Frames about one running call; for one that has just ended they are too late, not wrong. */

@@ -127,7 +127,7 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	    field_put_u64(out, TAG_CPU_US, us) < 0 ||
 	    field_put_u64(out, TAG_RSS_KB, (uint64_t)row->rss_pages * PAGE_KB) < 0 ||
 	    put_args(out, row->pid, b) < 0) {
-		out->len = at;
+		conn_cancel(&c->conn, at);
 		return -ENOBUFS;
 	}
 	return conn_end(&c->conn, at, NULL, 0);

@@ -418,8 +418,8 @@ void watch_call_finish(struct watch_call *c)
 	while (c->procs) {
 		struct proc *p = c->procs;
 		int status = p->status;
-		bool known = p->has_status || (p->pidfd >= 0 &&
-					       proc_status(p->pidfd, p->pid, &status) == 0);
+		bool known = p->has_status ||
+			     (p->pidfd >= 0 && proc_status(p->pidfd, p->pid, &status) == 0);
 
 		proc_ended(p, known ? &status : NULL);
 	}
