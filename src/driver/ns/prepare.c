@@ -75,16 +75,23 @@ static int machine_id(char out[34])
 	return 0;
 }
 
+static bool template_has_dir(const struct cell_spec *s, const char *name, struct stat *st)
+{
+	char path[LIMIT_PATH];
+
+	(void)snprintf(path, sizeof path, "%s/%s", s->mounts[0].lower[0], name);
+	return lstat(path, st) == 0 && S_ISDIR(st->st_mode);
+}
+
 /* The sandbox's own identity. A template without a plain /etc goes without. */
 static int put_identity(const struct cell_spec *s, int root_fd)
 {
-	char lower_etc[LIMIT_PATH], text[256], id[34];
+	char text[256], id[34];
 	auto_close int etc = FD_NONE;
 	struct stat st;
 	int r;
 
-	(void)snprintf(lower_etc, sizeof lower_etc, "%s/etc", s->mounts[0].lower[0]);
-	if (lstat(lower_etc, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (!template_has_dir(s, "etc", &st))
 		return 0;
 	if (mkdirat(root_fd, "etc", 0755) < 0)
 		return -errno;
@@ -105,16 +112,19 @@ static int put_identity(const struct cell_spec *s, int root_fd)
 }
 
 /*
- * Directories that we mount on exist in the upper, whatever the template has there: a link
- * named /dev in an image is hidden by it instead of being followed.
+ * Directories that we mount on exist in the upper where the template has something else
+ * there: a link named /dev in an image is hidden by it instead of being followed.
  */
 static int put_mount_points(const struct cell_spec *s, int root_fd)
 {
 	static const char *const points[] = { "dev", "proc", "sys" };
+	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
 		int r;
 
+		if (template_has_dir(s, points[i], &st))
+			continue;
 		if (mkdirat(root_fd, points[i], 0755) < 0)
 			return -errno;
 		r = own(s, root_fd, points[i], 0, 0);
