@@ -21,4 +21,9 @@ enum {
 	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */
 	LIMIT_TRACE_ARGV = 16 * 1024,	 /* argument text kept in one event */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
+	LIMIT_WALK_EVENTS = 65536,	 /* file events of one walk; the rest is counted */
+	LIMIT_WALK_DEPTH = 4096,	 /* levels of directories that a walk goes down */
+	LIMIT_WALK_NAMES = 1000000,	 /* entries of a directory, with those above it */
+	LIMIT_WALK_TEXT = 32 << 20,	 /* the names of these */
+	LIMIT_EVENT_CALLS = 64,		 /* candidates listed in one event */
 };

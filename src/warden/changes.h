@@ -9,7 +9,9 @@
  *
  * Attribution: an inode's ctime cannot be set from inside, so a change belongs to a call
  * whose time window holds the ctime. Exactly one such call: certain. Several: the event
- * carries "certain":false and the list of candidates instead of a guess.
+ * carries "certain":false and the list of candidates instead of a guess. Of a name that is
+ * gone only its directory's ctime is left, which is not earlier than the removal: candidates
+ * are all calls that had begun by then.
  *
  * Cost: about one statx per entry of the upper. The owner asks changes_due(): after a walk
  * of length T the next one may begin 30 T later, so that walking never takes more than

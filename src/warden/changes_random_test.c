@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random operations in an overlay, and a walk now and then. The model is what a program
+ * inside sees: the state before, moved on by the events of the walk, must be the state after,
+ * and each event must be needed for that.
+ */
+#include <dirent.h>
+
+#include "warden/changes_fixture.h"
+
+enum { STEPS = 1000, STEPS_PER_WALK = 8, ENTRIES = 4096, NAMES = 4, TEXT = 96 };
+
+struct entry {
+	char path[TEXT];
+	struct stat st;
+	bool touched; /* in the state after: there is an event for it */
+};
+
+struct state {
+	int n;
+	struct entry v[ENTRIES];
+};
+
+struct event {
+	char kind[16], from[TEXT], path[TEXT], type[16];
+	bool mode_only;
+};
+
+static struct state before, moved, after;
+static struct event events[FX_EVENTS];
+
+static void look(struct state *s, const char *dir)
+{
+	DIR *d = opendir(dir[0] ? dir + 1 : ".");
+	struct dirent *de;
+
+	CHECK(d);
+	while ((de = readdir(d))) {
+		struct entry *x = &s->v[s->n];
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		CHECK(s->n < ENTRIES);
+		CHECK(snprintf(x->path, TEXT, "%s/%s", dir, de->d_name) < TEXT);
+		CHECK(lstat(x->path + 1, &x->st) == 0);
+		x->touched = false;
+		s->n++;
+		if (S_ISDIR(x->st.st_mode))
+			look(s, x->path);
+	}
+	closedir(d);
+}
+
+static struct entry *get(struct state *s, const char *path)
+{
+	for (int i = 0; i < s->n; i++)
+		if (strcmp(s->v[i].path, path) == 0)
+			return &s->v[i];
+	return NULL;
+}
+
+static struct entry *set(struct state *s, const char *path)
+{
+	struct entry *x = get(s, path);
+
+	if (x)
+		return x;
+	CHECK(s->n < ENTRIES);
+	x = &s->v[s->n++];
+	memset(x, 0, sizeof *x);
+	memcpy(x->path, path, strlen(path) + 1);
+	return x;
+}
+
+static void any_path(char out[TEXT])
+{
+	int depth = 1 + rand() % 3;
+
+	out[0] = '\0';
+	for (int i = 0; i < depth; i++) {
+		static const char *const names[NAMES] = { "dir", "a", "sub", "three" };
+
+		(void)strcat(strcat(out, i ? "/" : ""), names[rand() % NAMES]);
+	}
+}
+
+/* Each write has a length of its own: two within one tick of an old kernel must differ. */
+static void write_some(const char *path, int step, int flags)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+
+	if (fd >= 0)
+		CHECK(ftruncate(fd, step + 10) == 0);
+}
+
+static void operate(int step)
+{
+	char a[TEXT], b[TEXT];
+	int fd;
+
+	any_path(a);
+	any_path(b);
+	switch (rand() % 10) {
+	case 0:
+	case 1:
+		write_some(a, step, O_CREAT);
+		break;
+	case 2:
+		write_some(a, step, 0);
+		break;
+	case 3:
+		(void)unlink(a);
+		break;
+	case 4:
+		(void)rmdir(a);
+		break;
+	case 5:
+		(void)mkdir(a, 0755);
+		break;
+	case 6:
+	case 7:
+		(void)rename(a, b);
+		break;
+	case 8:
+		if (chmod(a, 0700 + (mode_t)(rand() % 64)) < 0)
+			break;
+		break;
+	default:
+		fd = open(a, O_RDWR | O_CLOEXEC);
+		fd_close(&fd);
+		if (symlink(b, a) < 0 && link(a, b) < 0)
+			break;
+	}
+}
+
+static struct event parse(const char *line)
+{
+	struct event v = { 0 };
+	char text[4 * TEXT], *save, *word;
+
+	(void)snprintf(text, sizeof text, "%s", line);
+	word = strtok_r(text, " ", &save);
+	(void)snprintf(v.kind, sizeof v.kind, "%s", word);
+	word = strtok_r(NULL, " ", &save);
+	if (strcmp(v.kind, "rename") == 0) {
+		(void)snprintf(v.from, sizeof v.from, "%s", word);
+		CHECK_STR(strtok_r(NULL, " ", &save), "->");
+		word = strtok_r(NULL, " ", &save);
+	}
+	(void)snprintf(v.path, sizeof v.path, "%s", word);
+	(void)snprintf(v.type, sizeof v.type, "%s", strtok_r(NULL, " ", &save));
+	v.mode_only = strtok_r(NULL, " ", &save) != NULL;
+	return v;
+}
+
+/* The event that says where the name went: the one on it, or on the nearest above. */
+static const struct event *fate(const char *path, size_t *ret_len)
+{
+	for (size_t n = strlen(path); n > 0; n--) {
+		if (path[n] != '\0' && path[n] != '/')
+			continue;
+		for (int i = 0; i < fx.nevents; i++) {
+			const struct event *v = &events[i];
+			const char *old = strcmp(v->kind, "rename") == 0   ? v->from
+					  : strcmp(v->kind, "delete") == 0 ? v->path
+									   : "";
+
+			*ret_len = n;
+			if (strlen(old) == n && memcmp(old, path, n) == 0)
+				return v;
+		}
+	}
+	return NULL;
+}
+
+static const char *type_name(mode_t mode)
+{
+	return S_ISDIR(mode) ? "dir" : S_ISREG(mode) ? "file" : "symlink";
+}
+
+/* What stays first, then what moves onto it. */
+static void move_on(void)
+{
+	moved.n = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < before.n; i++) {
+			const char *path = before.v[i].path;
+			char to[2 * TEXT];
+			size_t n;
+			const struct event *v = fate(path, &n);
+
+			if ((v != NULL) != (pass == 1) || (v && strcmp(v->kind, "delete") == 0))
+				continue;
+			(void)snprintf(to, sizeof to, "%s%s", v ? v->path : "",
+				       v ? path + n : path);
+			set(&moved, to)->st = before.v[i].st;
+			if (v && path[n] == '\0')
+				CHECK_STR(v->type, type_name(before.v[i].st.st_mode));
+		}
+	}
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	if (a->st_mode != b->st_mode)
+		return false;
+	return S_ISDIR(a->st_mode) ||
+	       (a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+		a->st_mtim.tv_nsec == b->st_mtim.tv_nsec);
+}
+
+/* Creates and changes: from here on the entry is as it is now. */
+static void settle(const struct event *v)
+{
+	struct entry *now = get(&after, v->path), *was = get(&moved, v->path);
+	bool create = strcmp(v->kind, "create") == 0;
+
+	if (!create && strcmp(v->kind, "change") != 0)
+		return;
+	CHECK(now);
+	CHECK(!now->touched);
+	CHECK_STR(v->type, type_name(now->st.st_mode));
+	if (create)
+		CHECK(!was || S_ISREG(was->st.st_mode) || S_ISLNK(was->st.st_mode));
+	else
+		CHECK(!was || !is_same(&was->st, &now->st) || was->st.st_ino != now->st.st_ino);
+	if (v->mode_only)
+		CHECK(was && was->st.st_mode != now->st.st_mode);
+	set(&moved, v->path)->st = now->st;
+	now->touched = true;
+}
+
+static void check_walk(void)
+{
+	fx_walk();
+	CHECK(fx.nevents < FX_EVENTS);
+	for (int i = 0; i < fx.nevents; i++)
+		events[i] = parse(fx.events[i]);
+	after.n = 0;
+	look(&after, "");
+	move_on();
+	for (int i = 0; i < fx.nevents; i++)
+		settle(&events[i]);
+	for (int i = 0; i < after.n; i++) {
+		const struct entry *x = get(&moved, after.v[i].path);
+
+		if (!x || !is_same(&x->st, &after.v[i].st))
+			t_fail(after.v[i].path, x ? 1 : 0, "no event says what it is now");
+	}
+	for (int i = 0; i < moved.n; i++)
+		if (!get(&after, moved.v[i].path))
+			t_fail(moved.v[i].path, 0, "no event says that it is gone");
+	before = after;
+}
+
+static void run(unsigned seed)
+{
+	printf("# seed %u\n", seed);
+	fflush(stdout);
+	srand(seed);
+	fx_overlay(true);
+	before.n = 0;
+	look(&before, "");
+	for (int i = 0; i < STEPS; i++) {
+		operate(i);
+		if (rand() % STEPS_PER_WALK == 0)
+			check_walk();
+	}
+	check_walk();
+	fx_done();
+}
+
+static void events_lead_from_each_state_to_the_next(void)
+{
+	const char *given = getenv("CHANGES_SEED");
+
+	run(given ? (unsigned)atoi(given) : (unsigned)time(NULL));
+}
+
+static void events_lead_from_each_state_to_the_next_as_always(void)
+{
+	run(1);
+}
+
+T_MAIN(T(events_lead_from_each_state_to_the_next),
+       T(events_lead_from_each_state_to_the_next_as_always))
