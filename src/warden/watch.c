@@ -33,10 +33,8 @@
 #include "warden/watch_table.h"
 
 /* musl has them as int, glibc as unsigned long; the kernel takes 32 bits. */
-#define IOCTL_RECV	((int)SECCOMP_IOCTL_NOTIF_RECV)
-#define IOCTL_SEND	((int)SECCOMP_IOCTL_NOTIF_SEND)
-#define IOCTL_SET_FLAGS ((int)_IOW('!', 4, uint64_t)) /* Linux 6.6 */
-#define SYNC_WAKE_UP	1ul
+#define IOCTL_RECV ((int)SECCOMP_IOCTL_NOTIF_RECV)
+#define IOCTL_SEND ((int)SECCOMP_IOCTL_NOTIF_SEND)
 
 #define PARK_NS (100 * NS_PER_MS)
 enum { ANCESTORS = 64 }; /* looked at to attribute a process that never exec'ed */
@@ -383,8 +381,6 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 				  .listener = listener,
 				  .idle = idle,
 				  .ctx = ctx };
-	/* The task that waits is woken where we run, as we go to sleep next. Older: no matter. */
-	(void)ioctl(listener, IOCTL_SET_FLAGS, SYNC_WAKE_UP);
 	r = loop_add(w->loop, &c->io, listener, EPOLLIN, on_listener);
 	if (r < 0)
 		return r;

@@ -2,6 +2,7 @@
 /* For tests of the watch: a trace that remembers, and a call made of a forked child. */
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -231,4 +232,74 @@ static inline void fake_end(struct fake_call *f)
 		free(fake_events[i].argv);
 	free(fake_events);
 	fake_events = NULL;
+}
+
+static inline int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Run fn as a call to its end. Afterwards the events stand in fake_events. */
+static inline struct fake_call run_in(const char *root, void (*fn)(void *), void *arg)
+{
+	int root_fd = open(root, O_PATH | O_CLOEXEC), before = open_fds(), st;
+	static struct fake_call f; /* idle() keeps a pointer to it */
+
+	CHECK(root_fd >= 0);
+	fake_begin(&f, root_fd, fn, arg);
+	CHECK(loop_run(&f.loop) == 0);
+	CHECK(waitpid(f.pid, &st, 0) == f.pid);
+	CHECK(f.idle == 1);
+	watch_call_free(f.call);
+	CHECK(watch_call_of(f.watch, f.pid) == 0);
+	watch_free(f.watch);
+	loop_done(&f.loop);
+	CHECK(open_fds() == before);
+	return f;
+}
+
+static inline struct fake_call run(void (*fn)(void *), void *arg)
+{
+	return run_in("/", fn, arg);
+}
+
+static inline void exec_argv(void *argv)
+{
+	char **a = argv;
+
+	execv("/bin/true", a);
+}
+
+static inline void exec_sh(void *script)
+{
+	execl("/bin/sh", "sh", "-c", (char *)script, NULL);
+}
+
+static inline const struct fake_event *nth(const char *kind, int n)
+{
+	for (int i = 0; i < fake_len; i++)
+		if (strcmp(fake_events[i].kind, kind) == 0 && n-- == 0)
+			return &fake_events[i];
+	return NULL;
+}
+
+static inline int count(const char *kind)
+{
+	int n = 0;
+
+	while (nth(kind, n))
+		n++;
+	return n;
+}
+
+static inline uint64_t seq_of(const struct fake_event *e)
+{
+	return 1000 + (uint64_t)(e - fake_events);
 }

@@ -2,12 +2,14 @@
 /* The watch where the kernel says nothing of processes that are gone: only init can tell. */
 #include "warden/watch.h"
 
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "warden/watch_fake.h"
 #include "warden/watch_proc.h"
 
-static int open_error; /* what proc_open() gives instead of a pidfd */
+static int open_error;	/* what proc_open() gives instead of a pidfd */
+static bool kill_early; /* between the notification and the answer */
 
 void proc_view_done(struct proc_view *v)
 {
@@ -22,7 +24,12 @@ void proc_view_learn(struct proc_view *v, int pidfd)
 
 int proc_open(int tid, int *ret_pid)
 {
+	siginfo_t si;
+
 	*ret_pid = tid;
+	if (kill_early)
+		CHECK(kill(tid, SIGKILL) == 0 &&
+		      waitid(P_PID, (id_t)tid, &si, WEXITED | WNOWAIT) == 0);
 	return open_error ? open_error : (int)syscall(SYS_pidfd_open, tid, 0);
 }
 
@@ -147,6 +154,16 @@ static void an_exit_that_cannot_be_awaited_is_a_gap(void)
 	end();
 }
 
+static void a_process_killed_before_the_answer_makes_no_event(void)
+{
+	kill_early = true;
+	begin();
+	CHECK(loop_run(&f.loop) == 0);
+	CHECK(fake_len == 0);
+	end();
+}
+
 T_MAIN(T(a_status_told_before_the_end_is_kept), T(a_status_told_after_the_end_is_waited_for),
        T(a_status_that_nobody_tells_is_unknown), T(giving_up_forgets_who_is_waited_for),
-       T(an_exit_that_cannot_be_awaited_is_a_gap))
+       T(an_exit_that_cannot_be_awaited_is_a_gap),
+       T(a_process_killed_before_the_answer_makes_no_event))
