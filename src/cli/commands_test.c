@@ -8,8 +8,8 @@ const struct cmd *const commands[] = { &cmd_ls, &cmd_show,   &cmd_ps, &cmd_kill,
 				       &cmd_gc, &cmd_settle, NULL };
 
 static const char spec[] =
-	"{\"template\":\"host\",\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/work\"}],"
-	"\"ros\":[{\"path\":\"/etc/x\",\"dest\":\"/etc/x\"}],\"env_keys\":[\"KEY\"],\"cwd\":\"/work\","
+	"{\"template\":\"host\",\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/project\"}],"
+	"\"ros\":[{\"path\":\"/etc/x\",\"dest\":\"/etc/x\"}],\"env_keys\":[\"KEY\"],\"cwd\":\"/project\","
 	"\"labels\":{\"task\":\"42\"},\"trace\":\"full\"}";
 
 static void two_boxes(void)
@@ -73,7 +73,7 @@ static void ls_json_is_one_object_per_line(void)
 		cay("ls", "--json", NULL)->out,
 		"{\"id\":\"aaaaaaaaaaaa\",\"name\":\"box\",\"state\":\"running\",\"template\":\"host\","
 		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":1,"
-		"\"calls_total\":7,\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/work\"}],"
+		"\"calls_total\":7,\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/project\"}],"
 		"\"labels\":{\"task\":\"42\"}}\n"
 		"{\"id\":\"bbbbbbbbbbbb\",\"name\":null,\"state\":\"running\",\"template\":\"host\","
 		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":1,"
@@ -127,7 +127,7 @@ static void show_tells_all(void)
 	CHECK(r->code == 0);
 	CHECK_HAS(r->out, "id         aaaaaaaaaaaa\n");
 	CHECK_HAS(r->out, "state      running\n");
-	CHECK_HAS(r->out, "dir        /home/me/p as /work\n");
+	CHECK_HAS(r->out, "dir        /home/me/p as /project\n");
 	CHECK_HAS(r->out, "ro         /etc/x\n");
 	CHECK_HAS(r->out, "env        KEY\n");
 	CHECK_HAS(r->out, "label      task=42\n");

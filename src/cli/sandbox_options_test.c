@@ -109,8 +109,8 @@ static void a_dir_is_real_and_keeps_its_place(void)
 static void a_dir_can_appear_elsewhere(void)
 {
 	set_up();
-	CHECK(resolve("--dir", "p://work/./x/", NULL, NULL) == 0);
-	CHECK_STR(p.mounts[0].dest, "/work/x");
+	CHECK(resolve("--dir", "p://project/./x/", NULL, NULL) == 0);
+	CHECK_STR(p.mounts[0].dest, "/project/x");
 	tear_down();
 }
 

@@ -10,15 +10,24 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "image/template.h"
 #include "sys/rmtree.h"
 #include "t.h"
 
 static char state[64];
 
+/* By its parent: removal enters no mount, and what is above may be one. */
 static inline void rm(const char *path)
 {
-	CHECK(rmtree_at(AT_FDCWD, path) == 0);
+	char parent[LIMIT_PATH];
+	const char *slash = strrchr(path, '/');
+	auto_close int dir = FD_NONE;
+
+	CHECK(slash &&
+	      str_copy(parent, sizeof parent, (struct str){ path, (size_t)(slash - path) }));
+	dir = open(parent[0] ? parent : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(dir >= 0 && rmtree_at(dir, slash + 1) == 0);
 }
 
 /* In memory where possible: thousands of small files, made and removed at once. */

@@ -350,12 +350,12 @@ static void each_upper_has_its_own_place(void)
 	fx_enter(true);
 	fx_start("/", false);
 	CHECK(rename("upper", "first") == 0 && mkdir("upper", 0755) == 0);
-	fx_start("/work/dir", false);
+	fx_start("/project/dir", false);
 	fx_put("first/a", "x");
 	fx_put("upper/a", "x");
-	FX_WALK("create /a file\ncreate /work/dir/a file");
+	FX_WALK("create /a file\ncreate /project/dir/a file");
 	CHECK(rename("first/a", "upper/b") == 0);
-	FX_WALK("delete /a file\ncreate /work/dir/b file");
+	FX_WALK("delete /a file\ncreate /project/dir/b file");
 	fx_done();
 }
 
