@@ -186,7 +186,7 @@ static void be_sandbox(int sock)
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(mount("tmpfs", scratch, "tmpfs", 0, NULL) == 0 && chdir(scratch) == 0);
 	CHECK(mkdir("up", 0755) == 0 && mkdir("work", 0755) == 0 && mkdir("root", 0755) == 0);
-	(void)snprintf(opts, sizeof opts, "lowerdir=/,upperdir=%s/up,workdir=%s/work", scratch,
+	(void)snprintf(opts, sizeof opts, "lowerdir=/,upperdir=%s/up,workdir=%s/project", scratch,
 		       scratch);
 	CHECK(mount("overlay", "root", "overlay", 0, opts) == 0 && chdir("root") == 0);
 	CHECK(syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0);
