@@ -43,11 +43,15 @@ static int find_warden(char *out, size_t size, char *program, struct err *e)
 static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
 		      pid_t *ret_pid)
 {
+	/* Signals that somebody may have told us to ignore. */
+	static const int inheritable[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD };
 	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
 	sigset_t none, all;
 
 	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
+	(void)sigemptyset(&all);
+	for (size_t i = 0; i < ARRAY_LEN(inheritable); i++)
+		(void)sigaddset(&all, inheritable[i]);
 	(void)posix_spawnattr_setsigmask(at, &none);
 	(void)posix_spawnattr_setsigdefault(at, &all);
 	(void)posix_spawnattr_setflags(at, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);

@@ -18,6 +18,7 @@
 #include "init/child.h"
 #include "init/request.h"
 #include "loop/conn.h"
+#include "sys/caps.h"
 #include "sys/raw.h"
 
 enum { STREAM = 3 };
@@ -208,6 +209,9 @@ int main(void)
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+		return 1;
+	/* Once, for every command: what init has itself stays until it would execute something. */
+	if (caps_bound(caps_root_inside) < 0)
 		return 1;
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
 		return 1;

@@ -9,7 +9,13 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-enum { READ_CHUNK = LIMIT_FRAME_DATA + 4096, KEEP_IDLE = 4096, READS_PER_TURN = 4 };
+/* Reads begin small and grow with what comes: most connections never see a large frame. */
+enum {
+	READ_MIN = 2048,
+	READ_CHUNK = LIMIT_FRAME_DATA + 4096,
+	KEEP_IDLE = 4096,
+	READS_PER_TURN = 4
+};
 
 static void close_all(int *fds, int n)
 {
@@ -100,12 +106,13 @@ static ssize_t receive(struct conn *c)
 	} ctl;
 	struct iovec iov;
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
+	size_t most = c->chunk ? c->chunk : READ_MIN;
 	ssize_t n;
-	int r = buf_reserve(&c->in, READ_CHUNK);
+	int r = buf_reserve(&c->in, most);
 
 	if (r < 0)
 		return r;
-	iov = (struct iovec){ c->in.data + c->in.len, READ_CHUNK };
+	iov = (struct iovec){ c->in.data + c->in.len, most };
 	m.msg_controllen = sizeof ctl;
 	do {
 		n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -113,6 +120,8 @@ static ssize_t receive(struct conn *c)
 	if (n < 0)
 		return -errno;
 	buf_grew(&c->in, (size_t)n);
+	if ((size_t)n == most)
+		c->chunk = 4 * most < READ_CHUNK ? 4 * most : READ_CHUNK;
 	r = queue_fds(c, &m);
 	return r < 0 ? r : n;
 }

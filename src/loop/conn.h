@@ -44,6 +44,7 @@ struct conn {
 	int fd;
 	struct buf in, out;
 	size_t taken; /* bytes of in that are handled already */
+	size_t chunk; /* how much is read at once; 0: the least */
 	int fdq[CONN_FDQ];
 	int fdq_len;
 	struct conn_parcel *parcels, **parcels_end;

@@ -143,6 +143,7 @@ static struct call *call_new(struct client *client, uint32_t chan, const struct 
 		.id = w->last_call + 1,
 		.op = a->op,
 		.tty = a->tty,
+		.final = a->final && client->creator,
 		.report_fd = FD_NONE,
 		.in_fd = FD_NONE,
 		.started_ns = clock_mono_ns(),
@@ -262,7 +263,15 @@ static void mark_answered(struct call *c)
 	if (c->report_fd < 0 && !c->watch)
 		c->watch_idle = true;
 	call_resume(c); /* from now on what comes is dropped */
-	walk_soon(c->w);
+	walk_soon(c->w, true);
+}
+
+/* What `cay run` would ask for next: one turn less for it to wait. */
+static void end_with(struct call *c)
+{
+	if (c->client)
+		c->client->wants_destroyed = true;
+	warden_end(c->w, "its command has ended");
 }
 
 static void answer(struct call *c)
@@ -272,6 +281,8 @@ static void answer(struct call *c)
 	trace_exit(c, us);
 	say_exit(c, us);
 	mark_answered(c);
+	if (c->final)
+		end_with(c);
 }
 
 /* Called whenever the command may have ended with all its output passed on. May free c. */

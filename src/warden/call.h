@@ -19,6 +19,7 @@ struct outlet {
 	int fd;	      /* FD_NONE when it has ended */
 	uint8_t type; /* MSG_C_STDOUT or MSG_C_STDERR */
 	bool paused, drained;
+	size_t chunk; /* how much is read at once, by what came before */
 	uint64_t bytes;
 };
 
@@ -44,6 +45,7 @@ struct call {
 	struct loop_timer timeout;
 	uint64_t started_ns;
 	bool started, exited, answered, watch_idle;
+	bool final;		 /* the sandbox ends with it */
 	const char *kill_reason; /* why we ended it; NULL: it ended itself */
 	int status;
 	uint64_t cpu_us, maxrss_kb;
@@ -87,7 +89,7 @@ void call_check_done(struct call *c);
 struct ask {
 	struct str body;
 	enum call_op op;
-	bool tty;
+	bool tty, final;
 	uint64_t rows, cols, timeout_ms, mode;
 	struct str cwd, user, call_id, path;
 	int argc, nlabels;

@@ -39,16 +39,24 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 	case TAG_MODE:
 		a->mode = v & 0777;
 		break;
+	case TAG_FINAL:
+		a->final = v != 0;
+		break;
 	default:
 		break;
 	}
 	return 0;
 }
 
+static bool is_text(uint16_t tag)
+{
+	return tag == TAG_ARG || tag == TAG_ENV || tag == TAG_LABEL || tag == TAG_CWD ||
+	       tag == TAG_USER || tag == TAG_PATH || tag == TAG_CALL_ID;
+}
+
 static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
 {
-	if (f.tag != TAG_OP && f.tag != TAG_TTY && f.tag != TAG_ROWS && f.tag != TAG_COLS &&
-	    f.tag != TAG_TIMEOUT_MS && f.tag != TAG_MODE && !str_is_text(f.value))
+	if (is_text(f.tag) && !str_is_text(f.value))
 		return bad(e, "text holds a NUL byte");
 	switch (f.tag) {
 	case TAG_ARG:

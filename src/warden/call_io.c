@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "warden/call.h"
 
-enum { READS_PER_TURN = 4 };
+enum { READS_PER_TURN = 4, READ_MIN = 2048 };
 
 static void outlet_close(struct outlet *o)
 {
@@ -21,13 +21,18 @@ static void outlet_close(struct outlet *o)
 static ssize_t outlet_read(struct outlet *o)
 {
 	struct call *c = o->call;
-	char dropped[16 * 1024];
+	size_t most = o->chunk ? o->chunk : READ_MIN;
+	char dropped[READ_MIN];
 	ssize_t n;
 
-	if (c->client && !c->answered)
-		return conn_send_read(&c->client->conn, o->type, c->chan, o->fd, LIMIT_FRAME_DATA);
-	n = read(o->fd, dropped, sizeof dropped);
-	return n < 0 ? -errno : n;
+	if (!c->client || c->answered) {
+		n = read(o->fd, dropped, sizeof dropped);
+		return n < 0 ? -errno : n;
+	}
+	n = conn_send_read(&c->client->conn, o->type, c->chan, o->fd, most);
+	if (n == (ssize_t)most)
+		o->chunk = 4 * most < LIMIT_FRAME_DATA ? 4 * most : LIMIT_FRAME_DATA;
+	return n;
 }
 
 static bool client_is_full(const struct call *c)

@@ -8,8 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +58,17 @@ static int detach(void)
 	return raw_close_range(LOCK_FD + 1) < 0 ? -errno : 0;
 }
 
+/* One pidfd for each process of the sandbox, and pipes for each call. */
+static void raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
 static bool is_socket(int fd)
 {
 	struct stat st;
@@ -86,6 +96,7 @@ int main(int argc, char **argv)
 				.devpts_fd = FD_NONE,
 				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
 	w.trace.fd = FD_NONE;
+	raise_files();
 	w.started_ns = clock_mono_ns();
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0)

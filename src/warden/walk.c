@@ -29,20 +29,19 @@ int walk_open(struct warden *w, struct err *e)
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);
 }
 
-/* Windows of calls that had ended before this walk began have served. */
-static void forget_windows(struct warden *w, uint64_t walk_began_ns)
+/* A call that is over has been walked for: all that it did was there to be found. */
+static void forget_windows(struct warden *w)
 {
 	int kept = 0;
 
 	for (int i = 0; i < w->nwindows; i++)
-		if (w->windows[i].end_ns >= walk_began_ns)
+		if (w->windows[i].end_ns == UINT64_MAX)
 			w->windows[kept++] = w->windows[i];
 	w->nwindows = kept;
 }
 
 void walk_now(struct warden *w)
 {
-	uint64_t began = clock_coarse_ns();
 	struct err e = { 0 };
 	int r;
 
@@ -56,7 +55,7 @@ void walk_now(struct warden *w)
 	r = trace_flush(&w->trace);
 	if (r < 0)
 		warden_fail(w, "write the trace", -r);
-	forget_windows(w, began);
+	forget_windows(w);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -64,10 +63,22 @@ static void on_timer(struct loop_timer *t)
 	walk_now(container_of(t, struct warden, walk_timer));
 }
 
-void walk_soon(struct warden *w)
+/*
+ * Best when the last process of a call is gone, for then its changes cannot be taken for the
+ * next one's. A call that leaves processes behind is not waited for long.
+ */
+void walk_soon(struct warden *w, bool lingers)
 {
-	if (w->changes && w->state == SANDBOX_RUNNING && w->walk_timer.at_ns == 0)
-		loop_timer_set(&w->loop, &w->walk_timer, changes_due(w->changes), on_timer);
+	const uint64_t patience = 20 * NS_PER_MS;
+	uint64_t delay;
+
+	if (!w->changes || w->state != SANDBOX_RUNNING)
+		return;
+	delay = changes_due(w->changes);
+	if (lingers && delay < patience)
+		delay = patience;
+	if (w->walk_timer.at_ns == 0 || clock_mono_ns() + delay < w->walk_timer.at_ns)
+		loop_timer_set(&w->loop, &w->walk_timer, delay, on_timer);
 }
 
 void walk_window_open(struct warden *w, uint32_t call)
@@ -94,4 +105,5 @@ void walk_window_close(struct warden *w, uint32_t call)
 	for (int i = 0; i < w->nwindows; i++)
 		if (w->windows[i].call == call && w->windows[i].end_ns == UINT64_MAX)
 			w->windows[i].end_ns = clock_real_ns();
+	walk_soon(w, false);
 }

@@ -98,7 +98,7 @@ int init_link_open(struct warden *w, struct err *e);
 
 /* walk.c: file changes */
 int walk_open(struct warden *w, struct err *e);
-void walk_soon(struct warden *w);
+void walk_soon(struct warden *w, bool lingers);
 void walk_now(struct warden *w);
 void walk_window_open(struct warden *w, uint32_t call);
 void walk_window_close(struct warden *w, uint32_t call);

@@ -32,8 +32,8 @@ enum msg {
 	/* client to warden */
 	MSG_C_HELLO = 64, /* VERSION */
 	MSG_C_BUILD = 65, /* the sandbox; once, first, from the creator only */
-	MSG_C_EXEC =
-		66, /* OP, ARG*, ENV*, CWD, USER, TTY, ROWS, COLS, CALL_ID, LABEL*, TIMEOUT_MS */
+	MSG_C_EXEC = 66, /* OP, ARG*, ENV*, CWD, USER, TTY, ROWS, COLS, CALL_ID, LABEL*, TIMEOUT_MS,
+			    FINAL */
 	MSG_C_STDIN = 67,     /* raw bytes */
 	MSG_C_STDIN_EOF = 68, /* empty */
 	MSG_C_SIGNAL = 69,    /* SIGNAL */
@@ -130,6 +130,7 @@ enum tag {
 	TAG_MOUNT,     /* nested fields M_* */
 	TAG_PROGRAM,   /* path of cay, for the warden's last act */
 	TAG_DEFAULT_USER,
+	TAG_FINAL, /* the sandbox ends with this call */
 	TAG_STAGE, /* enum run_stage: how far a command got that never ran */
 };
 

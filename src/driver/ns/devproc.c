@@ -103,7 +103,8 @@ int tree_proc(struct tree *t)
 	return r < 0 ? r : mask_proc(t);
 }
 
-static int add_node(int dev_fd, const char *name)
+/* The host's node, bound: where we may not make one. */
+static int bind_node(int dev_fd, const char *name)
 {
 	char host[32];
 	auto_close int file = openat(dev_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
@@ -167,9 +168,26 @@ static int add_links(int dev_fd)
 	return 0;
 }
 
+/* Number by number as the kernel has fixed them; root outside may make nodes, root inside not. */
+static const struct node {
+	const char *name;
+	unsigned major, minor;
+} nodes[] = {
+	{ "null", 1, 3 },   { "zero", 1, 5 },	 { "full", 1, 7 },
+	{ "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 },
+};
+
+static int add_node(const struct tree *t, int dev_fd, const struct node *n)
+{
+	dev_t dev = makedev(n->major, n->minor);
+
+	if (t->l->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
+		return fchmodat(dev_fd, n->name, 0666, 0) < 0 ? -errno : 0;
+	return bind_node(dev_fd, n->name);
+}
+
 int tree_dev(struct tree *t)
 {
-	static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 	static const struct mnt_opt opts[] = { { "mode", "0755" },
 					       { "size", "64k" },
 					       { NULL, NULL } };
@@ -181,9 +199,9 @@ int tree_dev(struct tree *t)
 		return dev;
 	r = mnt_attach_at(dev, t->root_fd, "dev");
 	for (size_t i = 0; i < ARRAY_LEN(nodes) && r == 0; i++) {
-		r = add_node(dev, nodes[i]);
+		r = add_node(t, dev, &nodes[i]);
 		if (r < 0)
-			(void)snprintf(t->what, sizeof t->what, "make /dev/%s", nodes[i]);
+			(void)snprintf(t->what, sizeof t->what, "make /dev/%s", nodes[i].name);
 	}
 	if (r == 0)
 		r = add_devpts(t, dev);
