@@ -24,16 +24,14 @@ static void print_json(const struct newborn *n)
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(newborn_done) struct newborn n = { .state = { .fd = FD_NONE },
-						     .lock_fd = FD_NONE,
-						     .warden_fd = FD_NONE };
+	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
 	struct err ignored = { 0 };
 
 	if (cmd_need_args(ctx, 0, 0, "arguments", e) < 0)
 		return -1;
 	if (newborn_create(&n, &o, false, e) < 0)
 		return -1;
-	if (newborn_release(&n, e) < 0) {
+	if (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0) {
 		(void)newborn_destroy(&n, &ignored);
 		return -1;
 	}

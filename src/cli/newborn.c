@@ -18,7 +18,14 @@
 #include "cli/client.h"
 #include "image/template.h"
 
-enum { WARDEN_SOCKET = 3, WARDEN_LOCK = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
+enum {
+	WARDEN_SOCKET = 3,
+	WARDEN_LOCK = 4,
+	WARDEN_SLOT = 5,
+	SLOT_TRIES = 8,
+	READY_TIMEOUT_MS = 30000,
+	END_TIMEOUT_MS = 10000
+};
 
 /* Our companions lie beside us in a build directory, and in libexec where installed. */
 static int find_warden(char *out, size_t size, char *program, struct err *e)
@@ -61,24 +68,27 @@ static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_sp
 /* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
 static int above(int fd)
 {
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, WARDEN_LOCK + 1);
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, WARDEN_SLOT + 1);
 
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn_warden(const char *path, int sock, int lock, pid_t *ret_pid, struct err *e)
+static int spawn_warden(const char *path, int sock, const struct newborn *n, pid_t *ret_pid,
+			struct err *e)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
-	auto_close int sock2 = above(sock), lock2 = above(lock);
+	auto_close int sock2 = above(sock), lock2 = above(n->lock_fd);
+	auto_close int slot2 = above(n->slot_fd >= 0 ? n->slot_fd : n->lock_fd);
 	int r;
 
-	if (sock2 < 0 || lock2 < 0)
+	if (sock2 < 0 || lock2 < 0 || slot2 < 0)
 		return err_sys(e, EMFILE, "start the warden");
 	if (posix_spawn_file_actions_init(&fa) != 0 || posix_spawnattr_init(&at) != 0)
 		return err_sys(e, ENOMEM, "start the warden");
 	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
 	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
+	(void)posix_spawn_file_actions_adddup2(&fa, slot2, WARDEN_SLOT);
 	r = spawn_with(path, &fa, &at, ret_pid);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	(void)posix_spawnattr_destroy(&at);
@@ -213,7 +223,7 @@ static int await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, 
 	}
 }
 
-static int await_ready(struct newborn *n, struct err *e)
+int newborn_await(struct newborn *n, struct err *e)
 {
 	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
 	struct frame f;
@@ -252,7 +262,7 @@ static int start(struct newborn *n, const char *warden, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n->lock_fd, &n->warden_pid, e);
+	r = spawn_warden(warden, pair[1], n, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
 	return r;
@@ -263,44 +273,58 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 {
 	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
 	struct template t = { 0 };
+	bool root = geteuid() == 0;
 	int r;
 
 	if (find_warden(warden, sizeof warden, program, e) < 0 ||
 	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
 		return -1;
 	r = make_dir(n, e);
+	if (r == 0 && root)
+		r = state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e);
 	if (r == 0)
 		r = start(n, warden, e);
 	if (r == 0)
-		r = catalog_open(&n->state, &n->catalog, e);
-	if (r == 0)
-		r = catalog_add_sandbox(n->catalog, &n->row, geteuid() == 0, e);
-	if (r == 0)
 		r = send_build(n, o, p, &t, program, e);
 	template_done(&t);
-	return r < 0 ? -1 : await_ready(n, e);
+	if (r == 0)
+		r = catalog_open(&n->state, &n->catalog, e);
+	return r < 0 ? -1 : catalog_add_sandbox(n->catalog, &n->row, root, e);
+}
+
+static void undo(struct newborn *n)
+{
+	struct err ignored = { 0 };
+
+	(void)newborn_destroy(n, &ignored);
+	if (n->catalog)
+		catalog_close(n->catalog);
+	n->catalog = NULL;
+	fd_close(&n->slot_fd);
+	n->row.uid_slot = -1;
 }
 
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
 {
 	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
-	struct err undo = { 0 };
 
-	*n = (struct newborn){
-		.state = { .fd = FD_NONE },
-		.row = { .ephemeral = ephemeral, .uid_slot = -1 },
-		.lock_fd = FD_NONE,
-		.warden_fd = FD_NONE,
-	};
+	*n = (struct newborn){ NEWBORN_INIT };
+	n->row.ephemeral = ephemeral;
+	n->row.uid_slot = -1;
 	if (state_open(&n->state, e) < 0 || sandbox_opts_resolve(o, &n->state, &plan, e) < 0)
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
 	n->row.spec = sandbox_plan_spec(o, &plan);
-	if (make(n, o, &plan, e) == 0)
-		return 0;
-	(void)newborn_destroy(n, &undo);
-	return -1;
+	for (int i = 0;; i++) {
+		if (make(n, o, &plan, e) == 0)
+			return 0;
+		undo(n);
+		/* The range of a sandbox that was lost, and whose files are still there: another.
+		 */
+		if (e->sys != EADDRINUSE || i == SLOT_TRIES)
+			return -1;
+	}
 }
 
 int newborn_release(struct newborn *n, struct err *e)
@@ -356,6 +380,7 @@ void newborn_done(struct newborn *n)
 {
 	fd_close(&n->warden_fd);
 	fd_close(&n->lock_fd);
+	fd_close(&n->slot_fd);
 	if (n->catalog)
 		catalog_close(n->catalog);
 	sandbox_row_done(&n->row);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a sandbox: lock, directory, warden, catalog row, build request, in this order. The
- * warden's program loads while the row is written. Whatever fails, all of it is undone.
+ * Making a sandbox: lock, directory, warden, build request, catalog row, in this order: the
+ * warden builds while the row is written. Only then is anything acknowledged. Whatever fails,
+ * all of it is undone.
  */
 #pragma once
 
@@ -14,14 +15,23 @@ struct newborn {
 	struct catalog *catalog;
 	struct sandbox_row row;
 	int lock_fd;   /* shared with the warden */
+	int slot_fd;   /* likewise: the lock on its range of uids */
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
 	uint64_t start_us;
 	bool made; /* there is something to undo */
 };
 
-/* Opens the state directory and the catalog as well. ephemeral: ends with our connection. */
+#define NEWBORN_INIT .state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1
+
+/*
+ * Opens the state directory and the catalog as well. ephemeral: ends with our connection.
+ * It is being built when this returns: what is sent to its warden waits until it is ready, and
+ * a failure to build comes as the first answer.
+ */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/* Wait until it is ready. */
+int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */
 int newborn_release(struct newborn *n, struct err *e);
 /* End it and remove all that it was. */

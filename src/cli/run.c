@@ -31,9 +31,7 @@ static void while_it_runs(void *ctx)
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(newborn_done) struct newborn n = { .state = { .fd = FD_NONE },
-						     .lock_fd = FD_NONE,
-						     .warden_fd = FD_NONE };
+	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
 	struct err undo = { 0 };
 	int code;
 
@@ -41,8 +39,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return cmd_usage(ctx, e, "there is no command to run");
 	if (newborn_create(&n, &o, !o.keep, e) < 0)
 		return -1;
-	if (o.keep && newborn_release(&n, e) < 0)
+	if (o.keep && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
+		(void)newborn_destroy(&n, &undo);
 		return -1;
+	}
 	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
 	if (code >= 0 && o.keep) {
 		if (!quiet)

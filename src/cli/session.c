@@ -181,7 +181,9 @@ static void on_closed(struct conn *c, int err)
 	struct live *l = container_of(c, struct live, conn);
 
 	(void)err;
-	finish(l, err_set(l->e, ERR_UNAVAILABLE, "the sandbox ended while the command ran"));
+	if (!l->ended) /* the sandbox may end with the call: then its exit came before */
+		finish(l,
+		       err_set(l->e, ERR_UNAVAILABLE, "the sandbox ended while the command ran"));
 }
 
 static void on_emptied(struct sink *s)

@@ -44,7 +44,7 @@ static int check_taken(struct catalog *c, const struct sandbox_row *row, struct 
 		return err_set(e, ERR_CONFLICT, "sandbox '%s' exists", row->id);
 	err_set(e, ERR_CONFLICT, "the name '%s' is taken by sandbox '%s'", row->name,
 		(const char *)sqlite3_column_text(q, 0));
-	return err_hint(e, "remove that one (cay rm %s) or choose another name", row->name);
+	return err_hint(e, "end that one (cay kill %s) or choose another name", row->name);
 }
 
 /* The first gap in the index: it stops at the first row that has no follower. */
@@ -64,7 +64,37 @@ static int lowest_slot(struct catalog *c, int *ret, struct err *e)
 	if (*ret < UID_SLOTS)
 		return 0;
 	err_set(e, ERR_LIMIT, "all %d uid ranges are taken by sandboxes", UID_SLOTS);
-	return err_hint(e, "remove sandboxes that are not needed: cay ls, cay rm ID");
+	return err_hint(e, "end sandboxes that are not needed: cay ls, cay kill ID");
+}
+
+static int check_slot(struct catalog *c, int slot, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT id FROM sandboxes WHERE uid_slot = ?1", "i", (int64_t)slot) <
+	    0)
+		return -1;
+	r = db_step(c, q, e);
+	if (r <= 0)
+		return r;
+	err_set(e, ERR_CONFLICT, "uid range %d belongs to sandbox '%s'", slot,
+		(const char *)sqlite3_column_text(q, 0));
+	e->sys = EADDRINUSE;
+	return -1;
+}
+
+static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool want, int *ret,
+		       struct err *e)
+{
+	*ret = row->uid_slot;
+	if (!want)
+		*ret = -1;
+	else if (*ret >= 0)
+		return check_slot(c, *ret, e);
+	else
+		return lowest_slot(c, ret, e);
+	return 0;
 }
 
 static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
@@ -72,7 +102,7 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int slot = -1;
 
-	if (check_taken(c, row, e) < 0 || (want_uid_slot && lowest_slot(c, &slot, e) < 0))
+	if (check_taken(c, row, e) < 0 || choose_slot(c, row, want_uid_slot, &slot, e) < 0)
 		return -1;
 	if (db_query(c, &q, e,
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"

@@ -266,3 +266,29 @@ int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struc
 	*ret_fd = fd;
 	return 0;
 }
+
+int state_take_slot(const struct state *s, int slots, int *ret_slot, int *ret_fd, struct err *e)
+{
+	auto_close int fd = openat(s->fd, "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	uint32_t first = 0;
+
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s/uids'", s->dir);
+	if (random_bytes(&first, sizeof first) < 0)
+		return err_sys(e, EIO, "random bytes");
+	for (int i = 0; i < slots; i++) {
+		int slot = (int)((first + (uint32_t)i) % (uint32_t)slots);
+		struct flock lock = {
+			.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1
+		};
+
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+			*ret_slot = slot;
+			*ret_fd = TAKE_FD(fd);
+			return 0;
+		}
+		if (errno != EAGAIN && errno != EACCES)
+			return err_sys(e, errno, "lock '%s/uids'", s->dir);
+	}
+	return err_set(e, ERR_LIMIT, "all %d uid ranges are taken by sandboxes", slots);
+}

@@ -4,7 +4,8 @@
  *
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
- *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, warden.log
+ *   uids                  one byte per range of uids, locked by the warden that has it
+ *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, stage
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
@@ -46,6 +47,12 @@ int state_id_new(char out[ID_SIZE], struct err *e);
  */
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e);
 bool state_is_alive(const struct state *s, const char *id);
+/*
+ * A uid slot below `slots` that no living sandbox has: a lock on one byte of the file `uids`,
+ * held as long as ret_fd (and what inherits it) is open. The catalog may still know a dead
+ * sandbox that has it. LIMIT where all are taken.
+ */
+int state_take_slot(const struct state *s, int slots, int *ret_slot, int *ret_fd, struct err *e);
 /* Directory of a sandbox as an open descriptor; NOT_FOUND. Caller owns the fd. */
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
 /*

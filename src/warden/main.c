@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-warden: started by `cay` with the creator's socket on descriptor 3 and the sandbox's
- * lock on descriptor 4. It takes no arguments; everything comes as frames.
+ * cay-warden: started by `cay` with the creator's socket on descriptor 3, the sandbox's lock on
+ * descriptor 4 and its uid slot's on 5. It takes no arguments; everything comes as frames.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "sys/raw.h"
 #include "warden/warden.h"
 
-enum { CREATOR_FD = 3, LOCK_FD = 4 };
+enum { CREATOR_FD = 3, LOCK_FD = 4, SLOT_FD = 5 };
 
 void warden_fail(struct warden *w, const char *what, int err)
 {
@@ -55,7 +55,7 @@ static int detach(void)
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGQUIT, SIG_IGN);
-	return raw_close_range(LOCK_FD + 1) < 0 ? -errno : 0;
+	return raw_close_range(SLOT_FD + 1) < 0 ? -errno : 0;
 }
 
 /* One pidfd for each process of the sandbox, and pipes for each call. */
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	raise_files();
 	w.started_ns = clock_mono_ns();
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0)
+	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return 1;
 	if (loop_init(&w.loop) < 0 || client_adopt(&w, CREATOR_FD, true) < 0)
 		return 1;

@@ -68,7 +68,6 @@ static int mask_proc(struct tree *t)
 						{ "mode", "0555" },
 						{ NULL, NULL } };
 	auto_close int null = open_null();
-	auto_close int empty = FD_NONE;
 	int r;
 
 	if (null < 0) {
@@ -76,14 +75,14 @@ static int mask_proc(struct tree *t)
 		return null;
 	}
 	/* It becomes /sys itself; there is nothing there that a sandbox needs. */
-	empty = mnt_new("tmpfs", small, RAW_ATTR_RDONLY | HARMLESS);
-	r = empty < 0 ? empty : mnt_attach_at(empty, t->root_fd, "sys");
+	t->sys_fd = mnt_new("tmpfs", small, RAW_ATTR_RDONLY | HARMLESS);
+	r = tree_put(t, t->sys_fd, "sys");
 	if (r < 0)
 		return r;
 	r = cover_all(t, null, masked_files, ARRAY_LEN(masked_files),
 		      RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
 	if (r == 0)
-		r = cover_all(t, empty, masked_dirs, ARRAY_LEN(masked_dirs),
+		r = cover_all(t, t->sys_fd, masked_dirs, ARRAY_LEN(masked_dirs),
 			      RAW_ATTR_RDONLY | HARMLESS);
 	if (r == 0)
 		r = cover_all(t, FD_NONE, read_only, ARRAY_LEN(read_only),
@@ -97,9 +96,7 @@ int tree_proc(struct tree *t)
 
 	(void)snprintf(t->what, sizeof t->what, "mount /proc");
 	t->proc_fd = mnt_new("proc", NULL, HARMLESS);
-	if (t->proc_fd < 0)
-		return t->proc_fd;
-	r = mnt_attach_at(t->proc_fd, t->root_fd, "proc");
+	r = tree_put(t, t->proc_fd, "proc");
 	return r < 0 ? r : mask_proc(t);
 }
 
@@ -191,13 +188,11 @@ int tree_dev(struct tree *t)
 	static const struct mnt_opt opts[] = { { "mode", "0755" },
 					       { "size", "64k" },
 					       { NULL, NULL } };
-	auto_close int dev = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
-	int r;
+	int r, dev;
 
 	(void)snprintf(t->what, sizeof t->what, "make /dev");
-	if (dev < 0)
-		return dev;
-	r = mnt_attach_at(dev, t->root_fd, "dev");
+	t->dev_fd = dev = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	r = tree_put(t, dev, "dev");
 	for (size_t i = 0; i < ARRAY_LEN(nodes) && r == 0; i++) {
 		r = add_node(t, dev, &nodes[i]);
 		if (r < 0)

@@ -136,7 +136,7 @@ static void build(const struct launch *l, struct tree *t)
 	int r;
 
 	must(l, mnt_make_private(), "make mounts private");
-	r = tree_mounts(t);
+	r = tree_stage(t);
 	if (r == 0)
 		r = tree_proc(t);
 	if (r == 0)
@@ -145,6 +145,11 @@ static void build(const struct launch *l, struct tree *t)
 	must(l, lo_up(), "bring up the loopback device");
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
+	must(l, wait_for_warden(l), "wait for the upper directories");
+	r = tree_mounts(t);
+	if (r == 0)
+		r = tree_place(t);
+	must(l, r, t->what);
 	must(l, mnt_pivot(t->root_fd), "pivot into the root");
 }
 
@@ -156,6 +161,8 @@ void launch_child(const struct launch *l)
 			  .stage_fd = FD_NONE,
 			  .root_fd = FD_NONE,
 			  .proc_fd = FD_NONE,
+			  .dev_fd = FD_NONE,
+			  .sys_fd = FD_NONE,
 			  .devpts_fd = FD_NONE };
 	int init_fd = l->init_fd;
 

@@ -35,13 +35,20 @@ void launch_child(const struct launch *l) __attribute__((noreturn));
 /* The steps, each in its own file. 0, or -errno with *what naming the thing. */
 struct tree {
 	const struct launch *l;
-	int stage_fd;  /* where mounts are put together */
-	int root_fd;   /* the merged root */
-	int proc_fd;   /* the sandbox's own /proc, unmasked; never leaves the child */
+	int stage_fd; /* where mounts are put together */
+	int root_fd;  /* the merged root */
+	int proc_fd, dev_fd, sys_fd;
 	int devpts_fd; /* the root of its devpts */
 	char what[248];
 };
 
-int tree_mounts(struct tree *t);
+/* First what needs nothing of the sandbox's own, while the warden still makes the uppers. */
+int tree_stage(struct tree *t);
 int tree_proc(struct tree *t);
 int tree_dev(struct tree *t);
+/* Then its root and the other mounts, and the parts from the stage into it. */
+int tree_mounts(struct tree *t);
+int tree_place(struct tree *t);
+
+/* Attach a new mount on the stage, under a name of its own. */
+int tree_put(struct tree *t, int mount_fd, const char *name);

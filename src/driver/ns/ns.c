@@ -3,9 +3,10 @@
  * The namespace driver, the warden's side of a launch. The order is fixed (launch.h has the
  * child's half):
  *
- *   1 control group   2 upper directories   3 user namespace U2 and id maps (rootful)
- *   4 clone3 into fresh namespaces and the group   5 id map of U1 (rootless)
- *   6 the child builds, pivots, enters U2 and reports   7 go   8 exec of init
+ *   1 control group   2 user namespace U2 and id maps (rootful)
+ *   3 clone3 into fresh namespaces and the group   4 id map of U1 (rootless)
+ *   5 upper directories, while the child makes /proc and /dev
+ *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
  *
  * Any failure kills the group and reports the step.
  */
@@ -195,6 +196,8 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 	fd_close(&setup->theirs);
 	if (!l->spec->rootful && (map_outer(pid, e) < 0 || tell(setup->ours, e) < 0))
 		return -1;
+	if (prepare_uppers(l->spec, e) < 0 || tell(setup->ours, e) < 0)
+		return -1;
 	if (await_report(setup->ours, c, e) < 0)
 		return -1;
 	return tell(setup->ours, e);
@@ -218,8 +221,6 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		l.owner_ns[i] = FD_NONE;
 	group = make_groups(s, c);
-	if (prepare_uppers(s, e) < 0)
-		return -1;
 	if (s->rootful && make_id_maps(s, &l, e) < 0)
 		return -1;
 	l.init_fd = memfd_program(s->init, "cay-init");

@@ -147,8 +147,7 @@ int prepare_uppers(const struct cell_spec *s, struct err *e)
 	auto_close int upper = FD_NONE, work = FD_NONE;
 	int r = 0;
 
-	if (mkdirat(s->dir_fd, "upper", 0755) < 0 || mkdirat(s->dir_fd, "work", 0755) < 0 ||
-	    mkdirat(s->dir_fd, "stage", 0700) < 0)
+	if (mkdirat(s->dir_fd, "upper", 0755) < 0 || mkdirat(s->dir_fd, "work", 0755) < 0)
 		return err_sys(e, errno, "make directories in '%s'", s->dir);
 	upper = openat(s->dir_fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	work = openat(s->dir_fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

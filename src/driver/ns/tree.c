@@ -14,6 +14,15 @@
 
 enum { OPT_MAX = 256 }; /* the kernel's ceiling for one fsconfig value */
 
+int tree_put(struct tree *t, int mount_fd, const char *name)
+{
+	if (mount_fd < 0)
+		return mount_fd;
+	if (mkdirat(t->stage_fd, name, 0700) < 0)
+		return -errno;
+	return mnt_attach_at(mount_fd, t->stage_fd, name);
+}
+
 static int userns_of(const struct tree *t, int i)
 {
 	int own = t->l->owner_ns[i];
@@ -33,12 +42,8 @@ static int stage_lower(struct tree *t, int i, int j)
 					  RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, userns_of(t, i));
 	int r;
 
-	if (fd < 0)
-		return fd;
 	(void)snprintf(name, sizeof name, "%d.%d", i, j);
-	if (mkdirat(t->stage_fd, name, 0700) < 0)
-		return -errno;
-	r = mnt_attach_at(fd, t->stage_fd, name);
+	r = tree_put(t, fd, name);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -149,7 +154,7 @@ static int attach(struct tree *t, int i, int mount_fd)
  * Where mounts are put together: in this mount namespace only, gone with the old root. The
  * sandbox's root must be attached to something before anything can be attached below it.
  */
-static int make_stage(struct tree *t)
+int tree_stage(struct tree *t)
 {
 	static const struct mnt_opt opts[] = { { "mode", "0700" },
 					       { "size", "64k" },
@@ -159,7 +164,9 @@ static int make_stage(struct tree *t)
 
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
 	(void)snprintf(path, sizeof path, "%s/stage", t->l->spec->dir);
-	at = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mkdir(path, 0700) < 0)
+		return -errno;
+	at = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (at < 0)
 		return -errno;
 	t->stage_fd = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
@@ -173,22 +180,16 @@ static int attach_root(struct tree *t)
 	int r;
 
 	t->root_fd = new_overlay(t, 0);
-	if (t->root_fd < 0)
-		return t->root_fd;
-	if (mkdirat(t->stage_fd, "root", 0700) < 0)
-		return -errno;
-	r = mnt_attach_at(t->root_fd, t->stage_fd, "root");
-	if (r < 0)
+	r = tree_put(t, t->root_fd, "root");
+	if (r < 0 && t->root_fd >= 0)
 		(void)snprintf(t->what, sizeof t->what, "mount the root");
 	return r;
 }
 
 int tree_mounts(struct tree *t)
 {
-	int r = make_stage(t);
+	int r = attach_root(t);
 
-	if (r == 0)
-		r = attach_root(t);
 	for (int i = 1; i < t->l->spec->nmounts && r == 0; i++) {
 		bool overlay = t->l->spec->mounts[i].kind == MOUNT_OVERLAY;
 		auto_close int fd = overlay ? new_overlay(t, i) : new_bind(t, i);
@@ -196,4 +197,22 @@ int tree_mounts(struct tree *t)
 		r = fd < 0 ? fd : attach(t, i, fd);
 	}
 	return r;
+}
+
+int tree_place(struct tree *t)
+{
+	const struct {
+		const char *name;
+		int fd;
+	} parts[] = { { "proc", t->proc_fd }, { "dev", t->dev_fd }, { "sys", t->sys_fd } };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		int r = mnt_attach_at(parts[i].fd, t->root_fd, parts[i].name);
+
+		if (r < 0) {
+			(void)snprintf(t->what, sizeof t->what, "mount /%s", parts[i].name);
+			return r;
+		}
+	}
+	return 0;
 }
