@@ -74,6 +74,7 @@ static int find_sandbox(struct state *s, struct place *p, struct str ref, struct
 static int parse_place(struct state *s, const char *arg, struct place *ret, struct err *e)
 {
 	const char *colon = strchr(arg, ':');
+	struct stat st;
 
 	*ret = (struct place){ .arg = arg, .path = arg };
 	if (strcmp(arg, "-") == 0) {
@@ -82,8 +83,12 @@ static int parse_place(struct state *s, const char *arg, struct place *ret, stru
 	}
 	if (arg[0] == '\0')
 		return err_set(e, ERR_INVALID, "a path is empty");
-	if (!colon || memchr(arg, '/', (size_t)(colon - arg)))
+	if (!colon || memchr(arg, '/', (size_t)(colon - arg))) {
+		/* A device or fifo is written to, not replaced. */
+		if (stat(arg, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+			ret->kind = PLACE_STREAM;
 		return 0;
+	}
 	ret->kind = PLACE_SANDBOX;
 	ret->path = colon[1] ? colon + 1 : ".";
 	if (strlen(ret->path) >= LIMIT_PATH)
@@ -184,18 +189,28 @@ static int unpack_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 			  n, e);
 }
 
+static int open_stream(const struct place *p, int flags, int otherwise, struct err *e)
+{
+	int fd = strcmp(p->arg, "-") == 0 ? fcntl(otherwise, F_DUPFD_CLOEXEC, 0)
+					  : open(p->path, flags | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? err_sys(e, errno, "open '%.200s'", p->arg) : fd;
+}
+
 static int stdin_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 {
 	struct copy *c = ctx;
+	auto_close int in = open_stream(&c->from, O_RDONLY, STDIN_FILENO, e);
 
-	return side_relay_bytes(STDIN_FILENO, fd, &c->progress, n, e);
+	return in < 0 ? -1 : side_relay_bytes(in, fd, &c->progress, n, e);
 }
 
 static int stdout_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 {
 	struct copy *c = ctx;
+	auto_close int out = open_stream(&c->to, O_WRONLY, STDOUT_FILENO, e);
 
-	return side_relay_bytes(fd, STDOUT_FILENO, &c->progress, n, e);
+	return out < 0 ? -1 : side_relay_bytes(fd, out, &c->progress, n, e);
 }
 
 static int source_side(void *ctx, int fd, struct tree_counts *n, struct err *e)

@@ -148,6 +148,8 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 
 	for (int i = 0; i < f->nfds; i++)
 		fd_close(&fds[i]);
+	if (l->ended) /* the first answer counts */
+		return;
 	switch (f->type) {
 	case MSG_C_STARTED:
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);

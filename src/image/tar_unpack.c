@@ -149,6 +149,13 @@ static int enter_parent(struct unpack *u, struct err *e)
 /* After EEXIST: make room for the entry, which is not a directory. */
 static int remove_old(struct unpack *u, struct err *e)
 {
+	struct stat st;
+
+	/* Writing to a device is not the same as taking its name away from everybody. */
+	if (fstatat(u->parent_fd, u->base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_CONFLICT, SHOWN " is a special file and is not replaced",
+			       u->path);
 	if (unlinkat(u->parent_fd, u->base, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EISDIR)

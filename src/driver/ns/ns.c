@@ -152,9 +152,10 @@ static int map_outer(pid_t pid, struct err *e)
 	return 0;
 }
 
-static int tell(int fd, struct err *e)
+/* A child that is gone has said why in its report. */
+static void tell(int fd)
 {
-	return write(fd, "g", 1) == 1 ? 0 : err_sys(e, errno, "start the sandbox");
+	(void)send(fd, "g", 1, MSG_NOSIGNAL);
 }
 
 static int explain_report(const struct launch_report *rep, struct err *e)
@@ -194,13 +195,18 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 		return explain_clone(-pid, l->spec->rootful, e);
 	c->pid = pid;
 	fd_close(&setup->theirs);
-	if (!l->spec->rootful && (map_outer(pid, e) < 0 || tell(setup->ours, e) < 0))
+	if (!l->spec->rootful) {
+		if (map_outer(pid, e) < 0)
+			return -1;
+		tell(setup->ours);
+	}
+	if (prepare_uppers(l->spec, e) < 0)
 		return -1;
-	if (prepare_uppers(l->spec, e) < 0 || tell(setup->ours, e) < 0)
-		return -1;
+	tell(setup->ours);
 	if (await_report(setup->ours, c, e) < 0)
 		return -1;
-	return tell(setup->ours, e);
+	tell(setup->ours);
+	return 0;
 }
 
 static int create(const struct cell_spec *s, struct cell *c, struct err *e)
