@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,8 +123,7 @@ static void drop_rights(const struct user *u)
 	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
 	if (err < 0)
 		fail(-err, "drop capabilities");
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		fail(errno, "become dumpable");
+	/* Not dumpable until the exec: nobody inside may look at or steer what init's child does. */
 }
 
 static void put_env(struct request *r, const char *key, const char *value)
