@@ -4,8 +4,8 @@
  *
  * A sandbox writes only to the upper directories of its overlays. changes_walk() compares
  * them with an index of what was there at the last walk and reports every difference as a
- * `file.*` event. The index is a file on disk, read and rewritten as one merge in walk
- * order, so that memory does not grow with the size of the upper.
+ * `file.*` event. The index is read and rewritten as one merge in walk order; beyond a few
+ * hundred entries it is a file on disk, so that memory does not grow with the upper.
  *
  * Attribution: an inode's ctime cannot be set from inside, so a change belongs to a call
  * whose time window holds the ctime. Exactly one such call: certain. Several: the event
@@ -36,7 +36,7 @@ struct changes_call {
 	uint64_t end_ns;   /* clock_real_ns() when its last process was gone; UINT64_MAX: runs */
 };
 
-/* The index is created below dirfd. What is in the uppers now is the baseline: not reported. */
+/* Where the index is a file, it is below dirfd. What is in the uppers now is not reported. */
 int changes_new(int dirfd, const struct changes_root *roots, int nroots, struct changes **ret,
 		struct err *e);
 void changes_free(struct changes *c);
