@@ -7,15 +7,22 @@
  * `file.*` event. The index is read and rewritten as one merge in walk order; beyond a few
  * hundred entries it is a file on disk, so that memory does not grow with the upper.
  *
+ * A file.change with "what":"mode" or "what":"touched" is one whose size and mtime are as
+ * before; "mode": the mode is not; "touched": it is as well, but the ctime has moved, or, of
+ * a file of the lower that is new in the upper, the content could not be compared. Content
+ * may have been rewritten behind either. changes_merge.h has the whole table. Before Linux
+ * 6.13 what is rewritten within the same tick in which the walk looked at it goes unseen.
+ *
  * Attribution: an inode's ctime cannot be set from inside, so a change belongs to a call
  * whose time window holds the ctime. Exactly one such call: certain. Several: the event
  * carries "certain":false and the list of candidates instead of a guess. Of a name that is
  * gone only its directory's ctime is left, which is not earlier than the removal: candidates
  * are all calls that had begun by then.
  *
- * Cost: about one statx per entry of the upper. The owner asks changes_due(): after a walk
- * of length T the next one may begin 30 T later, so that walking never takes more than
- * about 3 % of the time, however large the upper; a forced walk ignores that.
+ * Cost: about one statx per entry of the upper; the first time that a file of the lower is
+ * found there unchanged by size and mtime, its content is read. The owner asks changes_due(): after
+ * a walk of length T the next one may begin 30 T later, so that walking never takes more than about
+ * 3 % of the time, however large the upper; a forced walk ignores that.
  */
 #pragma once
 

@@ -15,13 +15,6 @@ static void begin(void)
 	FX_WALK("");
 }
 
-/* Until a change is stamped later than that, whatever clock stamps it. */
-static void wait_past(uint64_t real_ns)
-{
-	while (clock_coarse_ns() <= real_ns)
-		(void)nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-}
-
 /* Deeper than descriptors are kept, with names before and after on each level. */
 static void deep_trees_need_few_descriptors(void)
 {
@@ -283,7 +276,7 @@ static void a_change_in_the_window_of_one_call_is_certain(void)
 	begin();
 	fx.show_calls = true;
 	calls[1].end_ns = clock_real_ns();
-	wait_past(calls[1].end_ns);
+	fx_wait_past(calls[1].end_ns);
 	calls[0].start_ns = clock_coarse_ns();
 	fx_put("a", "x");
 	fx_walk_calls(calls, 2);
@@ -320,7 +313,7 @@ static void calls_in_a_row_are_told_apart_by_ctime(void)
 	fx_put("conf", "x");
 	CHECK(unlink("dir/one") == 0);
 	calls[0].end_ns = clock_real_ns();
-	wait_past(calls[0].end_ns);
+	fx_wait_past(calls[0].end_ns);
 	calls[1].start_ns = clock_coarse_ns();
 	fx_put("b", "x");
 	CHECK(chmod("empty", 0600) == 0);
@@ -342,7 +335,7 @@ static void a_delete_is_certain_only_if_no_earlier_call_can_have_done_it(void)
 	calls[0].start_ns = clock_coarse_ns();
 	CHECK(unlink("dir/one") == 0);
 	calls[0].end_ns = clock_real_ns();
-	wait_past(calls[0].end_ns);
+	fx_wait_past(calls[0].end_ns);
 	calls[1].start_ns = clock_coarse_ns();
 	CHECK(unlink("dir/two") == 0);
 	fx_walk_calls(calls, 2);
