@@ -5,7 +5,7 @@
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
  *   uids                  one byte per range of uids, locked by the warden that has it
- *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, stage
+ *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N, stage, files.index (when large)
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
