@@ -234,8 +234,10 @@ void child_run(struct request *r, int fail_fd)
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
-	if (r->op != OP_EXEC)
+	if (r->op != OP_EXEC) {
+		(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error to report */
 		_exit(file_operation(r));
+	}
 	fill_env(r, &u);
 	exec_command(r, &u);
 }
