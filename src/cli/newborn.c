@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -40,10 +41,11 @@ static int find_warden(char *out, size_t size, char *program, struct err *e)
 	return err_hint(e, "install all of cay, or build it with: make");
 }
 
+/* envp: what `cay settle` needs, which the warden becomes where we are gone at its end. */
 static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
-		      pid_t *ret_pid)
+		      char **envp, pid_t *ret_pid)
 {
-	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
+	char *argv[] = { "cay-warden", NULL };
 	sigset_t none, all;
 
 	(void)sigemptyset(&none);
@@ -62,7 +64,8 @@ static int above(int fd)
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn_warden(const char *path, int sock, int lock, pid_t *ret_pid, struct err *e)
+static int spawn_warden(const char *path, int sock, int lock, char **envp, pid_t *ret_pid,
+			struct err *e)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -75,7 +78,7 @@ static int spawn_warden(const char *path, int sock, int lock, pid_t *ret_pid, st
 		return err_sys(e, ENOMEM, "start the warden");
 	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
 	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
-	r = spawn_with(path, &fa, &at, ret_pid);
+	r = spawn_with(path, &fa, &at, envp, ret_pid);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	(void)posix_spawnattr_destroy(&at);
 	return r ? err_sys(e, r, "start '%s'", path) : 0;
@@ -244,11 +247,17 @@ static int make_dir(struct newborn *n, struct err *e)
 
 static int start(struct newborn *n, const char *warden, struct err *e)
 {
+	char state[sizeof n->state.dir + 16], keep[64];
+	char *envp[] = { state, NULL, NULL };
+	const char *ended = getenv("CAY_KEEP_ENDED");
 	int pair[2], r;
 
+	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
+	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
+		envp[1] = keep;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n->lock_fd, &n->warden_pid, e);
+	r = spawn_warden(warden, pair[1], n->lock_fd, envp, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
 	return r;
