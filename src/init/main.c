@@ -223,6 +223,7 @@ int main(void)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;
+	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
 	default_signals();
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
 		return 1;

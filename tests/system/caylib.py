@@ -274,16 +274,20 @@ def processes():
     return found
 
 
-def descendants(awaited):
-    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
-    found, ours = processes(), {os.getpid()}
-    grew = True
+def family(found):
+    """Of processes(), all that come from us."""
+    ours, grew = {os.getpid()}, True
     while grew:
         more = {p for p, (parent, _, _) in found.items() if parent in ours} - ours
         grew = bool(more)
         ours |= more
-    out = set()
-    for pid in ours - awaited - {os.getpid()}:
+    return ours - {os.getpid()}
+
+
+def descendants(awaited):
+    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
+    found, out = processes(), set()
+    for pid in family(found) - awaited:
         parent, state, name = found[pid]
         if state == 'Z' and parent == os.getpid():
             os.waitpid(pid, os.WNOHANG)
