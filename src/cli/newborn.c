@@ -282,6 +282,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 		r = catalog_add_sandbox(n->catalog, &n->row, geteuid() == 0, e);
 	if (r == 0)
 		r = send_build(n, o, p, &t, program, e);
+	n->asked = r == 0;
 	template_done(&t);
 	return r < 0 ? -1 : await_ready(n, e);
 }
@@ -334,7 +335,9 @@ static void end_warden(struct newborn *n)
 
 	if (n->warden_fd < 0)
 		return;
-	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
+	/* One that has not been greeted takes no orders, but ends when we are gone. */
+	if (n->asked &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
 		await_end(n->warden_fd);
 	fd_close(&n->warden_fd);
 	while (n->warden_pid > 0 && waitpid(n->warden_pid, NULL, 0) < 0 && errno == EINTR)

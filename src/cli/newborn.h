@@ -17,7 +17,8 @@ struct newborn {
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
 	uint64_t start_us;
-	bool made; /* there is something to undo */
+	bool made;  /* there is something to undo */
+	bool asked; /* the warden has been told what to build */
 };
 
 /* Opens the state directory and the catalog as well. ephemeral: ends with our connection. */

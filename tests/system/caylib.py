@@ -300,16 +300,21 @@ def mounts(state):
     return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
 
 
-def control_groups():
-    """Groups named cay-*; those with processes that are not ours belong to somebody else."""
-    out, ours = set(), None
+def known_ids(cays):
+    """Of every sandbox that the state directories tell of, also of ended ones."""
+    return {name.split('.')[0] for c in cays for d in ('sandboxes', 'locks', 'ended') for name in list_dir(f'{c.state}/{d}')}
+
+
+def control_groups(cays):
+    """Groups named cay-ID that are ours; others may work on this machine too."""
+    out, ours, known = set(), None, known_ids(cays)
     for folder, names, _ in os.walk('/sys/fs/cgroup'):
         for name in [n for n in names if n.startswith('cay-')]:
             path = os.path.join(folder, name)
             pids = {int(p) for d, _, _ in os.walk(path) for p in read_text(f'{d}/cgroup.procs').split()}
             if pids and ours is None:
                 ours = {int(re.search(r'\d+', t).group()) for t in descendants(set())}
-            if not pids or pids & ours:
+            if name[4:] in known or (pids and pids & ours):
                 out.add(f'control group {path}')
     return out
 
@@ -333,7 +338,7 @@ def entries(state):
 
 def everything(cays):
     awaited = set().union(*(c.pids for c in cays)) if cays else set()
-    found = descendants(awaited) | control_groups()
+    found = descendants(awaited) | control_groups(cays)
     for cay in cays:
         found |= mounts(cay.state) | rows(cay.state) | entries(cay.state)
     return found

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams of any size leave our processes flat in memory, and a stalled reader stalls nothing else."""
 
+import fcntl
 import os
 import re
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -101,9 +104,6 @@ def test_a_stalled_reader_does_not_block_a_signal(cay):
 
 
 def full(fd):
-    import fcntl
-    import struct
-    import termios
     return struct.unpack('i', fcntl.ioctl(fd, termios.FIONREAD, b'\0' * 4))[0] >= 65536 - 4096
 
 

@@ -69,7 +69,8 @@ def test_root_can_remove_everything_inside_and_the_host_is_untouched(cay, canari
 @rootful
 def test_root_can_overwrite_everything_inside_and_the_host_is_untouched(cay, canaries, project):
     script = 'set -e; for f in "$@"; do echo x > $f; chmod 777 $f; chown 7:7 $f; mv $f $f.moved; ln -s / $f; done; echo ok'
-    r = cay('run', '--user', 'root', '--dir', project, '--', 'bash', '-c', script, 'x', *canaries, project / 'a.txt')
+    r = cay('run', '--user', 'root', '--dir', project, '--', 'bash', '-c', script, 'x', *[f for f in canaries if not f.startswith('/dev')],
+            project / 'a.txt')
     # what is run while it is overwritten cannot be opened for writing, as outside
     assert r.out == 'ok\n' or 'Text file busy' in r.err, r
 

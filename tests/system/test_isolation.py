@@ -71,12 +71,12 @@ def test_pid_1_is_init(cay):
 def test_pid_1_cannot_be_looked_into(cay):
     args = [[]] + ([['--user', 'root']] if caylib.ROOTFUL else [])
     for user in args:
-        r = sh(cay, 'readlink /proc/1/exe; readlink /proc/1/cwd; ls /proc/1/fd; head -c 1 /proc/1/mem; cat /proc/1/environ', *user)
+        r = sh(cay, 'readlink /proc/1/exe; readlink /proc/1/cwd; readlink /proc/1/fd/*; ls /proc/1/fd/*/; head -c 1 /proc/1/mem; cat /proc/1/environ', *user)
         assert r.stdout == b'', r
 
 
 def test_ipc_is_our_own(cay):
-    r = sh(cay, 'sed 1d /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg; ls -A /dev/shm')
+    r = sh(cay, 'sed -s 1d /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg; ls -A /dev/shm')
     assert r.stdout == b'' and r.code == 0, r
 
 
@@ -192,9 +192,9 @@ def test_descriptors_that_leak_into_cay_do_not_reach_the_command(cay):
             for pid in (warden, init):
                 links = [os.readlink(f'/proc/{pid}/fd/{n}') for n in os.listdir(f'/proc/{pid}/fd')] \
                     if caylib.ROOTFUL or pid == warden else []
-                assert '/etc/passwd' not in links and '/' not in links, links
-            cay('kill', ref, check=True)
+                assert '/etc/passwd' not in links, links
         finally:
+            cay('kill', '--all', '--yes', check=True)
             for fd in fds[:3] + fds[4:]:
                 os.close(fd)
 
@@ -215,7 +215,7 @@ def test_a_working_directory_through_a_descriptor_is_refused(cay, path):
 
 
 def test_the_root_cannot_be_left_upwards(cay):
-    r = sh(cay, 'cd /../../..; pwd; ls -d home/user; cd /proc/self/root/..; ls -d home/user; ls /proc/self/cwd/../../../../home')
+    r = sh(cay, 'cd /../../..; pwd; ls -d home/user; cd -P /proc/self/root/..; ls -d home/user; ls /proc/self/cwd/../../../../home')
     assert r.out.split() == ['/', 'home/user', 'home/user', 'user'], r
 
 
