@@ -87,7 +87,7 @@ def test_a_file_is_replaced_but_never_a_directory_by_a_file(cay, box, source, tm
     r = cay('cp', tmp_path / 'x', f'{box}:/tmp/g')
     assert r.code != 0 and cay('exec', box, '--', 'test', '-d', '/tmp/g/x').code == 0, r
     r = cay('cp', source, f'{box}:/tmp/f')
-    assert r.code != 0 and '/tmp/f' in r.err, r
+    assert r.code != 0 and "'f'" in r.err, r
 
 
 def test_stdin_and_stdout_carry_one_file(cay, box):
@@ -119,11 +119,10 @@ def test_between_sandboxes(cay, box, source, tmp_path):
     (['{src}/a', '{box}:/no/such/dir/x'], '/no/such/dir'),
     (['{box}:/etc/passwd', '{tmp}/no/such/x'], 'no/such'),
     (['{src}/a', '{box}:/root/x'], '/root'),
-    (['{src}/a', '{box}:/proc/sys/x'], '/proc/sys'),
+    (['{src}/a', '{box}:/proc/sys/x'], "'x'"),
     (['-', '{box}:/tmp'], '/tmp'),
     (['nope:/x', '{tmp}/x'], 'nope'),
     (['{src}', 'nope:/x'], 'nope'),
-    (['{src}/a', '{box}:'], ''),
     (['{src}/a', '{tmp}/b'], 'sandbox'),
     (['{src}/a'], ''),
     (['-', '-'], ''),

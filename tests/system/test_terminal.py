@@ -47,14 +47,14 @@ def test_the_size_is_ours(cay):
 
 
 def test_a_resize_is_seen_inside(cay):
-    script = 'import os, signal\ndef show(*_): print("%d %d" % os.get_terminal_size()[::-1], flush=True)\n' \
+    script = 'import os, signal\ndef show(*_): os.write(1, b"%d %d." % os.get_terminal_size()[::-1])\n' \
              'signal.signal(signal.SIGWINCH, show); print("go", flush=True)\nwhile True: signal.pause()'
     with cay.spawn_pty('run', '-t', '--', 'python3', '-c', script) as t:
         t.expect('go')
         t.resize(41, 123)
-        t.expect('41 123')
+        t.expect(r'41 123\.')
         t.resize(20, 60)
-        t.expect('20 60')
+        t.expect(r'20 60\.')
 
 
 def test_ctrl_c_interrupts_the_command_but_not_the_shell(bash):
@@ -74,7 +74,9 @@ def test_ctrl_z_and_fg_work(bash):
     bash.expect('ready> ')
     bash.send('jobs\n')
     bash.expect(r'\[1\]\+  Stopped')
+    bash.expect('ready> ')
     bash.send('fg\n')
+    bash.expect('fg\r\n')
     bash.expect('exec cat"\r\n')
     bash.send('through\n')
     bash.expect('through\r\nthrough\r\n')
