@@ -143,8 +143,28 @@ static void put_env(struct request *r, const char *key, const char *value)
 	grown[r->envc] = NULL;
 }
 
+/* Of two equal names the first wins; programs that are given both do not agree which. */
+static void drop_doubles(struct request *r)
+{
+	int kept = 0;
+
+	for (int i = 0; i < r->envc; i++) {
+		size_t n = strcspn(r->envp[i], "=") + 1;
+		int j = 0;
+
+		while (j < kept && strncmp(r->envp[j], r->envp[i], n) != 0)
+			j++;
+		if (j == kept)
+			r->envp[kept++] = r->envp[i];
+	}
+	r->envc = kept;
+	if (r->envp)
+		r->envp[kept] = NULL;
+}
+
 static void fill_env(struct request *r, const struct user *u)
 {
+	drop_doubles(r);
 	put_env(r, "HOME", u->home);
 	put_env(r, "USER", u->name);
 	put_env(r, "LOGNAME", u->name);
@@ -231,8 +251,10 @@ void child_run(struct request *r, int fail_fd)
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
-	if (r->op != OP_EXEC)
+	if (r->op != OP_EXEC) {
+		(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error to report */
 		_exit(file_operation(r));
+	}
 	fill_env(r, &u);
 	exec_command(r, &u);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -208,6 +209,17 @@ static int open_pipe(int *ret_ours, int *ret_theirs, bool ours_reads)
 
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
+	/*
+	 * It is ours, and no user inside could open it as /dev/stdout or /dev/stderr. Only who
+	 * may look into a holder's /proc/PID/fd gets that far, whatever the mode.
+	 */
+	if (fchmod(p[0], 0666) < 0) {
+		int err = errno;
+
+		(void)close(p[0]);
+		(void)close(p[1]);
+		return -err;
+	}
 	*ret_ours = p[ours_reads ? 0 : 1];
 	*ret_theirs = p[ours_reads ? 1 : 0];
 	return io_set_nonblock(*ret_ours, true);
