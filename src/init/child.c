@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +105,22 @@ static void install_listener(const struct request *r)
 	(void)close(fd);
 }
 
+/*
+ * From here on processes of the same user may look at us, and paths are resolved that they
+ * may have laid out. Nothing that is init's is left to be found; our memory is a copy of
+ * init's, so that we stay undumpable until exec.
+ */
+static void close_the_rest(void)
+{
+	enum { FAIL_AT = 3 };
+
+	if (dup3(fail_to, FAIL_AT, O_CLOEXEC) < 0)
+		fail(errno, "move a descriptor");
+	fail_to = FAIL_AT;
+	if (raw_close_range(FAIL_AT + 1) < 0)
+		fail(errno, "close descriptors");
+}
+
 static void drop_rights(const struct user *u)
 {
 	int err = caps_bound(caps_root_inside);
@@ -126,8 +141,6 @@ static void drop_rights(const struct user *u)
 	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
 	if (err < 0)
 		fail(-err, "drop capabilities");
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		fail(errno, "become dumpable");
 }
 
 static void put_env(struct request *r, const char *key, const char *value)
@@ -226,11 +239,14 @@ void child_run(struct request *r, int fail_fd)
 	struct user u;
 
 	fail_to = fail_fd;
+	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
+	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
 	find_user(r, &u);
 	if (r->op == OP_EXEC)
 		install_listener(r);
+	close_the_rest();
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);

@@ -159,6 +159,9 @@ void launch_child(const struct launch *l)
 			  .devpts_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
+	/* Or we would wait for a warden that was killed, holding its lock. */
+	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
+		(void)close(l->ours[i]);
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
 	build(l, &t);
