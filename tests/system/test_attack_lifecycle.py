@@ -10,7 +10,9 @@ import time
 import caylib
 import pytest
 
-ROUNDS = int(os.environ.get('CAY_KILL_ROUNDS', '24'))
+ROUNDS = int(os.environ.get('CAY_KILL_ROUNDS', '32'))
+# Makes the time of building longer, which is when most can go wrong.
+MOUNTS = [arg for i in range(24) for arg in ('--ro', f'/usr/bin/env:/mnt/{i}')]
 
 
 def own_processes():
@@ -54,7 +56,8 @@ def test_a_kill_at_any_moment_leaves_nothing_and_hangs_nothing(fresh_cay, target
     for i in range(ROUNDS):
         kind = ('run', 'create', 'exec', 'cp')[i % 4]
         sandbox = fresh_cay('create', check=True).out.strip() if kind in ('exec', 'cp') else ''
-        args = {'run': ['run', '--', 'sh', '-c', 'setsid sleep 50 & sleep 0.02'], 'create': ['create'],
+        args = {'run': ['run', '--', 'sh', '-c', 'setsid sleep 50 & sleep 0.02'],
+                'create': ['create', *MOUNTS],
                 'exec': ['exec', sandbox, '--', 'sleep', '0.03'],
                 'cp': ['cp', '/usr/bin/env', f'{sandbox}:/tmp/x']}[kind]
         with fresh_cay.popen(*args) as process:
