@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +59,23 @@ static int detach(void)
 	return raw_close_range(LOCK_FD + 1) < 0 ? -errno : 0;
 }
 
+/*
+ * Every process of the sandbox takes a descriptor of ours, and every call four: as many as we
+ * may have. Programs inside get the limit that we were started with. Where it cannot be raised
+ * we go on with what there is.
+ */
+static void raise_files(struct warden *w)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur == l.rlim_max)
+		return;
+	w->spec.files = l.rlim_cur;
+	l.rlim_cur = l.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+		w->spec.files = 0;
+}
+
 static bool is_socket(int fd)
 {
 	struct stat st;
@@ -87,6 +104,7 @@ int main(int argc, char **argv)
 				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
+	raise_files(&w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return 1;
