@@ -160,8 +160,9 @@ static void on_kill(const struct frame *f)
 	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
 		return;
 	for (struct job *j = jobs; j; j = j->next)
-		if (j->chan == f->chan)
-			(void)kill(-j->pid, (int)sig);
+		/* It may not have come to lead a group of its own yet. */
+		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
+			(void)kill(j->pid, (int)sig);
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)

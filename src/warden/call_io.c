@@ -41,11 +41,14 @@ static bool client_is_full(const struct call *c)
 	return c->client && !c->answered && conn_backlog(&c->client->conn) >= LIMIT_CONN_HIGH;
 }
 
-/* A terminal's master is one descriptor for both ways. */
+/*
+ * A terminal's master is one descriptor for both ways. EPOLLHUP cannot be masked: while paused
+ * it comes edge-triggered, once, instead of for ever.
+ */
 static void outlet_poll(struct outlet *o)
 {
 	const struct call *c = o->call;
-	uint32_t want = o->paused ? 0 : EPOLLIN;
+	uint32_t want = o->paused ? EPOLLET : EPOLLIN;
 
 	if (c->tty && c->in_fd >= 0 && c->in.len)
 		want |= EPOLLOUT;
@@ -195,10 +198,10 @@ static int open_terminal(struct call *c, unsigned rows, unsigned cols, int *ret_
 	if (slave < 0)
 		return -errno;
 	*ret_slave = slave;
-	r = outlet_open(&c->out, c, master, MSG_C_STDOUT);
+	r = outlet_open(&c->out, c, TAKE_FD(master), MSG_C_STDOUT);
 	if (r < 0)
 		return r;
-	c->in_fd = TAKE_FD(master);
+	c->in_fd = c->out.fd;
 	call_resize(c, rows, cols);
 	return 0;
 }
