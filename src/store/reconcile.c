@@ -59,13 +59,26 @@ static int lose(struct sweep *w, const char *id, struct err *e)
 		      e);
 }
 
-/* The lock is held, and given away. */
+static bool has_files(const struct state *s, const char *id)
+{
+	auto_close int fd = FD_NONE;
+	struct err ignored;
+
+	return state_sandbox_open(s, id, &fd, &ignored) == 0;
+}
+
+/*
+ * The lock is held, and given away. Where only the row is left, somebody who removes the
+ * sandbox is about to delete that too: there is nothing that could be kept, but the lock, which
+ * we have just made anew.
+ */
 static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 {
 	auto_close int held = lock;
 	struct sandbox_row row = { 0 };
 	int r = db_sandbox(w->c, "id = ?1", id, &row, e);
-	bool keep = r > 0 && !row.ephemeral && strcmp(row.state, "creating") != 0;
+	bool keep = r > 0 && !row.ephemeral && strcmp(row.state, "creating") != 0 &&
+		    has_files(w->s, id);
 
 	sandbox_row_done(&row);
 	if (r < 0)
