@@ -16,7 +16,10 @@
 #include "base/str.h"
 #include "store/db.h"
 
-/* A younger lock without anything else may belong to a creator that has yet to take it. */
+/*
+ * A younger lock without anything else may belong to a creator that has yet to take it. It would
+ * only have to try again, so who was asked to look at everything does not wait.
+ */
 enum { LOCK_MIN_AGE_S = 60 };
 
 struct sweep {
@@ -217,7 +220,7 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 	start = start_of(w, n);
 	for (size_t i = 0; i < how_many(w, n); i++) {
 		const char *id = ids[(start + i) % n];
-		int r = is_locks && !is_old(w->s, id) ? 1 : has_row(w->c, id, e);
+		int r = is_locks && w->most > 0 && !is_old(w->s, id) ? 1 : has_row(w->c, id, e);
 
 		if (r < 0)
 			return -1;
