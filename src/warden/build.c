@@ -247,7 +247,8 @@ static int open_layers(struct warden *w, struct err *e)
 			continue;
 		(void)snprintf(name, sizeof name, "upper/%d", i);
 		w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		w->lowers[i] = open(m->lower[0], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Above the last there are only whiteouts. */
+		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (w->uppers[i] < 0 || w->lowers[i] < 0)
 			return err_sys(e, errno, "open the layers of '%s'", m->dest);
 	}
