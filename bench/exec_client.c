@@ -6,8 +6,9 @@
  *   exec_client flight CALLS DEPTH SANDBOX-DIR... -- CMD [ARG]...
  *
  * latency: one call at a time, in turns: fork+exec+wait, posix_spawn+wait, a call in each
- * sandbox. flight: DEPTH at a time, in turns of blocks. Prints lines "TARGET NANOSECONDS":
- * of a call, or of a block divided by its calls. TARGET is fork, spawn, or a number from 0 on.
+ * sandbox. flight: DEPTH at a time, in turns of blocks, fork+exec and each sandbox. Prints lines
+ * "TARGET NANOSECONDS": of a call, or of a block divided by its calls. TARGET is fork, spawn, or a
+ * number from 0 on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -197,19 +198,19 @@ static void latency(int calls)
 	}
 }
 
-static void block_bare(const char *name, pid_t (*start_one)(void), int calls, int depth)
+static void block_forked(int calls, int depth)
 {
 	uint64_t start = clock_mono_ns();
 	int started = 0;
 
 	for (int ended = 0; ended < calls; ended++) {
 		while (started < calls && started - ended < depth) {
-			(void)start_one();
+			(void)start_forked();
 			started++;
 		}
 		wait_one();
 	}
-	print_since(name, start, calls);
+	print_since("fork", start, calls);
 }
 
 static void block_sandbox(int i, int calls, int depth)
@@ -232,8 +233,7 @@ static void block_sandbox(int i, int calls, int depth)
 static void flight(int calls, int depth)
 {
 	for (int done = 0; done < calls; done += BLOCK) {
-		block_bare("fork", start_forked, BLOCK, depth);
-		block_bare("spawn", start_spawned, BLOCK, depth);
+		block_forked(BLOCK, depth);
 		for (int i = 0; i < nsandboxes; i++)
 			block_sandbox(i, BLOCK, depth);
 	}
