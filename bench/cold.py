@@ -92,7 +92,7 @@ def measure(lab, who, as_nobody, more):
         why = lab.trial(run, {'CAY_STATE': state}, as_nobody)  # also makes the template's layer
         if why:
             raise RuntimeError(f'cay run, {who}: {why}')
-    times = lab.turns(lab.pick(90, 15), [
+    times = lab.turns(lab.pick(90, 15), lab.pick(70, 8), [
         ('fork+exec', 1, {}, ['true']),
         ('cay, state on disk', 1, {'CAY_STATE': disk}, run),
         *with_bwrap(lab, as_nobody),

@@ -97,10 +97,12 @@ class Lab:
 
     # Measuring
 
-    def turns(self, rounds, commands, as_nobody=False):
-        """Run all in turns. commands: [(name, every, {env}, argv)]. {name: {round: (ns, cpu_us)}}"""
+    def turns(self, rounds, seconds, commands, as_nobody=False):
+        """Run all in turns, as many rounds as fit into the seconds.
+
+        commands: [(name, every, {env}, argv)]; returns {name: {round: (ns, cpu_us)}}."""
         words = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups'] if as_nobody else []
-        words += [self.spawner, str(rounds)]
+        words += [self.spawner, str(rounds), str(seconds)]
         for i, (_, every, env, argv) in enumerate(commands):
             words += [':::'] * (i > 0) + [f'@{every}'] + [f'{k}={v}' for k, v in env.items()] + argv
         said = subprocess.run(words, capture_output=True, text=True, check=False, cwd='/')
@@ -110,8 +112,11 @@ class Lab:
         for line in said.stdout.splitlines():
             turn, which, ns, cpu, status = map(int, line.split())
             if status != 0:
-                raise RuntimeError(f'{commands[which][0]}: exit code {status} in round {turn}')
+                raise RuntimeError(f'{commands[which][0]}: exit code {status} in round {turn}: {said.stderr.strip()[-300:]}')
             times[commands[which][0]][turn] = (ns, cpu)
+        done = max(len(runs) for runs in times.values())
+        if done < rounds:
+            self.notes.append(f'{commands[0][0]} and others: only {done} of {rounds} rounds, the machine is busy')
         return times
 
     def trial(self, argv, env=None, as_nobody=False):

@@ -8,7 +8,7 @@ def bench(lab):
     state = lab.state('output', in_memory=True)
     lab.cay_says(state, 'run', '--', 'true')
     mb = lab.pick(2048, 512)
-    times = lab.turns(lab.pick(7, 3), [
+    times = lab.turns(lab.pick(7, 3), lab.pick(50, 6), [
         ('pipe', 1, {}, ['sh', '-c', f'head -c {mb}M /dev/zero | cat']),
         ('cay', 1, {'CAY_STATE': state}, [lab.cay, 'run', '--', 'head', '-c', f'{mb}M', '/dev/zero'])])
     lab.raw['output'] = lab_module.summary(times)

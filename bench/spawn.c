@@ -2,11 +2,13 @@
 /*
  * Runs commands in turns and says how long each took from spawn to wait.
  *
- *   spawn ROUNDS [@EVERY] [K=V]... CMD [ARG]... [::: [@EVERY] [K=V]... CMD [ARG]...]...
+ *   spawn ROUNDS SECONDS [@EVERY] [K=V]... CMD [ARG]... [::: [@EVERY] [K=V]... CMD [ARG]...]...
  *
- * Every round begins with another command, so that none always follows the same one. @EVERY
- * runs a command only in each so many rounds. %N in an argument becomes a fresh number.
- * Prints a line "ROUND COMMAND NANOSECONDS CPU-MICROSECONDS STATUS" for each run.
+ * Stops at the end of a round once the seconds are over. Every round begins with another command,
+ * so that none always follows the same one. @EVERY runs a command only in each so many rounds. %N
+ * in an argument becomes a fresh number. Prints a line "ROUND COMMAND NANOSECONDS CPU-MICROSECONDS
+ * STATUS" for each run.
+ * Their stderr is ours.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -121,20 +123,20 @@ int main(int argc, char **argv)
 {
 	static struct command commands[MOST];
 	posix_spawn_file_actions_t quiet;
-	int n = 0, rounds = argc > 2 ? atoi(argv[1]) : 0;
+	int n = 0, rounds = argc > 3 ? atoi(argv[1]) : 0, seconds = argc > 3 ? atoi(argv[2]) : 0;
+	uint64_t end_ns = clock_mono_ns() + (uint64_t)seconds * NS_PER_S;
 
-	if (rounds < 1) {
-		fprintf(stderr, "usage: spawn ROUNDS [@EVERY] [K=V]... CMD... [::: ...]\n");
+	if (rounds < 1 || seconds < 1) {
+		fprintf(stderr, "usage: spawn ROUNDS SECONDS [@EVERY] [K=V]... CMD... [::: ...]\n");
 		return 2;
 	}
-	for (char **at = argv + 2; *at && n < MOST; at += *at != NULL)
+	for (char **at = argv + 3; *at && n < MOST; at += *at != NULL)
 		at += parse(&commands[n++], at);
 	if (posix_spawn_file_actions_init(&quiet) != 0 ||
 	    posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0) != 0 ||
-	    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0) != 0 ||
-	    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0) != 0)
+	    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0) != 0)
 		die("prepare");
-	for (int round = 0; round < rounds; round++)
+	for (int round = 0; round < rounds && clock_mono_ns() < end_ns; round++)
 		for (int i = 0; i < n; i++) {
 			int which = (i + round) % n;
 
