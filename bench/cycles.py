@@ -8,7 +8,8 @@ import subprocess
 
 from memory import parent_of
 
-SLABS = ('mnt_cache', 'ovl_inode', 'pid_namespace', 'net_namespace', 'user_namespace', 'kernfs_node_cache', 'task_struct')
+SLABS = ('mnt_cache', 'ovl_inode', 'pid_namespace', 'net_namespace', 'user_namespace', 'kernfs_node_cache',
+         'task_struct')
 KEEP = 8
 
 

@@ -112,7 +112,8 @@ class Lab:
         for line in said.stdout.splitlines():
             turn, which, ns, cpu, status = map(int, line.split())
             if status != 0:
-                raise RuntimeError(f'{commands[which][0]}: exit code {status} in round {turn}: {said.stderr.strip()[-300:]}')
+                why = said.stderr.strip()[-300:]
+                raise RuntimeError(f'{commands[which][0]}: exit code {status} in round {turn}: {why}')
             times[commands[which][0]][turn] = (ns, cpu)
         done = max(len(runs) for runs in times.values())
         if done < rounds:
