@@ -221,7 +221,7 @@ static void create_much(void)
 	OK(catalog_open(&s, &cat, &t_e));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct timespec nap = { .tv_nsec = (long)NS_PER_MS };
-		struct sandbox_row row = { .ephemeral = i % 4 != 1 };
+		struct sandbox_row row = { .ephemeral = i % 4 != 1, .uid_slot = -1 };
 		int lock;
 
 		OK(state_id_new(row.id, &t_e));
