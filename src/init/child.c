@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@
 #include "sys/fdpass.h"
 #include "sys/raw.h"
 #include "sys/seccomp_exec.h"
+#include "sys/seccomp_filter.h"
+
+enum { LOCKED_USER = 1000 };
 
 static int fail_to;
 static enum run_stage stage;
@@ -61,6 +65,7 @@ static void take_stdio(const struct request *r)
 		fail(errno, "set up standard descriptors");
 }
 
+/* A locked sandbox has one user, and no way to another. */
 static void find_user(const struct request *r, struct user *u)
 {
 	int err = user_find(r->user ? r->user : "0", u);
@@ -69,6 +74,10 @@ static void find_user(const struct request *r, struct user *u)
 		fail(ENOENT, "user '%s' does not exist in the sandbox", r->user);
 	if (err < 0)
 		fail(EINVAL, "user '%s' is not a name, uid or uid:gid", r->user);
+	if (r->profile == PROFILE_LOCKED && u->uid != LOCKED_USER)
+		fail(EPERM,
+		     "user '%s' (uid %u): in a sandbox with --profile locked all runs as uid %d",
+		     u->name, u->uid, LOCKED_USER);
 }
 
 /* As the user, so that a directory it may not enter is refused. */
@@ -105,6 +114,27 @@ static void install_listener(const struct request *r)
 	(void)close(fd);
 }
 
+/*
+ * The list of system calls, behind which all of the command lies. Installing it needs the
+ * rights that are dropped next, and it allows what dropping them takes.
+ */
+static void install_filter(const struct request *r)
+{
+	static struct seccomp_program program;
+	bool locked = r->profile == PROFILE_LOCKED;
+	int err = locked ? caps_bound(0) : 0;
+
+	if (err < 0)
+		fail(-err, "empty the bounding set");
+	if (locked && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		fail(errno, "forbid new privileges");
+	err = seccomp_program_build(&program, locked);
+	if (err == 0)
+		err = seccomp_program_install(&program);
+	if (err < 0)
+		fail(-err, "install the list of system calls");
+}
+
 static void drop_rights(const struct user *u)
 {
 	int err;
@@ -116,14 +146,16 @@ static void drop_rights(const struct user *u)
 		if (errno == EINVAL)
 			fail(EINVAL,
 			     "user '%s' (uid %u) does not exist here: a rootless sandbox "
-			     "has only the uid %u",
+			     "has only the uid %u; root, other users and sudo need a cay that "
+			     "runs as root",
 			     u->name, u->uid, getuid());
 		fail(errno, "become user '%s'", u->name);
 	}
 	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
 	if (err < 0)
 		fail(-err, "drop capabilities");
-	/* Not dumpable until the exec: nobody inside may look at or steer what init's child does. */
+	/* Not dumpable until the exec: nobody inside may look at or steer what init's child does.
+	 */
 }
 
 static void put_env(struct request *r, const char *key, const char *value)
@@ -228,6 +260,7 @@ void child_run(struct request *r, int fail_fd)
 	find_user(r, &u);
 	if (r->op == OP_EXEC)
 		install_listener(r);
+	install_filter(r);
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
