@@ -117,11 +117,13 @@ static void orphans_are_removed(void)
 	t_put(&s, "locks/bbbbbbbb", "");
 	t_put(&s, "locks/cccccccc", "");
 	CHECK(utimensat(s.fd, "locks/cccccccc", old, 0) == 0);
-	CHECK(sweep(0) == 1);
+	CHECK(sweep(100) == 1);
 	CHECK(!t_there(&s, "sandboxes/aaaaaaaa") && !t_there(&s, "locks/aaaaaaaa"));
 	CHECK(t_there(&s, "sandboxes/NotAnId"));
 	CHECK(t_there(&s, "locks/bbbbbbbb"));
 	CHECK(!t_there(&s, "locks/cccccccc"));
+	CHECK(sweep(0) == 0);
+	CHECK(!t_there(&s, "locks/bbbbbbbb"));
 	catalog_close(cat);
 }
 
