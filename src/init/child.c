@@ -130,6 +130,17 @@ static void close_the_rest(void)
 		fail(errno, "close descriptors");
 }
 
+/* No setuid program and no file's capabilities give anything from here on. */
+static void give_up_gaining_rights(void)
+{
+	int err = caps_bound(0);
+
+	if (err < 0)
+		fail(-err, "empty the bounding set");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		fail(errno, "forbid new privileges");
+}
+
 /*
  * The list of system calls, behind which all of the command lies. Installing it needs the
  * rights that are dropped next, and it allows what dropping them takes.
@@ -137,14 +148,8 @@ static void close_the_rest(void)
 static void install_filter(const struct request *r)
 {
 	static struct seccomp_program program;
-	bool locked = r->profile == PROFILE_LOCKED;
-	int err = locked ? caps_bound(0) : 0;
+	int err = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
 
-	if (err < 0)
-		fail(-err, "empty the bounding set");
-	if (locked && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		fail(errno, "forbid new privileges");
-	err = seccomp_program_build(&program, locked);
 	if (err == 0)
 		err = seccomp_program_install(&program);
 	if (err < 0)
@@ -297,6 +302,8 @@ void child_run(struct request *r, int fail_fd)
 	if (r->op == OP_EXEC)
 		install_listener(r);
 	close_the_rest();
+	if (r->profile == PROFILE_LOCKED)
+		give_up_gaining_rights();
 	install_filter(r);
 	drop_rights(&u);
 	enter_cwd(r, &u);
