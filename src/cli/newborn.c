@@ -188,6 +188,8 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 	if (r == 0)
 		r = field_put_u64(&b, TAG_TRACE, p->trace);
 	if (r == 0)
+		r = field_put_u64(&b, TAG_PROFILE, p->profile);
+	if (r == 0)
 		r = put_mounts(&b, t, p);
 	if (r == 0)
 		r = put_defaults(&b, o, p);

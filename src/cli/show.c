@@ -213,6 +213,17 @@ static void print_options(json_t *spec)
 	}
 }
 
+/* What the profile promises and this sandbox cannot keep, or NULL. */
+static const char *lacks(const struct view *v)
+{
+	const char *profile = v->spec ? spec_text(v->spec, "profile") : NULL;
+
+	/* An unprivileged user has one uid to give. */
+	if (v->row.uid_slot >= 0 || (profile && strcmp(profile, "dev") != 0))
+		return NULL;
+	return "root, other users, sudo and setuid programs: they need a cay that runs as root";
+}
+
 static int print_text(const struct view *v, const struct cmd_ctx *ctx)
 {
 	char created[CLOCK_TEXT_SIZE], age[OUT_NUMBER], rss[OUT_NUMBER];
@@ -235,6 +246,7 @@ static int print_text(const struct view *v, const struct cmd_ctx *ctx)
 	}
 	if (v->spec)
 		print_options(v->spec);
+	line("lacks", lacks(v));
 	return print_calls(v, ctx);
 }
 
@@ -290,6 +302,7 @@ static void print_json(const struct view *v)
 		out_json_num(&j, "calls_total", (int64_t)v->info.calls_total);
 	}
 	out_json_raw(&j, "options", options);
+	out_json_c(&j, "lacks", lacks(v));
 	out_json_open(&j, "calls", '[');
 	for (int i = 0; i < v->calls.n; i++)
 		json_call(&j, &v->calls.rows[i]);

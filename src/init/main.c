@@ -19,6 +19,7 @@
 #include "init/request.h"
 #include "loop/conn.h"
 #include "sys/caps.h"
+#include "sys/landlock.h"
 #include "sys/raw.h"
 
 enum { STREAM = 3, SIGNALS = 64 };
@@ -226,7 +227,7 @@ int main(void)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
-	if (caps_bound(caps_root_inside) < 0)
+	if (caps_bound(caps_root_inside) < 0 || landlock_enter() < 0)
 		return 1;
 	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
 	default_signals();

@@ -48,6 +48,8 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 		r->op = (enum call_op)v;
 	else if (f.tag == TAG_TTY)
 		r->tty = v != 0;
+	else if (f.tag == TAG_PROFILE)
+		r->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else if (f.tag == TAG_MODE)
 		r->mode = (mode_t)(v & 0777);
 	else if (f.tag == TAG_FDS)
@@ -75,6 +77,7 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	case TAG_OP:
 	case TAG_TTY:
 	case TAG_MODE:
+	case TAG_PROFILE:
 	case TAG_FDS:
 		return take_number(r, f, fds, nfds);
 	default:

@@ -19,6 +19,7 @@ struct request {
 	char *path; /* of a file operation */
 	mode_t mode;
 	int tty;
+	enum profile profile;
 	int fds[FD_ROLES]; /* owned; FD_NONE: absent */
 };
 

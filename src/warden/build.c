@@ -106,6 +106,8 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 		w->ephemeral = v != 0;
 	else if (f.tag == TAG_TRACE)
 		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
+	else if (f.tag == TAG_PROFILE)
+		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
 		/* The first ranges are people's own: root inside must never be root outside. */
 		if (v < USERNS_IDS || v > UINT32_MAX - USERNS_IDS)
@@ -156,6 +158,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 		return add_env(w, f.value, e);
 	case TAG_EPHEMERAL:
 	case TAG_TRACE:
+	case TAG_PROFILE:
 	case TAG_UID_BASE:
 		return take_number(w, f, e);
 	case TAG_ID:
@@ -232,6 +235,7 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "hostname", str_of(w->spec.hostname));
 	trace_text(t, "driver", str_of(ns_driver.name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
+	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
 	trace_array(t, "mounts");
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));

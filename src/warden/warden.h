@@ -52,6 +52,7 @@ struct warden {
 	struct defaults defaults;
 	bool ephemeral, rootful;
 	enum trace_level trace_level;
+	enum profile profile;
 	int lock_fd, dir_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 

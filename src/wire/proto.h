@@ -20,7 +20,7 @@ enum msg {
 	/* both ways */
 	MSG_HELLO = 1, /* VERSION */
 	/* warden to init */
-	MSG_RUN = 2,	/* OP, ARG*, ENV*, CWD, USER, TTY; descriptors by FD_ROLE, in order */
+	MSG_RUN = 2, /* OP, ARG*, ENV*, CWD, USER, TTY, PROFILE; descriptors by FD_ROLE, in order */
 	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group */
 	MSG_STOP = 4,	/* end everything and exit */
 	/* init to warden */
@@ -130,8 +130,9 @@ enum tag {
 	TAG_MOUNT,     /* nested fields M_* */
 	TAG_PROGRAM,   /* path of cay, for the warden's last act */
 	TAG_DEFAULT_USER,
-	TAG_FINAL, /* the sandbox ends with this call */
-	TAG_STAGE, /* enum run_stage: how far a command got that never ran */
+	TAG_FINAL,   /* the sandbox ends with this call */
+	TAG_STAGE,   /* enum run_stage: how far a command got that never ran */
+	TAG_PROFILE, /* enum profile; absent: dev */
 };
 
 /* Fields nested in TAG_MOUNT. */
@@ -145,6 +146,12 @@ enum mount_tag {
 enum mount_kind {
 	MOUNT_OVERLAY = 0, /* copy-on-write over M_LOWER */
 	MOUNT_RO = 1,	   /* read-only bind of M_LOWER */
+};
+
+/* What commands may do inside; ARCHITECTURE.md has the list. */
+enum profile {
+	PROFILE_DEV = 0,    /* as on a machine of one's own: root, setuid programs, debuggers */
+	PROFILE_LOCKED = 1, /* one user without any right to become more */
 };
 
 enum trace_level {

@@ -136,14 +136,19 @@ static int arrange_fds(const struct launch *l, int *init_fd)
 	return 0;
 }
 
-static void report_ready(const struct launch *l, struct tree *t)
+static void report_ready(const struct launch *l)
 {
 	struct launch_report rep = { .sys = 0 };
 	int fds[LAUNCH_FDS];
 
 	fds[LAUNCH_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fds[LAUNCH_FD_DEVPTS] = t->devpts_fd;
+	/*
+	 * Anew, in the mount namespace that we are in by now: a terminal opened through the one
+	 * before would have no name inside, and Landlock would not let it be opened again.
+	 */
+	fds[LAUNCH_FD_DEVPTS] = open("/dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(l, fds[LAUNCH_FD_ROOT] < 0 ? -errno : 0, "open the root");
+	must(l, fds[LAUNCH_FD_DEVPTS] < 0 ? -errno : 0, "open /dev/pts");
 	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, LAUNCH_FDS), "report");
 }
 
@@ -178,8 +183,7 @@ void launch_child(const struct launch *l)
 			  .root_fd = FD_NONE,
 			  .proc_fd = FD_NONE,
 			  .dev_fd = FD_NONE,
-			  .sys_fd = FD_NONE,
-			  .devpts_fd = FD_NONE };
+			  .sys_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
 	/* Or we would wait for a warden that was killed, holding its lock. */
@@ -193,7 +197,7 @@ void launch_child(const struct launch *l)
 	else
 		must(l, enter_rootless(l, &t), "enter the user namespace");
 	must(l, last_settings(l->spec), "make a session");
-	report_ready(l, &t);
+	report_ready(l);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, &init_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, init_fd, "", argv, envp, RAW_AT_EMPTY_PATH);

@@ -39,7 +39,6 @@ struct tree {
 	int stage_fd; /* where mounts are put together */
 	int root_fd;  /* the merged root */
 	int proc_fd, dev_fd, sys_fd;
-	int devpts_fd; /* the root of its devpts */
 	char what[248];
 };
 
