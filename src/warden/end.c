@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 static void end_calls(struct warden *w)
@@ -33,6 +34,7 @@ static void end_now(struct loop_timer *t)
 	struct err e = { 0 };
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
+	disk_close(w);
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
 	end_calls(w);

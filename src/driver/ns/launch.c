@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -80,6 +81,24 @@ static int enter_rootless(const struct launch *l, const struct tree *t)
 	r = userns_map_self(self, l->spec->user, 0, 0);
 	/* It is not root inside, and init needs what root would have. */
 	return r < 0 ? r : caps_keep_over_exec();
+}
+
+/*
+ * Before anything is made on the sandbox's account. The namespace of groups is made anew, so
+ * that the ones entered here are the roots that are seen inside.
+ */
+static int enter_groups(const struct launch *l)
+{
+	bool entered = false;
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		if (l->entries[i] < 0)
+			continue;
+		if (write(l->entries[i], "0", 1) != 1)
+			return -errno;
+		entered = true;
+	}
+	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
 static int last_settings(void)
@@ -166,6 +185,7 @@ void launch_child(const struct launch *l)
 			  .devpts_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
+	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
 	build(l, &t);
