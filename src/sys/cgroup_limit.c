@@ -150,6 +150,13 @@ uint64_t cgroup_read_key(int fd, const char *file, const char *key)
 	return 0;
 }
 
+static uint64_t read_number(int fd, const char *file)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+
+	return io_read_file(fd, file, &b) == 0 && b.data ? strtoull(b.data, NULL, 10) : 0;
+}
+
 static int open_leaf(int fd, const char *leaf)
 {
 	return leaf && fd >= 0 ? openat(fd, leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : FD_NONE;
@@ -162,13 +169,12 @@ static void count_v1(const struct cgroup *g, const char *leaf, struct cgroup_cou
 	auto_close int call = open_leaf(fd, leaf);
 
 	ret->oom_kills = cgroup_read_key(fd, "memory.oom_control", "oom_kill");
-	if (call >= 0) {
-		auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
-
-		ret->oom_kills += cgroup_read_key(call, "memory.oom_control", "oom_kill");
-		if (io_read_file(call, "memory.failcnt", &b) == 0 && b.data)
-			ret->oom_call = strtoull(b.data, NULL, 10);
-	}
+	if (call < 0)
+		return;
+	ret->oom_kills += cgroup_read_key(call, "memory.oom_control", "oom_kill");
+	/* failcnt would say so, but newer kernels do not count it any more (seen on 6.18). */
+	ret->oom_call = read_number(call, "memory.max_usage_in_bytes") >=
+			read_number(call, "memory.limit_in_bytes");
 }
 
 static void count_v2(const struct cgroup *g, const char *leaf, struct cgroup_counts *ret)

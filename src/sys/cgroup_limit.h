@@ -39,7 +39,7 @@ int cgroup_entries(const struct cgroup *g, int ret[CGROUP_CONTROLLERS]);
 /* What the kernel has counted so far. */
 struct cgroup_counts {
 	uint64_t oom_kills; /* processes killed for lack of memory */
-	uint64_t oom_call;  /* times that the call's own memory limit was in the way */
+	uint64_t oom_call;  /* more than 0: the call's own memory limit was reached */
 	uint64_t pids_hits; /* forks refused */
 };
 /* leaf: of one call, or NULL. Where calls cannot be told apart the numbers are the sandbox's. */

@@ -193,9 +193,13 @@ static void v1_counts_of_sandbox_and_call_add_up(void)
 	g.v1_fd[CGROUP_MEMORY] = fd;
 	put("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
 	put("call-1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-	put("call-1/memory.failcnt", "9\n");
+	put("call-1/memory.limit_in_bytes", "4096\n");
+	put("call-1/memory.max_usage_in_bytes", "4095\n");
 	cgroup_count(&g, "call-1", &n);
-	CHECK(n.oom_kills == 6 && n.oom_call == 9 && n.pids_hits == 0);
+	CHECK(n.oom_kills == 6 && n.oom_call == 0);
+	put("call-1/memory.max_usage_in_bytes", "4096\n");
+	cgroup_count(&g, "call-1", &n);
+	CHECK(n.oom_kills == 6 && n.oom_call == 1 && n.pids_hits == 0);
 	cgroup_count(&g, NULL, &n);
 	CHECK(n.oom_kills == 4 && n.oom_call == 0);
 	end();

@@ -122,7 +122,7 @@ void limits_close_call(struct call *c)
 	cgroup_count(&c->w->cell.cgroup, c->group, &now);
 	c->oom_kills = now.oom_kills - c->counts.oom_kills;
 	if (c->oom_kills) {
-		bool own = c->memory && (now.oom_call > c->counts.oom_call || !l->memory);
+		bool own = c->memory && (now.oom_call || !l->memory);
 
 		c->oom_limit = own ? c->memory : l->memory;
 		trace_hit(c, own ? "call-memory" : "memory", "bytes", c->oom_limit, c->oom_kills);
