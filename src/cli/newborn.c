@@ -140,7 +140,7 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
-	return r;
+	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
 static int put_identity(struct buf *b, const struct newborn *n, const struct sandbox_opts *o,
@@ -239,6 +239,7 @@ int newborn_await(struct newborn *n, struct err *e)
 	if (f.type != MSG_C_READY)
 		return err_set(e, ERR_FAILED, "the warden answered something else");
 	n->start_us = client_number(&f, TAG_START_US, 0);
+	client_print_warnings(&f);
 	return 0;
 }
 

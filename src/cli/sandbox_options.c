@@ -283,6 +283,8 @@ int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 										    ? o->template_
 										    : "host" };
 
+	if (limit_opts_check(&o->limits, e) < 0)
+		return -1;
 	if (check_texts(o, e) < 0 || resolve_trace(o->trace, &p.trace, e) < 0 ||
 	    resolve_profile(o, &p.profile, e) < 0 || resolve_labels(o, &p, e) < 0 ||
 	    resolve_env(o, &p, e) < 0 || resolve_mounts(o, s, &p, e) < 0)
@@ -336,6 +338,7 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	out_json_c(j, "hostname", o->hostname);
 	out_json_c(j, "profile", p->profile == PROFILE_LOCKED ? "locked" : "dev");
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
+	limit_opts_spec(&o->limits, j);
 	out_json_close(j, '}');
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cmd.h"
+#include "cli/limit_options.h"
 #include "store/state.h"
 #include "wire/proto.h"
 
@@ -28,6 +29,7 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	struct limit_opts limits;
 };
 
 /* clang-format off */

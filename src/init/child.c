@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "init/files.h"
+#include "init/rlimits.h"
 #include "init/user.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
@@ -289,11 +290,29 @@ static int file_operation(const struct request *r)
 	}
 }
 
+/* First of all, so that what it uses from here on is the call's own. */
+static void enter_group(const struct request *r)
+{
+	if (r->fds[FD_ENTRY] >= 0 && write(r->fds[FD_ENTRY], "0", 1) != 1)
+		fail(errno, "enter the call's control group");
+}
+
+static void limit_itself(const struct request *r)
+{
+	const char *what = "";
+	int err = rlimits_apply(r, &what);
+
+	if (err < 0)
+		fail(-err, "limit %s", what);
+}
+
 void child_run(struct request *r, int fail_fd)
 {
 	struct user u;
 
 	fail_to = fail_fd;
+	enter_group(r);
+	limit_itself(r);
 	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
 	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();

@@ -17,6 +17,7 @@
 
 #include "init/child.h"
 #include "init/request.h"
+#include "init/rlimits.h"
 #include "loop/conn.h"
 #include "sys/caps.h"
 #include "sys/landlock.h"
@@ -110,9 +111,11 @@ static pid_t clone_job(struct request *r, int fail_fd)
 		args.flags |= RAW_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)r->fds[FD_CGROUP];
 	}
+	oom_order_command();
 	pid = raw_clone3(&args);
 	if (pid == 0)
 		child_run(r, fail_fd);
+	oom_order_init();
 	return pid < 0 ? -errno : pid;
 }
 
@@ -160,6 +163,8 @@ static void on_kill(const struct frame *f)
 
 	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
 		return;
+	if (f->chan == 0)
+		(void)kill(-1, (int)sig); /* everybody but us */
 	for (struct job *j = jobs; j; j = j->next)
 		/* It may not have come to lead a group of its own yet. */
 		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
@@ -224,6 +229,7 @@ int main(void)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
 
+	oom_order_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */

@@ -20,7 +20,8 @@ struct request {
 	mode_t mode;
 	int tty;
 	enum profile profile;
-	int fds[FD_ROLES]; /* owned; FD_NONE: absent */
+	uint64_t files, disk, pids; /* rlimits; 0: as they are */
+	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 
 /* 0 or -EBADMSG, -E2BIG, -ENOMEM. Takes the fds whatever the result. */

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "sys/userns.h"
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -168,8 +169,8 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
-	default: /* what only the trace wants to know */
-		return 0;
+	default: /* a limit, or what only the trace wants to know */
+		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
 }
 
@@ -240,6 +241,7 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));
 	trace_array_end(t);
+	limits_trace(w);
 	r = trace_end(t);
 	if (r == 0)
 		r = trace_flush(t);
@@ -303,6 +305,8 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
+	limits_trace_unenforced(w);
+	disk_open(w);
 	w->state = SANDBOX_RUNNING;
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 				.stream_fd = FD_NONE,
 				.root_fd = FD_NONE,
 				.devpts_fd = FD_NONE,
-				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+				.cgroup = cgroup_none };
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);

@@ -39,6 +39,7 @@ struct defaults {
 	int nenv;
 	char *cwd;
 	char *user;
+	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
 };
 
 struct warden {
@@ -75,6 +76,8 @@ struct warden {
 	uint32_t last_call, running;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
+	struct loop_timer disk_timer;
+	bool disk_full; /* more was written than --disk allows, when last looked */
 	const char *end_reason;
 	struct loop_timer end_timer;
 };

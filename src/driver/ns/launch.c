@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -93,6 +94,24 @@ static int limit_files(uint64_t files)
 		return -errno;
 	l.rlim_cur = files;
 	return setrlimit(RLIMIT_NOFILE, &l) < 0 ? -errno : 0;
+}
+
+/*
+ * Before anything is made on the sandbox's account. The namespace of groups is made anew, so
+ * that the ones entered here are the roots that are seen inside.
+ */
+static int enter_groups(const struct launch *l)
+{
+	bool entered = false;
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		if (l->entries[i] < 0)
+			continue;
+		if (write(l->entries[i], "0", 1) != 1)
+			return -errno;
+		entered = true;
+	}
+	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
 static int last_settings(const struct cell_spec *s)
@@ -189,6 +208,7 @@ void launch_child(const struct launch *l)
 	/* Or we would wait for a warden that was killed, holding its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
+	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
 	build(l, &t);
