@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "init/child.h"
 #include "init/request.h"
 #include "loop/conn.h"
@@ -204,10 +205,13 @@ static int watch_children(void)
 	return loop_add(&loop, &signals, fd, EPOLLIN, on_signal);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	static const char version[] = "cay-init " CAY_VERSION "\n";
 
+	if (argc > 1 && strcmp(argv[1], "--version") == 0)
+		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
