@@ -28,7 +28,7 @@ enum {
 };
 
 /* Our companions lie beside us in a build directory, and in libexec where installed. */
-int newborn_find_warden(char *out, size_t size, char program[LIMIT_PATH], struct err *e)
+int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 {
 	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
 	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
