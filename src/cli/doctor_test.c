@@ -341,6 +341,7 @@ static void kvm_counts_only_where_a_guest_runs(void)
 	CHECK(strstr(level(&f, 2).sentence, "not built yet; KVM here would run it at full speed"));
 	f.kvm.guest_ns = 90000000;
 	expect(&f, "KVM", CHECK_NOTE, false, "interpreted): 1000 times", "");
+	f.kvm.guest_ns = 0;
 	f.kvm.finished = false;
 	expect(&f, "KVM", CHECK_NOTE, false, "interpreted): a loop", "");
 	CHECK(strstr(level(&f, 2).sentence, "slowly"));
