@@ -66,9 +66,11 @@ struct warden {
 
 	int listen_fd;
 	struct loop_io listen_io;
+	struct loop_timer listen_timer; /* while descriptors are short */
 	struct client *clients;
 	int nclients;
 	struct call *calls; /* running and lingering */
+	int ncalls;
 	uint32_t last_call, running;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
@@ -84,6 +86,8 @@ void warden_trace_end(struct warden *w);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
+/* Its first step: spec and defaults from the request. Makes and opens nothing. */
+int build_parse(struct warden *w, struct str body, struct err *e);
 void warden_free_spec(struct warden *w);
 
 /* clients.c */

@@ -45,9 +45,12 @@ def cay():
 
 
 @pytest.fixture
-def fresh_cay():
-    """The same with an empty state directory for one test."""
+def fresh_cay(cay):
+    """The same with a state directory for one test, empty but for the host's base layer."""
     own = make_cay()
+    if not os.path.isdir(f'{cay.state}/templates/host'):
+        cay('run', '--', 'true', check=True)
+    os.symlink(f'{cay.state}/templates', f'{own.state}/templates')
     yield own
     drop_cay(own)
 
@@ -56,6 +59,14 @@ def fresh_cay():
 def spawn_pty(cay):
     """with spawn_pty('exec', '-it', ...) as t: t.expect(...), t.send(...), t.wait()"""
     return cay.spawn_pty
+
+
+@pytest.fixture
+def box(cay, no_leftovers):
+    """A sandbox that is ended after the test."""
+    ref = cay.create()
+    yield ref
+    cay('kill', ref)
 
 
 @pytest.fixture(autouse=True)

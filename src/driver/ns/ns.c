@@ -129,6 +129,9 @@ static int explain_clone(int err, bool rootful, struct err *e)
 				: "this host forbids user namespaces to users: see "
 				  "kernel.unprivileged_userns_clone, "
 				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	if (err == ENOSYS)
+		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
+				   "allow it there");
 	if (err == ENOSPC || err == EUSERS)
 		return err_hint(e, "the limit of namespaces is reached: see "
 				   "/proc/sys/user/max_user_namespaces and its neighbours");
@@ -239,6 +242,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 		return err_sys(e, -r, "make a socket pair");
 	l.setup_fd = setup.theirs;
 	l.stream_fd = stream.theirs;
+	l.ours[0] = setup.ours;
+	l.ours[1] = stream.ours;
 	if (start(&l, &setup, group, c, e) < 0)
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
