@@ -29,7 +29,7 @@ enum {
 };
 
 /* Our companions lie beside us in a build directory, and in libexec where installed. */
-static int find_warden(char *out, size_t size, char *program, struct err *e)
+int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 {
 	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
 	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
@@ -287,7 +287,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 	bool root = geteuid() == 0;
 	int r;
 
-	if (find_warden(warden, sizeof warden, program, e) < 0 ||
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 ||
 	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
 		return -1;
 	r = make_dir(n, e);

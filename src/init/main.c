@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "init/child.h"
 #include "init/request.h"
 #include "init/rlimits.h"
@@ -225,10 +226,13 @@ static void default_signals(void)
 		(void)syscall(SYS_rt_sigaction, sig, &usual, NULL, sizeof usual.mask);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	static const char version[] = "cay-init " CAY_VERSION "\n";
 
+	if (argc > 1 && strcmp(argv[1], "--version") == 0)
+		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	oom_order_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;

@@ -42,10 +42,11 @@ static int set_dir(struct state *s, const char *base, const char *below, struct 
 	return err_hint(e, "set CAY_STATE to a shorter one");
 }
 
-static int choose_dir(struct state *s, struct err *e)
+int state_locate(struct state *s, struct err *e)
 {
 	const char *own = env("CAY_STATE"), *xdg = env("XDG_STATE_HOME"), *home = env("HOME");
 
+	s->fd = FD_NONE;
 	if (own && own[0] != '/') {
 		err_set(e, ERR_INVALID, "CAY_STATE is '%s', not an absolute path", own);
 		return -1;
@@ -107,7 +108,7 @@ int state_open(struct state *s, struct err *e)
 	int r;
 
 	s->fd = FD_NONE;
-	if (choose_dir(s, e) < 0)
+	if (state_locate(s, e) < 0)
 		return -1;
 	fd = open_dir(s);
 	if (fd < 0 && errno == ENOENT) {
