@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -47,12 +48,13 @@ static int find_warden(char *out, size_t size, char *program, struct err *e)
 	return err_hint(e, "install all of cay, or build it with: make");
 }
 
+/* envp: what `cay settle` needs, which the warden becomes where we are gone at its end. */
 static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
-		      pid_t *ret_pid)
+		      char **envp, pid_t *ret_pid)
 {
 	/* Signals that somebody may have told us to ignore. */
 	static const int inheritable[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD };
-	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
+	char *argv[] = { "cay-warden", NULL };
 	sigset_t none, all;
 
 	(void)sigemptyset(&none);
@@ -73,8 +75,8 @@ static int above(int fd)
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn_warden(const char *path, int sock, const struct newborn *n, pid_t *ret_pid,
-			struct err *e)
+static int spawn_warden(const char *path, int sock, const struct newborn *n, char **envp,
+			pid_t *ret_pid, struct err *e)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -89,7 +91,7 @@ static int spawn_warden(const char *path, int sock, const struct newborn *n, pid
 	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
 	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
 	(void)posix_spawn_file_actions_adddup2(&fa, slot2, WARDEN_SLOT);
-	r = spawn_with(path, &fa, &at, ret_pid);
+	r = spawn_with(path, &fa, &at, envp, ret_pid);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	(void)posix_spawnattr_destroy(&at);
 	return r ? err_sys(e, r, "start '%s'", path) : 0;
@@ -258,11 +260,17 @@ static int make_dir(struct newborn *n, struct err *e)
 
 static int start(struct newborn *n, const char *warden, struct err *e)
 {
+	char state[sizeof n->state.dir + 16], keep[64];
+	char *envp[] = { state, NULL, NULL };
+	const char *ended = getenv("CAY_KEEP_ENDED");
 	int pair[2], r;
 
+	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
+	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
+		envp[1] = keep;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n, &n->warden_pid, e);
+	r = spawn_warden(warden, pair[1], n, envp, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
 	return r;
@@ -286,6 +294,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 		r = start(n, warden, e);
 	if (r == 0)
 		r = send_build(n, o, p, &t, program, e);
+	n->asked = r == 0;
 	template_done(&t);
 	if (r == 0)
 		r = catalog_open(&n->state, &n->catalog, e);
@@ -353,7 +362,9 @@ static void end_warden(struct newborn *n)
 
 	if (n->warden_fd < 0)
 		return;
-	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
+	/* One that has not been greeted takes no orders, but ends when we are gone. */
+	if (n->asked &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
 		await_end(n->warden_fd);
 	fd_close(&n->warden_fd);
 	while (n->warden_pid > 0 && waitpid(n->warden_pid, NULL, 0) < 0 && errno == EINTR)

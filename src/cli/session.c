@@ -126,10 +126,9 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 
 static void emit(struct live *l, struct sink *to, struct str data)
 {
-	int r = sink_write(to, data);
-
-	/* Nobody reads any more: the command learns it as it would without us. */
-	if (r == -EPIPE && to == &l->out)
+	(void)sink_write(to, data);
+	/* Nobody takes it any more: the command learns it as it would without us. */
+	if (to->broken && to == &l->out)
 		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGPIPE, NULL });
 	conn_hold(&l->conn, l->out.rest.len || l->err.rest.len);
 }
@@ -284,6 +283,14 @@ static int live_begin(struct live *l, struct err *e)
 	return 0;
 }
 
+/* A reader that went away is its own affair; a disk that is full is not. */
+static void flush_out(struct live *l, struct sink *s, const char *name)
+{
+	(void)sink_flush(s);
+	if (s->broken && s->error != EPIPE && l->result == 0)
+		l->result = err_sys(l->e, s->error, "write to %s", name);
+}
+
 int session_run(struct session *s, struct session_result *ret, struct err *e)
 {
 	struct live l = { .s = s, .ret = ret, .e = e, .sig_fd = FD_NONE };
@@ -301,8 +308,8 @@ int session_run(struct session *s, struct session_result *ret, struct err *e)
 	r = loop_run(&l.loop);
 	if (r < 0)
 		l.result = err_sys(e, -r, "wait for events");
-	(void)sink_flush(&l.out);
-	(void)sink_flush(&l.err);
+	flush_out(&l, &l.out, "stdout");
+	flush_out(&l, &l.err, "stderr");
 	live_done(&l);
 	return l.result;
 }

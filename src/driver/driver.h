@@ -37,6 +37,7 @@ struct cell_spec {
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
 	uint32_t user;	   /* the sandbox's user inside */
+	uint64_t files;	   /* open files that a process inside may have (soft limit); 0: as we */
 	struct cell_mount mounts[CELL_MOUNTS]; /* the root first */
 	int nmounts;
 };

@@ -105,6 +105,22 @@ static void install_listener(const struct request *r)
 	(void)close(fd);
 }
 
+/*
+ * From here on processes of the same user may look at us, and paths are resolved that they
+ * may have laid out. Nothing that is init's is left to be found; our memory is a copy of
+ * init's, so that we stay undumpable until exec.
+ */
+static void close_the_rest(void)
+{
+	enum { FAIL_AT = 3 };
+
+	if (dup3(fail_to, FAIL_AT, O_CLOEXEC) < 0)
+		fail(errno, "move a descriptor");
+	fail_to = FAIL_AT;
+	if (raw_close_range(FAIL_AT + 1) < 0)
+		fail(errno, "close descriptors");
+}
+
 static void drop_rights(const struct user *u)
 {
 	int err;
@@ -123,7 +139,6 @@ static void drop_rights(const struct user *u)
 	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
 	if (err < 0)
 		fail(-err, "drop capabilities");
-	/* Not dumpable until the exec: nobody inside may look at or steer what init's child does. */
 }
 
 static void put_env(struct request *r, const char *key, const char *value)
@@ -143,8 +158,28 @@ static void put_env(struct request *r, const char *key, const char *value)
 	grown[r->envc] = NULL;
 }
 
+/* Of two equal names the first wins; programs that are given both do not agree which. */
+static void drop_doubles(struct request *r)
+{
+	int kept = 0;
+
+	for (int i = 0; i < r->envc; i++) {
+		size_t n = strcspn(r->envp[i], "=") + 1;
+		int j = 0;
+
+		while (j < kept && strncmp(r->envp[j], r->envp[i], n) != 0)
+			j++;
+		if (j == kept)
+			r->envp[kept++] = r->envp[i];
+	}
+	r->envc = kept;
+	if (r->envp)
+		r->envp[kept] = NULL;
+}
+
 static void fill_env(struct request *r, const struct user *u)
 {
+	drop_doubles(r);
 	put_env(r, "HOME", u->home);
 	put_env(r, "USER", u->name);
 	put_env(r, "LOGNAME", u->name);
@@ -223,16 +258,21 @@ void child_run(struct request *r, int fail_fd)
 	struct user u;
 
 	fail_to = fail_fd;
+	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
+	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
 	find_user(r, &u);
 	if (r->op == OP_EXEC)
 		install_listener(r);
+	close_the_rest();
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
-	if (r->op != OP_EXEC)
+	if (r->op != OP_EXEC) {
+		(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error to report */
 		_exit(file_operation(r));
+	}
 	fill_env(r, &u);
 	exec_command(r, &u);
 }

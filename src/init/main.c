@@ -21,7 +21,7 @@
 #include "sys/caps.h"
 #include "sys/raw.h"
 
-enum { STREAM = 3 };
+enum { STREAM = 3, SIGNALS = 64 };
 
 struct job {
 	uint32_t chan;
@@ -160,8 +160,9 @@ static void on_kill(const struct frame *f)
 	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
 		return;
 	for (struct job *j = jobs; j; j = j->next)
-		if (j->chan == f->chan)
-			(void)kill(-j->pid, (int)sig);
+		/* It may not have come to lead a group of its own yet. */
+		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
+			(void)kill(j->pid, (int)sig);
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
@@ -204,6 +205,20 @@ static int watch_children(void)
 	return loop_add(&loop, &signals, fd, EPOLLIN, on_signal);
 }
 
+/*
+ * Commands inherit what is ignored, and the warden ignores what a terminal sends. The library
+ * refuses the numbers that it uses itself, which posix_spawn(3) leaves ignored: ask the kernel.
+ */
+static void default_signals(void)
+{
+	struct {
+		unsigned long handler, flags, restorer, mask;
+	} usual = { 0 };
+
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, &usual, NULL, sizeof usual.mask);
+}
+
 int main(void)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
@@ -213,6 +228,8 @@ int main(void)
 	/* Once, for every command: what init has itself stays until it would execute something. */
 	if (caps_bound(caps_root_inside) < 0)
 		return 1;
+	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
+	default_signals();
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
 		return 1;
 	if (conn_init(&warden, &loop, STREAM, &ops) < 0)

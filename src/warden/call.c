@@ -33,6 +33,7 @@ void call_free(struct call *c)
 	for (struct call **at = &w->calls; *at; at = &(*at)->next)
 		if (*at == c) {
 			*at = c->next;
+			w->ncalls--;
 			break;
 		}
 	loop_timer_stop(&w->loop, &c->timeout);
@@ -151,6 +152,7 @@ static struct call *call_new(struct client *client, uint32_t chan, const struct 
 	c->out = c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
 	c->next = w->calls;
 	w->calls = c;
+	w->ncalls++;
 	return c;
 }
 
@@ -192,8 +194,10 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (call_of_client(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
-	if (w->running >= LIMIT_CALLS)
-		return err_set(e, ERR_LIMIT, "%d calls are running", LIMIT_CALLS);
+	/* Calls that left processes behind count: each holds descriptors of ours. */
+	if (w->ncalls >= LIMIT_CALLS)
+		return err_set(e, ERR_LIMIT, "%d calls are running or left processes behind",
+			       LIMIT_CALLS);
 	c = call_new(client, chan, &a);
 	if (!c)
 		return err_sys(e, ENOMEM, "start a call");

@@ -100,7 +100,7 @@ int ask_parse(struct ask *a, struct str body, struct err *e)
 	return 0;
 }
 
-/* The default environment goes first: init lets the first of two equal names win. */
+/* The call's own environment goes first: init lets the first of two equal names win. */
 static int put_env(struct buf *out, const struct ask *a, const struct call *c)
 {
 	const struct defaults *d = &c->w->defaults;

@@ -189,7 +189,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	if (dispatch(c, f, &e) == 0)
 		return;
 	(void)client_error(c, f->chan, &e, STAGE_SETUP);
-	if (f->type == MSG_C_BUILD)
+	if (f->type == MSG_C_BUILD && w->state == SANDBOX_NEW)
 		warden_end(w, "it could not be built");
 }
 
@@ -215,14 +215,27 @@ int client_adopt(struct warden *w, int fd, bool creator)
 	return 0;
 }
 
+static void listen_again(struct loop_timer *t)
+{
+	struct warden *w = container_of(t, struct warden, listen_timer);
+
+	(void)loop_mod(&w->loop, &w->listen_io, EPOLLIN);
+}
+
 static void on_accept(struct loop_io *io, uint32_t events)
 {
+	enum { PAUSE_MS = 100 };
 	struct warden *w = container_of(io, struct warden, listen_io);
 	struct ucred cred;
 	socklen_t size = sizeof cred;
 	int fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
+	/* Who waits still waits: without a pause we would be told so for ever. */
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		(void)loop_mod(&w->loop, &w->listen_io, 0);
+		loop_timer_set(&w->loop, &w->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
+	}
 	if (fd < 0)
 		return;
 	/* The directory is closed to others already; this is the second look. */
@@ -251,10 +264,15 @@ int clients_listen(struct warden *w, struct err *e)
 void clients_say_destroyed(struct warden *w)
 {
 	enum { PATIENCE_MS = 2000 };
+	uint64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
 
-	for (struct client *c = w->clients; c; c = c->next) {
+	for (struct client *c = w->clients; c; c = c->next)
 		if (c->wants_destroyed)
 			(void)conn_send(&c->conn, MSG_C_DESTROYED, 0, STR_NONE);
-		(void)conn_flush(&c->conn, PATIENCE_MS);
+	/* For all of them together: those that do not read must not add up. */
+	for (struct client *c = w->clients; c; c = c->next) {
+		uint64_t now = clock_mono_ns();
+
+		(void)conn_flush(&c->conn, now < end ? (int)((end - now) / NS_PER_MS) : 0);
 	}
 }

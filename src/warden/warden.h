@@ -66,9 +66,11 @@ struct warden {
 
 	int listen_fd;
 	struct loop_io listen_io;
+	struct loop_timer listen_timer; /* while descriptors are short */
 	struct client *clients;
 	int nclients;
 	struct call *calls; /* running and lingering */
+	int ncalls;
 	uint32_t last_call, running;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;

@@ -3,6 +3,7 @@
 
 import ctypes
 import fcntl
+import json
 import os
 import pty
 import re
@@ -54,6 +55,39 @@ class Result:
         return f'cay {self.args} -> {self.code}\nstdout: {self.stdout[-2000:]!r}\nstderr: {self.stderr[-2000:]!r}'
 
 
+class Process(subprocess.Popen):
+    """A cay that runs. As a context manager it never outlives its block."""
+
+    def __exit__(self, *exc):
+        if self.poll() is None:
+            self.kill()
+        super().__exit__(*exc)
+        self.cay.pids.discard(self.pid)
+
+    def read_until(self, what, timeout=20):
+        """stdout up to and with these bytes."""
+        found, end = b'', time.monotonic() + timeout
+        while what not in found:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.stdout], [], [], left)[0]:
+                raise AssertionError(f'{what!r} did not come; got {found[-2000:]!r}')
+            data = os.read(self.stdout.fileno(), 65536)
+            if not data:
+                raise AssertionError(f'{what!r} did not come before the end; got {found[-2000:]!r}')
+            found += data
+        return found
+
+    def finish(self, timeout=20):
+        """What is left to read, and the end."""
+        try:
+            out, err = self.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = self.communicate()
+            raise AssertionError(f'no end within {timeout} s; {out[-2000:]!r} {err[-2000:]!r}') from None
+        return Result(self.args[1:], self.returncode, out or b'', err or b'')
+
+
 class Cay:
     """cay with a state directory of its own."""
 
@@ -69,7 +103,8 @@ class Cay:
         options.setdefault('stdin', subprocess.DEVNULL)
         options.setdefault('stdout', subprocess.PIPE)
         options.setdefault('stderr', subprocess.PIPE)
-        process = subprocess.Popen(command, env={**self.env, **(env or {})}, **options)
+        process = Process(command, env={**self.env, **(env or {})}, **options)
+        process.cay = self
         self.pids.add(process.pid)
         return process
 
@@ -86,11 +121,27 @@ class Cay:
                 out, err = process.communicate()
                 result = Result(args, process.returncode, out or b'', err or b'')
                 raise AssertionError(f'no end within {timeout} s: {result!r}') from None
-        self.pids.discard(process.pid)
         result = Result(args, process.returncode, out or b'', err or b'')
         if check and result.code != 0:
             raise AssertionError(f'exit code is not 0: {result!r}')
         return result
+
+    def create(self, *args):
+        """A sandbox; its id."""
+        return self('create', *args, check=True).out.strip()
+
+    def events(self, ref, *args):
+        """The trace, parsed."""
+        return [json.loads(line) for line in self('trace', '--json', ref, *args, check=True).out.splitlines()]
+
+    def json(self, *args):
+        """Every line of stdout as JSON."""
+        return [json.loads(line) for line in self(*args, '--json', check=True).out.splitlines()]
+
+    def warden(self, ref):
+        """The pid of the warden of a sandbox."""
+        init = self.json('show', ref)[0]['init_pid']
+        return processes()[init][0]
 
     def spawn_pty(self, *args, rows=24, cols=80, env=None):
         return Terminal(self, args, rows, cols, {**self.env, 'TERM': 'xterm', **(env or {})})
@@ -180,6 +231,15 @@ class Terminal:
         return self.code
 
 
+def shell(cay, script, **options):
+    """A host's shell in which $CAY is our cay."""
+    process = Process(['sh', '-c', script], env={**cay.env, 'CAY': CAY}, stdin=subprocess.DEVNULL,
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    process.cay = cay
+    cay.pids.add(process.pid)
+    return process
+
+
 # --- what is left behind ---
 
 def become_subreaper():
@@ -214,16 +274,20 @@ def processes():
     return found
 
 
-def descendants(awaited):
-    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
-    found, ours = processes(), {os.getpid()}
-    grew = True
+def family(found):
+    """Of processes(), all that come from us."""
+    ours, grew = {os.getpid()}, True
     while grew:
         more = {p for p, (parent, _, _) in found.items() if parent in ours} - ours
         grew = bool(more)
         ours |= more
-    out = set()
-    for pid in ours - awaited - {os.getpid()}:
+    return ours - {os.getpid()}
+
+
+def descendants(awaited):
+    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
+    found, out = processes(), set()
+    for pid in family(found) - awaited:
         parent, state, name = found[pid]
         if state == 'Z' and parent == os.getpid():
             os.waitpid(pid, os.WNOHANG)
@@ -236,16 +300,21 @@ def mounts(state):
     return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
 
 
-def control_groups():
-    """Groups named cay-*; those with processes that are not ours belong to somebody else."""
-    out, ours = set(), None
+def known_ids(cays):
+    """Of every sandbox that the state directories tell of, also of ended ones."""
+    return {name.split('.')[0] for c in cays for d in ('sandboxes', 'locks', 'ended') for name in list_dir(f'{c.state}/{d}')}
+
+
+def control_groups(cays):
+    """Groups named cay-ID that are ours; others may work on this machine too."""
+    out, ours, known = set(), None, known_ids(cays)
     for folder, names, _ in os.walk('/sys/fs/cgroup'):
         for name in [n for n in names if n.startswith('cay-')]:
             path = os.path.join(folder, name)
             pids = {int(p) for d, _, _ in os.walk(path) for p in read_text(f'{d}/cgroup.procs').split()}
             if pids and ours is None:
                 ours = {int(re.search(r'\d+', t).group()) for t in descendants(set())}
-            if not pids or pids & ours:
+            if name[4:] in known or (pids and pids & ours):
                 out.add(f'control group {path}')
     return out
 
@@ -269,7 +338,7 @@ def entries(state):
 
 def everything(cays):
     awaited = set().union(*(c.pids for c in cays)) if cays else set()
-    found = descendants(awaited) | control_groups()
+    found = descendants(awaited) | control_groups(cays)
     for cay in cays:
         found |= mounts(cay.state) | rows(cay.state) | entries(cay.state)
     return found

@@ -58,6 +58,14 @@ def spawn_pty(cay):
     return cay.spawn_pty
 
 
+@pytest.fixture
+def box(cay, no_leftovers):
+    """A sandbox that is ended after the test."""
+    ref = cay.create()
+    yield ref
+    cay('kill', ref)
+
+
 @pytest.fixture(autouse=True)
 def no_leftovers(request):
     """A test that leaves a process, mount, group, file or row behind fails."""

@@ -82,10 +82,26 @@ static int enter_rootless(const struct launch *l, const struct tree *t)
 	return r < 0 ? r : caps_keep_over_exec();
 }
 
-static int last_settings(void)
+/* The warden has raised its own. */
+static int limit_files(uint64_t files)
+{
+	struct rlimit l;
+
+	if (files == 0)
+		return 0;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return -errno;
+	l.rlim_cur = files;
+	return setrlimit(RLIMIT_NOFILE, &l) < 0 ? -errno : 0;
+}
+
+static int last_settings(const struct cell_spec *s)
 {
 	static const struct rlimit no_core = { 0, 0 };
+	int r = limit_files(s->files);
 
+	if (r < 0)
+		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
 		return -errno;
@@ -166,6 +182,9 @@ void launch_child(const struct launch *l)
 			  .devpts_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
+	/* Or we would wait for a warden that was killed, holding its lock. */
+	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
+		(void)close(l->ours[i]);
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
 	build(l, &t);
@@ -173,7 +192,7 @@ void launch_child(const struct launch *l)
 		must(l, enter_rootful(l), "enter the user namespace");
 	else
 		must(l, enter_rootless(l, &t), "enter the user namespace");
-	must(l, last_settings(), "make a session");
+	must(l, last_settings(l->spec), "make a session");
 	report_ready(l, &t);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, &init_fd), "arrange descriptors");

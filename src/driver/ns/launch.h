@@ -16,6 +16,7 @@ struct launch {
 	const struct cell_spec *spec;
 	int setup_fd;		   /* socket to the warden */
 	int stream_fd;		   /* init's end of its stream */
+	int ours[2];		   /* the warden's ends of both */
 	int init_fd;		   /* memfd with init */
 	int userns_fd;		   /* U2; FD_NONE when rootless */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own; FD_NONE: U2's */

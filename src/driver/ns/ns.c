@@ -239,6 +239,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 		return err_sys(e, -r, "make a socket pair");
 	l.setup_fd = setup.theirs;
 	l.stream_fd = stream.theirs;
+	l.ours[0] = setup.ours;
+	l.ours[1] = stream.ours;
 	if (start(&l, &setup, group, c, e) < 0)
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
