@@ -88,10 +88,13 @@ static bool text_of(const struct frame *f, uint16_t tag, char *out, size_t size)
 
 int client_take_error(const struct frame *f, struct err *e)
 {
-	char kind[32];
+	enum err_kind kind;
+	char name[32];
 
-	(void)text_of(f, TAG_KIND, kind, sizeof kind);
-	(void)err_set(e, err_kind_of(kind), "the warden refused");
+	(void)text_of(f, TAG_KIND, name, sizeof name);
+	kind = err_kind_of(name);
+	/* An error of no kind would end the command line as if all were well. */
+	(void)err_set(e, kind == ERR_NONE ? ERR_FAILED : kind, "the warden refused");
 	(void)text_of(f, TAG_TEXT, e->msg, sizeof e->msg);
 	(void)text_of(f, TAG_HINT, e->hint, sizeof e->hint);
 	e->sys = (int)client_number(f, TAG_ERRNO, 0);

@@ -195,7 +195,7 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 		r = frame_end(&b, at, 0);
 	if (r == 0)
 		r = io_write_all(n->warden_fd, b.data, b.len);
-	return r < 0 ? err_sys(e, -r, "send the build request") : 0;
+	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
 }
 
 /* One frame from the warden, whole; it is small. *ret_used: the bytes that it took. */
@@ -373,16 +373,17 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
-	int r = 0;
+	int r;
 
 	if (!n->made)
 		return 0;
 	n->made = false;
 	end_warden(n);
-	if (n->catalog)
-		r = catalog_del_sandbox(n->catalog, n->row.id, e);
-	if (state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd),
-			 r < 0 ? &(struct err){ 0 } : e) < 0)
+	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
+	 * room. */
+	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
+	if (n->catalog &&
+	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
 		r = -1;
 	return r;
 }

@@ -79,7 +79,8 @@ static bool match_passwd(void *ctx, char **f)
 	struct user *u = s->user;
 	uint32_t uid, gid;
 
-	if (!to_id(f[2], &uid) || !to_id(f[3], &gid))
+	/* Without a name it would be a member of every group that lists nobody. */
+	if (!f[0][0] || !to_id(f[2], &uid) || !to_id(f[3], &gid))
 		return false;
 	if (s->name ? strcmp(f[0], s->name) != 0 : uid != u->uid)
 		return false;

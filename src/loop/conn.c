@@ -370,13 +370,13 @@ ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size
 	if (r == 0)
 		r = buf_reserve(&c->out, most);
 	if (r < 0) {
-		c->out.len = at;
+		conn_cancel(c, at);
 		return r;
 	}
 	n = read(fd, c->out.data + c->out.len, most);
 	if (n <= 0) {
 		r = n < 0 ? -errno : 0;
-		c->out.len = at;
+		conn_cancel(c, at);
 		return r;
 	}
 	buf_grew(&c->out, (size_t)n);

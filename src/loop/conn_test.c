@@ -209,6 +209,100 @@ static void a_descriptor_that_is_no_socket_is_refused_and_closed(void)
 	tear_down();
 }
 
+/* What came out at the bare end, as one frame. */
+static struct frame taken(void)
+{
+	static char bytes[4096];
+	ssize_t n = recv(peer, bytes, sizeof bytes, MSG_DONTWAIT);
+	struct frame f = { 0 };
+
+	CHECK(n > 0 && frame_parse((struct str){ bytes, (size_t)n }, &f) == n);
+	return f;
+}
+
+static bool nothing_came(void)
+{
+	char c;
+
+	return recv(peer, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN && conn_backlog(&a.c) == 0;
+}
+
+static void say_sends_numbers_and_texts_in_order(void)
+{
+	struct frame f;
+	struct field field;
+	uint64_t v = 0;
+
+	set_up(false);
+	CHECK(CONN_SAY(&a.c, 9, 77, { 5, UINT64_MAX, NULL }, { 6, 1, "text" }, { 5, 0, "" }) == 0);
+	f = taken();
+	CHECK(f.type == 9 && f.chan == 77 && f.nfds == 0);
+	CHECK(field_next(&f.body, &field) == 1 && field.tag == 5);
+	CHECK(field_u64(field, &v) == 0 && v == UINT64_MAX);
+	CHECK(field_next(&f.body, &field) == 1 && field.tag == 6 && str_is(field.value, "text"));
+	CHECK(field_next(&f.body, &field) == 1 && field.tag == 5 && field.value.n == 0);
+	CHECK(field_next(&f.body, &field) == 0);
+	tear_down();
+}
+
+static void what_is_too_much_to_say_is_not_said(void)
+{
+	static char text[LIMIT_FRAME_BODY + 2];
+
+	set_up(false);
+	memset(text, 'x', sizeof text - 1);
+	CHECK(CONN_SAY(&a.c, 9, 1, { 5, 1, NULL }, { 6, 0, text }) == -EMSGSIZE);
+	text[LIMIT_FRAME_BODY] = '\0';
+	CHECK(CONN_SAY(&a.c, 9, 1, { 5, 1, NULL }, { 6, 0, text }) == -EMSGSIZE);
+	CHECK(nothing_came());
+	CHECK(CONN_SAY(&a.c, 9, 1, { 5, 1, NULL }) == 0 && taken().type == 9);
+	conn_done(&a.c);
+	CHECK(CONN_SAY(&a.c, 9, 1, { 5, 1, NULL }) == -ENOTCONN);
+	tear_down();
+}
+
+static void a_read_becomes_one_frame_of_at_most_so_much(void)
+{
+	struct frame f;
+	int p[2];
+
+	set_up(false);
+	CHECK(pipe2(p, O_CLOEXEC | O_NONBLOCK) == 0 && write(p[1], "0123456789", 10) == 10);
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], 7) == 7);
+	f = taken();
+	CHECK(f.type == 3 && f.chan == 4 && str_is(f.body, "0123456"));
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], 7) == 3 && str_is(taken().body, "789"));
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], 7) == -EAGAIN && nothing_came());
+	CHECK(close(p[1]) == 0);
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], 7) == 0 && nothing_came());
+	CHECK(conn_send_read(&a.c, 3, 4, -1, 7) == -EBADF && nothing_came());
+	CHECK(close(p[0]) == 0);
+	tear_down();
+}
+
+static void a_read_that_gives_nothing_leaves_the_backlog_as_it_was(void)
+{
+	int p[2];
+	size_t before;
+
+	set_up(false);
+	CHECK(pipe2(p, O_CLOEXEC | O_NONBLOCK) == 0);
+	fill();
+	before = conn_backlog(&a.c);
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], PIECE) == -EAGAIN);
+	CHECK(conn_backlog(&a.c) == before && a.c.out.data[before] == '\0');
+	while (conn_backlog(&a.c) < LIMIT_CONN_OUT - PIECE)
+		CHECK(buf_add(&a.c.out, "x", 1) == 0);
+	before = conn_backlog(&a.c);
+	CHECK(write(p[1], "kept", 4) == 4);
+	CHECK(conn_send_read(&a.c, 3, 4, p[0], PIECE) == -E2BIG && conn_backlog(&a.c) == before);
+	CHECK(a.c.out.data[before] == '\0' && write(p[1], "more", 4) == 4);
+	CHECK(close(p[0]) == 0 && close(p[1]) == 0);
+	conn_done(&a.c);
+	CHECK(conn_send_read(&a.c, 3, 4, 0, 7) == -ENOTCONN);
+	tear_down();
+}
+
 T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(descriptors_wait_in_the_backlog_with_their_frames),
        T(unsent_descriptors_are_closed_with_the_connection), T(a_frame_of_the_limit_passes),
@@ -222,4 +316,7 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(missing_descriptors_end_the_connection),
        T(more_descriptors_than_a_frame_may_have_end_the_connection),
        T(hoarded_descriptors_end_the_connection_at_the_limit),
-       T(a_descriptor_that_is_no_socket_is_refused_and_closed))
+       T(a_descriptor_that_is_no_socket_is_refused_and_closed),
+       T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
+       T(a_read_becomes_one_frame_of_at_most_so_much),
+       T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))

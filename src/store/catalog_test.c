@@ -391,7 +391,7 @@ static void a_full_disk_fails_cleanly_and_heals(void)
 static void write_much(int writer, bool slots)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		struct sandbox_row row = { .ephemeral = i % 10 != 0 };
+		struct sandbox_row row = { .ephemeral = i % 10 != 0, .uid_slot = -1 };
 
 		OK(catalog_open(&s, &c, &t_e));
 		snprintf(row.id, sizeof row.id, "w%xr%06x", writer & 15, i & 0xffff);

@@ -72,7 +72,7 @@ static inline void t_make_box(const struct state *s, const char *id)
 
 static inline struct sandbox_row t_row(const char *id, const char *name, bool ephemeral)
 {
-	struct sandbox_row row = { .ephemeral = ephemeral, .template_ = "base" };
+	struct sandbox_row row = { .ephemeral = ephemeral, .template_ = "base", .uid_slot = -1 };
 
 	snprintf(row.id, sizeof row.id, "%s", id);
 	snprintf(row.name, sizeof row.name, "%s", name);

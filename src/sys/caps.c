@@ -16,6 +16,11 @@ const uint64_t caps_root_inside =
 	BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SETPCAP) | BIT(CAP_SETFCAP) |
 	BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_AUDIT_WRITE);
 
+static int clear_ambient(void)
+{
+	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ? -errno : 0;
+}
+
 int caps_bound(uint64_t keep)
 {
 	for (int c = 0; c < CAPS_POSSIBLE; c++) {
@@ -23,9 +28,9 @@ int caps_bound(uint64_t keep)
 			continue;
 		/* EINVAL: this kernel knows no capability of that number, nor a higher one. */
 		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-			return errno == EINVAL ? 0 : -errno;
+			return errno == EINVAL ? clear_ambient() : -errno;
 	}
-	return 0;
+	return clear_ambient();
 }
 
 static int write_caps(uint64_t permitted, uint64_t inheritable)
@@ -44,9 +49,9 @@ static int write_caps(uint64_t permitted, uint64_t inheritable)
 
 int caps_set(uint64_t set)
 {
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
-		return -errno;
-	return write_caps(set, 0);
+	int r = clear_ambient();
+
+	return r < 0 ? r : write_caps(set, 0);
 }
 
 static uint64_t caps_now(void)

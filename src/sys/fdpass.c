@@ -20,6 +20,8 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
+	if (nfds > LIMIT_FRAME_FDS)
+		return -EMSGSIZE;
 	if (nfds > 0) {
 		size_t bytes = sizeof(int) * (size_t)nfds;
 

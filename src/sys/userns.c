@@ -87,7 +87,7 @@ int userns_swap(struct idmap map[5], uint32_t base, uint32_t owner, uint32_t use
 		map[n++] = (struct idmap){ low + 1, base + low + 1, high - low - 1 };
 	else if (high >= USERNS_IDS && low + 1 < USERNS_IDS)
 		map[n++] = (struct idmap){ low + 1, base + low + 1, USERNS_IDS - low - 1 };
-	if (high + 1 < USERNS_IDS)
+	if (high < USERNS_IDS - 1)
 		map[n++] = (struct idmap){ high + 1, base + high + 1, USERNS_IDS - high - 1 };
 	return n;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "sys/userns.h"
 #include "warden/call.h"
 #include "warden/warden.h"
 
@@ -51,8 +52,10 @@ static int mount_field(struct warden *w, struct cell_mount *m, struct field f, s
 	case M_OWNER:
 		if (field_u64(f, &v) < 0)
 			return bad(e, "a number is not eight bytes");
+		if (v > (f.tag == M_KIND ? MOUNT_RO : UINT32_MAX))
+			return bad(e, "a mount of an unknown kind or owner");
 		if (f.tag == M_KIND)
-			m->kind = v == MOUNT_RO ? MOUNT_RO : MOUNT_OVERLAY;
+			m->kind = (enum mount_kind)v;
 		m->has_owner |= f.tag == M_OWNER;
 		m->owner = f.tag == M_OWNER ? (uint32_t)v : m->owner;
 		return 0;
@@ -104,6 +107,9 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 	else if (f.tag == TAG_TRACE)
 		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
 	else {
+		/* The first ranges are people's own: root inside must never be root outside. */
+		if (v < USERNS_IDS || v > UINT32_MAX - USERNS_IDS)
+			return bad(e, "no such range of uids");
 		w->rootful = w->spec.rootful = true;
 		w->spec.uid_base = (uint32_t)v;
 	}
@@ -164,7 +170,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	}
 }
 
-static int read_request(struct warden *w, struct str body, struct err *e)
+int build_parse(struct warden *w, struct str body, struct err *e)
 {
 	struct field f;
 	int r;
@@ -247,7 +253,8 @@ static int open_layers(struct warden *w, struct err *e)
 			continue;
 		(void)snprintf(name, sizeof name, "upper/%d", i);
 		w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		w->lowers[i] = open(m->lower[0], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Above the last there are only whiteouts. */
+		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (w->uppers[i] < 0 || w->lowers[i] < 0)
 			return err_sys(e, errno, "open the layers of '%s'", m->dest);
 	}
@@ -284,7 +291,7 @@ static int start_watching(struct warden *w, struct err *e)
 
 int warden_build(struct warden *w, struct str body, struct err *e)
 {
-	if (read_request(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
+	if (build_parse(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;

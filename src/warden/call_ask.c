@@ -7,6 +7,9 @@
 #include "base/limits.h"
 #include "warden/call.h"
 
+/* A hundred years: what is longer would not fit the clock in nanoseconds. */
+#define TIMEOUT_MAX_MS (100ull * 365 * 24 * 3600 * 1000)
+
 static int bad(struct err *e, const char *what)
 {
 	return err_set(e, ERR_INVALID, "bad request: %s", what);
@@ -34,6 +37,8 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 		a->cols = v & 0xffff;
 		break;
 	case TAG_TIMEOUT_MS:
+		if (v > TIMEOUT_MAX_MS)
+			return bad(e, "timeout too long");
 		a->timeout_ms = v;
 		break;
 	case TAG_MODE:
@@ -79,8 +84,16 @@ static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
 	case TAG_CALL_ID:
 		a->call_id = f.value;
 		return f.value.n > LIMIT_NAME ? bad(e, "call id too long") : 0;
-	default:
+	case TAG_OP:
+	case TAG_TTY:
+	case TAG_ROWS:
+	case TAG_COLS:
+	case TAG_TIMEOUT_MS:
+	case TAG_MODE:
+	case TAG_FINAL:
 		return take_number(a, f, e);
+	default:
+		return 0;
 	}
 }
 

@@ -86,6 +86,8 @@ void warden_trace_end(struct warden *w);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
+/* Its first step: spec and defaults from the request. Makes and opens nothing. */
+int build_parse(struct warden *w, struct str body, struct err *e);
 void warden_free_spec(struct warden *w);
 
 /* clients.c */

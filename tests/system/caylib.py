@@ -148,9 +148,10 @@ class Cay:
 
     def remove(self):
         """The state directory, with what a sandbox made unreadable in it."""
-        for folder, _, _ in os.walk(self.state):
-            os.chmod(folder, stat.S_IRWXU)
-        shutil.rmtree(self.state, ignore_errors=True)
+        if subprocess.run(['rm', '-rf', self.state], stderr=subprocess.DEVNULL, check=False).returncode:
+            for folder, _, _ in os.walk(self.state):
+                os.chmod(folder, stat.S_IRWXU)
+            shutil.rmtree(self.state, ignore_errors=True)
 
 
 class Terminal:

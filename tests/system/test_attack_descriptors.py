@@ -2,6 +2,7 @@
 """What a hostile process inside finds of init, of its children, and of the host behind them."""
 
 import os
+import stat
 import pathlib
 import shutil
 import tempfile
@@ -84,9 +85,17 @@ def test_passwd_that_is_a_fifo_does_not_stop_calls(fresh_cay, sandbox):
     assert fresh_cay('exec', '--user', '1000', sandbox, '--', 'true', timeout=5).code == 0
 
 
-def test_a_copy_out_does_not_replace_a_device_or_fifo(fresh_cay, sandbox, tmp_path):
+def test_a_copy_out_writes_to_a_fifo_or_device_and_does_not_replace_it(fresh_cay, sandbox, tmp_path):
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
-    result = fresh_cay('cp', f'{sandbox}:/etc/hostname', fifo, timeout=5)
-    assert result.code != 0 and 'fifo' in result.err
-    assert fifo.is_fifo()
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    fresh_cay('cp', f'{sandbox}:/etc/hostname', fifo, timeout=10, check=True)
+    assert os.read(reader, 100).strip() and fifo.is_fifo()
+    os.close(reader)
+    fresh_cay('cp', f'{sandbox}:/etc/hostname', '/dev/null', timeout=10, check=True)
+    assert stat.S_ISCHR(os.stat('/dev/null').st_mode)
+    # below a directory the name comes from inside: there it is refused
+    (tmp_path / 'd').mkdir()
+    os.mkfifo(tmp_path / 'd' / 'hostname')
+    result = fresh_cay('cp', f'{sandbox}:/etc/hostname', tmp_path / 'd', timeout=10)
+    assert result.code != 0 and 'special file' in result.err

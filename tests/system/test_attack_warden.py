@@ -68,9 +68,8 @@ class Sandbox:
         text = caylib.read_text(f'/proc/{self.warden}/stat')
         return sum(map(int, text[text.rindex(')') + 2:].split()[11:13]))
 
-    def names(self):
-        out = self.cay('ps', self.id, '--json', check=True).out
-        return out
+    def processes(self):
+        return self.cay('ps', self.id, '--json', check=True).out
 
 
 @pytest.fixture
@@ -172,7 +171,7 @@ def test_a_call_whose_client_leaves_at_once_is_ended(sandbox):
     for _ in range(15):
         with sandbox.connect() as s:
             s.sendall(frame(EXEC, args('sleep', '4711')))
-    caylib.wait_until(lambda: '4711' not in sandbox.names(), timeout=5, what='the end of calls without a client')
+    caylib.wait_until(lambda: '4711' not in sandbox.processes(), timeout=5, what='the end of calls without a client')
 
 
 def test_a_blocked_client_costs_no_cpu(sandbox):
@@ -223,8 +222,8 @@ def test_clients_that_do_not_read_do_not_delay_the_end(fresh_cay):
 
 
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='needs a mount')
-def test_a_full_disk_ends_the_sandbox_and_says_so(fresh_cay):
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m,mode=0700', 'none', fresh_cay.state], check=True)
+def test_a_full_disk_ends_the_sandbox_and_it_can_be_removed(fresh_cay):
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=160m,mode=0700', 'none', fresh_cay.state], check=True)
     try:
         name = fresh_cay('create', check=True).out.strip()
         fresh_cay('exec', name, '--', 'sh', '-c', 'cat /dev/zero > /tmp/fill', timeout=20)

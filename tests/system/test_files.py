@@ -107,8 +107,8 @@ def test_edits_in_dir_stay_inside(cay, project, canaries):
 
 
 def test_dir_with_dest_is_shown_there(cay, project, canaries):
-    r = cay('run', '--dir', f'{project}:/work/here', '--', 'sh', '-c', 'pwd; cat a.txt; echo y > a.txt', check=True)
-    assert r.out == '/work/here\nalpha\n'
+    r = cay('run', '--dir', f'{project}:/project/here', '--', 'sh', '-c', 'pwd; cat a.txt; echo y > a.txt', check=True)
+    assert r.out == '/project/here\nalpha\n'
 
 
 def test_the_first_dir_is_the_cwd_and_cwd_overrides_it(cay, project, tmp_path):

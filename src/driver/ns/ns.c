@@ -129,6 +129,9 @@ static int explain_clone(int err, bool rootful, struct err *e)
 				: "this host forbids user namespaces to users: see "
 				  "kernel.unprivileged_userns_clone, "
 				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	if (err == ENOSYS)
+		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
+				   "allow it there");
 	if (err == ENOSPC || err == EUSERS)
 		return err_hint(e, "the limit of namespaces is reached: see "
 				   "/proc/sys/user/max_user_namespaces and its neighbours");

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/fdpass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/limits.h"
+#include "t.h"
+
+static int ours, theirs;
+static int pipes[LIMIT_FRAME_FDS][2];
+
+static void begin(void)
+{
+	int sv[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == 0);
+	ours = sv[0];
+	theirs = sv[1];
+}
+
+/* Send the write ends of pipes and keep no copy: their ends tell whether the peer holds them. */
+static void send_pipes(const char *msg, size_t size, int n)
+{
+	int fds[LIMIT_FRAME_FDS] = { 0 };
+
+	for (int i = 0; i < n; i++) {
+		CHECK(pipe2(pipes[i], O_CLOEXEC | O_NONBLOCK) == 0);
+		fds[i] = pipes[i][1];
+	}
+	CHECK(fdpass_send(theirs, msg, size, fds, n) == 0);
+	for (int i = 0; i < n; i++)
+		CHECK(close(fds[i]) == 0);
+}
+
+static int is_held(int i)
+{
+	char c;
+
+	return read(pipes[i][0], &c, 1) < 0 && errno == EAGAIN;
+}
+
+static void a_message_and_its_descriptors_arrive_in_order(void)
+{
+	int fds[LIMIT_FRAME_FDS], n = -1;
+	char msg[5], c;
+
+	begin();
+	send_pipes("hello", 5, LIMIT_FRAME_FDS);
+	CHECK(fdpass_recv(ours, msg, 5, fds, LIMIT_FRAME_FDS, &n) == 0);
+	CHECK(memcmp(msg, "hello", 5) == 0 && n == LIMIT_FRAME_FDS);
+	for (int i = 0; i < n; i++) {
+		CHECK(fcntl(fds[i], F_GETFD) == FD_CLOEXEC);
+		CHECK(write(fds[i], &"abcdefgh"[i], 1) == 1);
+		CHECK(read(pipes[i][0], &c, 1) == 1 && c == "abcdefgh"[i]);
+	}
+}
+
+static void a_message_may_come_without_descriptors(void)
+{
+	int fd = 99, n = -1;
+	char msg[5];
+
+	begin();
+	send_pipes("hello", 5, 0);
+	CHECK(fdpass_recv(ours, msg, 5, &fd, 1, &n) == 0);
+	CHECK(n == 0 && fd == 99);
+}
+
+static void descriptors_beyond_those_wanted_are_closed(void)
+{
+	int fds[3], n = -1;
+	char msg;
+
+	begin();
+	send_pipes("x", 1, LIMIT_FRAME_FDS);
+	CHECK(fdpass_recv(ours, &msg, 1, fds, 3, &n) == 0 && n == 3);
+	for (int i = 0; i < LIMIT_FRAME_FDS; i++)
+		CHECK(is_held(i) == (i < 3));
+}
+
+static void a_message_that_ends_early_is_an_error(void)
+{
+	int fd, n = -1;
+	char msg[8];
+
+	begin();
+	send_pipes("half", 4, 0);
+	CHECK(close(theirs) == 0);
+	CHECK(fdpass_recv(ours, msg, 8, &fd, 1, &n) == -EPIPE && n == 0);
+	CHECK(fdpass_recv(ours, msg, 8, &fd, 1, &n) == -EPIPE && n == 0);
+}
+
+static void a_message_in_two_pieces_is_one(void)
+{
+	int fd, n = -1;
+	char msg[8];
+
+	begin();
+	send_pipes("half", 4, 0);
+	send_pipes("full", 4, 0);
+	CHECK(fdpass_recv(ours, msg, 8, &fd, 1, &n) == 0);
+	CHECK(memcmp(msg, "halffull", 8) == 0);
+}
+
+static void a_peer_that_is_gone_is_an_error_and_no_signal(void)
+{
+	begin();
+	CHECK(close(ours) == 0);
+	CHECK(fdpass_send(theirs, "x", 1, NULL, 0) == -EPIPE);
+}
+
+static void more_descriptors_than_the_limit_are_refused(void)
+{
+	int fds[LIMIT_FRAME_FDS + 1] = { 0 };
+	struct pollfd p = { .events = POLLIN };
+
+	begin();
+	p.fd = ours;
+	CHECK(fdpass_send(theirs, "x", 1, fds, LIMIT_FRAME_FDS + 1) == -EMSGSIZE);
+	CHECK(poll(&p, 1, 0) == 0);
+}
+
+T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),
+       T(descriptors_beyond_those_wanted_are_closed), T(a_message_that_ends_early_is_an_error),
+       T(a_message_in_two_pieces_is_one), T(a_peer_that_is_gone_is_an_error_and_no_signal),
+       T(more_descriptors_than_the_limit_are_refused))
