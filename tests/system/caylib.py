@@ -149,8 +149,10 @@ class Cay:
     def remove(self):
         """The state directory, with what a sandbox made unreadable in it."""
         if subprocess.run(['rm', '-rf', self.state], stderr=subprocess.DEVNULL, check=False).returncode:
-            for folder, _, _ in os.walk(self.state):
-                os.chmod(folder, stat.S_IRWXU)
+            for folder, names, _ in os.walk(self.state):  # before it looks into them
+                for path in (os.path.join(folder, name) for name in names):
+                    if not os.path.islink(path):
+                        os.chmod(path, stat.S_IRWXU)
             shutil.rmtree(self.state, ignore_errors=True)
 
 
