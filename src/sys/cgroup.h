@@ -2,8 +2,7 @@
 /*
  * Control groups of one sandbox in the v2 hierarchy, below the caller's own group:
  *
- *   cay-ID/            the sandbox; frozen and killed as a whole
- *   cay-ID/init        init
+ *   cay-ID/            the sandbox, with init in it; frozen and killed as a whole
  *   cay-ID/call-N      all processes of call N
  *
  * A group that was killed is never used again: the kernel kills whoever is cloned into it.
