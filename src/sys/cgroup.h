@@ -4,8 +4,7 @@
  *
  * In the v2 hierarchy, which tells calls apart and kills them:
  *
- *   cay-ID/            the sandbox; frozen and killed as a whole
- *   cay-ID/init        init
+ *   cay-ID/            the sandbox, with init in it; frozen and killed as a whole
  *   cay-ID/call-N      all processes of call N
  *
  * Limits are written there too where the v2 hierarchy has the controllers. Where a controller

@@ -21,12 +21,14 @@ import time
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
 CAY = os.path.abspath(os.environ.get('CAY_BIN') or os.path.join(ROOT, 'build/cay'))
 ROOTFUL = os.geteuid() == 0
-LEFTOVER_WAIT_S = 2.0
+SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
+LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def wait_until(condition, timeout=10.0, what='the condition'):
     """Poll; the value that became true, or a failure that names what was awaited."""
+    timeout *= SLOWER
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -66,7 +68,7 @@ class Process(subprocess.Popen):
 
     def read_until(self, what, timeout=20):
         """stdout up to and with these bytes."""
-        found, end = b'', time.monotonic() + timeout
+        found, end = b'', time.monotonic() + timeout * SLOWER
         while what not in found:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.stdout], [], [], left)[0]:
@@ -80,7 +82,7 @@ class Process(subprocess.Popen):
     def finish(self, timeout=20):
         """What is left to read, and the end."""
         try:
-            out, err = self.communicate(timeout=timeout)
+            out, err = self.communicate(timeout=timeout * SLOWER)
         except subprocess.TimeoutExpired:
             self.kill()
             out, err = self.communicate()
@@ -115,7 +117,7 @@ class Cay:
             input = input.encode()
         with self.popen(*args, env=env, stdin=stdin, **options) as process:
             try:
-                out, err = process.communicate(input, timeout=timeout)
+                out, err = process.communicate(input, timeout=timeout * SLOWER)
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate()
@@ -149,8 +151,10 @@ class Cay:
     def remove(self):
         """The state directory, with what a sandbox made unreadable in it."""
         if subprocess.run(['rm', '-rf', self.state], stderr=subprocess.DEVNULL, check=False).returncode:
-            for folder, _, _ in os.walk(self.state):
-                os.chmod(folder, stat.S_IRWXU)
+            for folder, names, _ in os.walk(self.state):  # before it looks into them
+                for path in (os.path.join(folder, name) for name in names):
+                    if not os.path.islink(path):
+                        os.chmod(path, stat.S_IRWXU)
             shutil.rmtree(self.state, ignore_errors=True)
 
 
@@ -201,7 +205,7 @@ class Terminal:
     def expect(self, pattern, timeout=10):
         """Wait for a regular expression; returns the match and drops the output up to its end."""
         pattern = pattern if isinstance(pattern, bytes) else pattern.encode()
-        end, more = time.monotonic() + timeout, True
+        end, more = time.monotonic() + timeout * SLOWER, True
         while True:
             match = re.search(pattern, self.output)
             if match:
@@ -220,7 +224,7 @@ class Terminal:
 
     def wait(self, timeout=10):
         """Read to the end; the exit code."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * SLOWER
         while self.code is None:
             if time.monotonic() > end:
                 raise AssertionError(f'no end within {timeout} s; the terminal shows {self.output[-2000:]!r}')

@@ -12,7 +12,8 @@ import caylib  # noqa: E402
 CAYS = []
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
     caylib.become_subreaper()
 
 

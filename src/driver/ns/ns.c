@@ -87,18 +87,20 @@ static int make_id_maps(const struct cell_spec *s, struct launch *l, struct err 
 	return 0;
 }
 
-/* Not fatal: without groups, calls are told apart by their listeners alone. */
+/*
+ * The group that the child starts in. Not fatal: without groups, calls are told apart by their
+ * listeners alone. It is the sandbox's group itself and not a leaf of it, because it becomes
+ * the root of the child's cgroup namespace: where the hierarchy is mounted with nsdelegate, as
+ * systemd does, init can only start calls in groups below that root.
+ */
 static int make_groups(const struct cell_spec *s, struct cell *c)
 {
-	int fd, r = cgroup_new(&c->cgroup, s->id);
-
-	if (r < 0)
+	if (cgroup_new(&c->cgroup, s->id) < 0)
 		return FD_NONE;
 	c->has_cgroup = true;
 	if (s->rootful)
 		(void)cgroup_delegate(&c->cgroup, s->uid_base, s->uid_base);
-	fd = cgroup_leaf(&c->cgroup, "init");
-	return fd < 0 ? FD_NONE : fd;
+	return c->cgroup.fd;
 }
 
 static int open_entries(struct launch *l, const struct cell *c, struct err *e)
@@ -230,8 +232,7 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 						   .userns_fd = FD_NONE };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
-	auto_close int group = FD_NONE;
-	int r;
+	int group, r;
 
 	*c = (struct cell){ .pidfd = FD_NONE,
 			    .stream_fd = FD_NONE,
