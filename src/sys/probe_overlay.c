@@ -24,7 +24,7 @@ static int make_dirs(const char *dir, int try, char lower[], char upper[], char 
 {
 	(void)snprintf(lower, LIMIT_PATH, "%s/lower", dir);
 	(void)snprintf(upper, LIMIT_PATH, "%s/upper%d", dir, try);
-	(void)snprintf(work, LIMIT_PATH, "%s/work%d", dir, try);
+	(void)snprintf(work, LIMIT_PATH, "%s/scratch%d", dir, try);
 	if (mkdir(lower, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	return mkdir(upper, 0755) < 0 || mkdir(work, 0755) < 0 ? -errno : 0;
