@@ -28,8 +28,3 @@ void disk_open(struct warden *w);
 void disk_close(struct warden *w);
 /* A call begins: look soon. */
 void disk_wake(struct warden *w);
-/*
- * Bytes that a tree takes: blocks, at least 4 KiB for every name, a file with several names
- * shared among them. Follows nothing. UINT64_MAX: too deep to be counted. Stops above `most`.
- */
-uint64_t disk_usage(int fd, uint64_t most);

@@ -155,3 +155,16 @@ def test_a_fork_bomb_dies_with_its_warden(cay):
         cay('gc', check=True)
         return took
     in_time(attempt)
+
+
+@pytest.mark.skipif(not caylib.ROOTFUL, reason='an ordinary user has no control groups here')
+def test_a_call_that_timed_out_leaves_nothing_of_itself(cay):
+    before = alive(cay)
+    box = cay('create', check=True).out.strip()
+    idle = alive(cay)
+    process = start(cay, 'exec', '--timeout', '1s', box, '--', 'python3', '-c', BOMB, '100')
+    finish(process)
+    assert process.returncode == 124
+    caylib.wait_until(lambda: not alive(cay) - idle, 2, 'the call is gone')
+    assert alive(cay) - before  # the sandbox is not
+    cay('kill', box, check=True)
