@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Test harness: TAP on stdout, one process per test, 10 s limit each. */
+/* Test harness: TAP on stdout, one process per test, 10 s limit each (times CAY_TEST_SLOW). */
 #pragma once
 
 #include <stdio.h>
@@ -40,6 +40,13 @@ static inline __attribute__((noreturn, unused)) void t_skip(const char *why)
 	exit(T_SKIPPED);
 }
 
+static inline unsigned t_limit_s(void)
+{
+	const char *slower = getenv("CAY_TEST_SLOW");
+
+	return 10 * (unsigned)(slower && atoi(slower) > 0 ? atoi(slower) : 1);
+}
+
 static inline int t_run(const struct t_case *cases, size_t n)
 {
 	int failed = 0;
@@ -52,7 +59,7 @@ static inline int t_run(const struct t_case *cases, size_t n)
 		fflush(stdout);
 		pid = fork();
 		if (pid == 0) {
-			alarm(10);
+			alarm(t_limit_s());
 			cases[i].fn();
 			exit(0);
 		}

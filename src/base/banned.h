@@ -16,6 +16,13 @@
 #undef alloca
 
 /* No bound: use buf_add(), buf_printf(), snprintf(), str_copy(). */
+/* With fortify some of these are macros, which clang will not poison. */
+#undef sprintf
+#undef vsprintf
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef stpcpy
 #pragma GCC poison strcpy stpcpy strcat sprintf vsprintf gets alloca
 /* Hidden state. */
 #pragma GCC poison strtok

@@ -267,6 +267,19 @@ static int wanted(const char *path, char top[256], const char **ret, struct err 
 	return 0;
 }
 
+/* What is there is replaced by rename(2): a device or fifo would be gone, not written to. */
+static int refuse_device(const struct landing *l, const char *dest, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(l->dir_fd, l->as, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) || S_ISFIFO(st.st_mode) ||
+	      S_ISSOCK(st.st_mode)))
+		return 0;
+	err_set(e, ERR_INVALID, "'%.200s' is a device, fifo or socket", dest);
+	return err_hint(e, "copy to '-' and redirect it: cay cp ID:PATH - > %.150s", dest);
+}
+
 /* Where on the host the copy goes: into a directory, or beside others under a new name. */
 static int find_landing(const char *dest, struct landing *l, struct err *e)
 {
@@ -289,7 +302,7 @@ static int find_landing(const char *dest, struct landing *l, struct err *e)
 	if (l->dir_fd < 0)
 		return err_sys(e, errno, "cannot open '%.200s'", parent);
 	l->as = slash ? slash + 1 : dest;
-	return 0;
+	return refuse_device(l, dest, e);
 }
 
 static int copy_to_host(struct copy *c, struct err *e)
@@ -298,9 +311,11 @@ static int copy_to_host(struct copy *c, struct err *e)
 	char top[256];
 	int k;
 
-	if (wanted(c->from.path, top, &l.want, e) < 0 || find_landing(c->to.path, &l, e) < 0)
+	if (wanted(c->from.path, top, &l.want, e) < 0)
 		return -1;
-	k = copy_out(c, unpack_side, &l, OP_READ_TREE, e);
+	k = find_landing(c->to.path, &l, e);
+	if (k == 0)
+		k = copy_out(c, unpack_side, &l, OP_READ_TREE, e);
 	fd_close(&l.dir_fd);
 	return k;
 }

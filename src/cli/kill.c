@@ -30,15 +30,22 @@ static void note_error(const struct cmd_ctx *ctx, const struct err *e, int *code
 
 static int end_one(struct cli_store *s, const struct sandbox_row *row, struct err *e)
 {
+	struct err refused = { 0 };
+
+	if (state_is_alive(&s->state, row->id))
+		(void)client_destroy(&s->state, row->id, "killed", &refused);
 	/*
-	 * A warden that ended between the two looks has left what a lost one leaves: only one
-	 * that still lives makes the failure ours to report.
+	 * Where it failed because the warden has ended meanwhile, it has left what a lost one
+	 * leaves; and where another cay removes that at this moment, it holds the lock. Only a
+	 * lock that stays held makes the failure ours to report.
 	 */
-	if (state_is_alive(&s->state, row->id) &&
-	    client_destroy(&s->state, row->id, "killed", e) < 0 &&
-	    state_is_alive(&s->state, row->id))
+	if (sandbox_settle(s, row->id, SETTLE_MS, e) == 0)
+		return 0;
+	if (e->kind == ERR_CONFLICT && refused.kind != ERR_NONE) {
+		*e = refused;
 		return err_ctx(e, "cannot end sandbox '%s'", row->id);
-	return sandbox_settle(s, row->id, SETTLE_MS, e);
+	}
+	return -1;
 }
 
 static void print_ended(const struct cmd_ctx *ctx, const struct sandbox_row *row)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ enum {
 };
 
 /* Our companions lie beside us in a build directory, and in libexec where installed. */
-static int find_warden(char *out, size_t size, char *program, struct err *e)
+int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 {
 	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
 	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
@@ -47,12 +48,13 @@ static int find_warden(char *out, size_t size, char *program, struct err *e)
 	return err_hint(e, "install all of cay, or build it with: make");
 }
 
+/* envp: what `cay settle` needs, which the warden becomes where we are gone at its end. */
 static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
-		      pid_t *ret_pid)
+		      char **envp, pid_t *ret_pid)
 {
 	/* Signals that somebody may have told us to ignore. */
 	static const int inheritable[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD };
-	char *argv[] = { "cay-warden", NULL }, *envp[] = { NULL };
+	char *argv[] = { "cay-warden", NULL };
 	sigset_t none, all;
 
 	(void)sigemptyset(&none);
@@ -73,8 +75,8 @@ static int above(int fd)
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn_warden(const char *path, int sock, const struct newborn *n, pid_t *ret_pid,
-			struct err *e)
+static int spawn_warden(const char *path, int sock, const struct newborn *n, char **envp,
+			pid_t *ret_pid, struct err *e)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -89,7 +91,7 @@ static int spawn_warden(const char *path, int sock, const struct newborn *n, pid
 	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
 	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
 	(void)posix_spawn_file_actions_adddup2(&fa, slot2, WARDEN_SLOT);
-	r = spawn_with(path, &fa, &at, ret_pid);
+	r = spawn_with(path, &fa, &at, envp, ret_pid);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	(void)posix_spawnattr_destroy(&at);
 	return r ? err_sys(e, r, "start '%s'", path) : 0;
@@ -138,7 +140,7 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
-	return r;
+	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
 static int put_identity(struct buf *b, const struct newborn *n, const struct sandbox_opts *o,
@@ -186,6 +188,8 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 	if (r == 0)
 		r = field_put_u64(&b, TAG_TRACE, p->trace);
 	if (r == 0)
+		r = field_put_u64(&b, TAG_PROFILE, p->profile);
+	if (r == 0)
 		r = put_mounts(&b, t, p);
 	if (r == 0)
 		r = put_defaults(&b, o, p);
@@ -193,7 +197,7 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 		r = frame_end(&b, at, 0);
 	if (r == 0)
 		r = io_write_all(n->warden_fd, b.data, b.len);
-	return r < 0 ? err_sys(e, -r, "send the build request") : 0;
+	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
 }
 
 /* One frame from the warden, whole; it is small. *ret_used: the bytes that it took. */
@@ -235,6 +239,7 @@ int newborn_await(struct newborn *n, struct err *e)
 	if (f.type != MSG_C_READY)
 		return err_set(e, ERR_FAILED, "the warden answered something else");
 	n->start_us = client_number(&f, TAG_START_US, 0);
+	client_print_warnings(&f);
 	return 0;
 }
 
@@ -258,11 +263,17 @@ static int make_dir(struct newborn *n, struct err *e)
 
 static int start(struct newborn *n, const char *warden, struct err *e)
 {
+	char state[sizeof n->state.dir + 16], keep[64];
+	char *envp[] = { state, NULL, NULL };
+	const char *ended = getenv("CAY_KEEP_ENDED");
 	int pair[2], r;
 
+	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
+	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
+		envp[1] = keep;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n, &n->warden_pid, e);
+	r = spawn_warden(warden, pair[1], n, envp, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
 	return r;
@@ -276,7 +287,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 	bool root = geteuid() == 0;
 	int r;
 
-	if (find_warden(warden, sizeof warden, program, e) < 0 ||
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 ||
 	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
 		return -1;
 	r = make_dir(n, e);
@@ -286,6 +297,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 		r = start(n, warden, e);
 	if (r == 0)
 		r = send_build(n, o, p, &t, program, e);
+	n->asked = r == 0;
 	template_done(&t);
 	if (r == 0)
 		r = catalog_open(&n->state, &n->catalog, e);
@@ -353,7 +365,9 @@ static void end_warden(struct newborn *n)
 
 	if (n->warden_fd < 0)
 		return;
-	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
+	/* One that has not been greeted takes no orders, but ends when we are gone. */
+	if (n->asked &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
 		await_end(n->warden_fd);
 	fd_close(&n->warden_fd);
 	while (n->warden_pid > 0 && waitpid(n->warden_pid, NULL, 0) < 0 && errno == EINTR)
@@ -362,16 +376,17 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
-	int r = 0;
+	int r;
 
 	if (!n->made)
 		return 0;
 	n->made = false;
 	end_warden(n);
-	if (n->catalog)
-		r = catalog_del_sandbox(n->catalog, n->row.id, e);
-	if (state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd),
-			 r < 0 ? &(struct err){ 0 } : e) < 0)
+	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
+	 * room. */
+	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
+	if (n->catalog &&
+	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
 		r = -1;
 	return r;
 }

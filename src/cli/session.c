@@ -114,6 +114,8 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	r->status = (int)client_number(f, TAG_STATUS, 0);
 	r->call = (uint32_t)client_number(f, TAG_CALL, 0);
 	r->duration_us = client_number(f, TAG_DURATION_US, 0);
+	r->oom_kills = client_number(f, TAG_OOM_KILLS, 0);
+	r->memory = client_number(f, TAG_MEMORY, 0);
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);
@@ -126,10 +128,9 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 
 static void emit(struct live *l, struct sink *to, struct str data)
 {
-	int r = sink_write(to, data);
-
-	/* Nobody reads any more: the command learns it as it would without us. */
-	if (r == -EPIPE && to == &l->out)
+	(void)sink_write(to, data);
+	/* Nobody takes it any more: the command learns it as it would without us. */
+	if (to->broken && to == &l->out)
 		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGPIPE, NULL });
 	conn_hold(&l->conn, l->out.rest.len || l->err.rest.len);
 }
@@ -151,7 +152,11 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	if (l->ended) /* the first answer counts */
 		return;
 	switch (f->type) {
+	case MSG_C_READY:
+		client_print_warnings(f);
+		break;
 	case MSG_C_STARTED:
+		client_print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
 		if (l->s->started)
 			l->s->started(l->s->ctx);
@@ -284,6 +289,14 @@ static int live_begin(struct live *l, struct err *e)
 	return 0;
 }
 
+/* A reader that went away is its own affair; a disk that is full is not. */
+static void flush_out(struct live *l, struct sink *s, const char *name)
+{
+	(void)sink_flush(s);
+	if (s->broken && s->error != EPIPE && l->result == 0)
+		l->result = err_sys(l->e, s->error, "write to %s", name);
+}
+
 int session_run(struct session *s, struct session_result *ret, struct err *e)
 {
 	struct live l = { .s = s, .ret = ret, .e = e, .sig_fd = FD_NONE };
@@ -301,8 +314,8 @@ int session_run(struct session *s, struct session_result *ret, struct err *e)
 	r = loop_run(&l.loop);
 	if (r < 0)
 		l.result = err_sys(e, -r, "wait for events");
-	(void)sink_flush(&l.out);
-	(void)sink_flush(&l.err);
+	flush_out(&l, &l.out, "stdout");
+	flush_out(&l, &l.err, "stderr");
 	live_done(&l);
 	return l.result;
 }

@@ -82,6 +82,12 @@ static ssize_t write_now(const struct sink *s, struct str data)
 	return (ssize_t)done;
 }
 
+static void break_off(struct sink *s, ssize_t r)
+{
+	s->broken = true;
+	s->error = (int)-r;
+}
+
 static void on_room(struct loop_io *io, uint32_t events)
 {
 	struct sink *s = container_of(io, struct sink, io);
@@ -89,7 +95,7 @@ static void on_room(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	if (n < 0) {
-		s->broken = true;
+		break_off(s, n);
 		n = (ssize_t)s->rest.len;
 	}
 	buf_shift(&s->rest, (size_t)n);
@@ -109,7 +115,7 @@ int sink_write(struct sink *s, struct str data)
 	if (s->rest.len == 0)
 		n = write_now(s, data);
 	if (n < 0) {
-		s->broken = true;
+		break_off(s, n);
 		return (int)n;
 	}
 	if ((size_t)n == data.n)
@@ -129,8 +135,10 @@ int sink_flush(struct sink *s)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
 		n = write_now(s, buf_str(&s->rest));
-		if (n < 0)
+		if (n < 0) {
+			break_off(s, n);
 			return (int)n;
+		}
 		buf_shift(&s->rest, (size_t)n);
 	}
 	return 0;

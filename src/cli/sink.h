@@ -10,6 +10,7 @@ struct sink {
 	struct loop_io io;
 	int fd; /* FD_NONE: everything is dropped */
 	bool own, socket, broken;
+	int error; /* errno of what broke it */
 	struct buf rest;
 	void (*emptied)(struct sink *s);
 };

@@ -18,11 +18,12 @@
 #include "base/limits.h"
 #include "image/host_accounts.h"
 #include "image/host_etc.h"
+#include "image/host_mask.h"
 #include "image/host_var.h"
 #include "image/layer.h"
 #include "sys/rmtree.h"
 
-#define PREFIX	  "v1-" /* the format of a layer: a new one makes all layers anew */
+#define PREFIX	  "v2-" /* the format of a layer: a new one makes all layers anew */
 #define UNDER_WAY ".new-"
 
 enum {
@@ -96,6 +97,25 @@ static void mix_stat(uint64_t *h, const char *path)
 	mix_u64(h, (uint64_t)st.st_ctim.tv_nsec);
 }
 
+/* What lies in a directory, in whatever order. */
+static void mix_entries(uint64_t *h, const char *dir)
+{
+	auto_done(close_dir) DIR *d = opendir(dir);
+	uint64_t all = 0;
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		char path[LIMIT_PATH];
+		uint64_t one = 0xcbf29ce484222325ull;
+
+		(void)snprintf(path, sizeof path, "%s/%s", dir, de->d_name);
+		if (strcmp(de->d_name, "..") != 0)
+			mix_stat(&one, path);
+		all ^= one;
+	}
+	mix_u64(h, all);
+}
+
 static void layer_name(const struct host_root *root, char out[NAME_SIZE])
 {
 	static const char *const sources[] = {
@@ -109,6 +129,8 @@ static void layer_name(const struct host_root *root, char out[NAME_SIZE])
 		"/etc/profile.d",
 		"/var/lib/dpkg/status",
 	};
+	/* Where people put things by hand. */
+	static const char *const masked[] = { "/opt", "/usr/local", "/usr/local/etc" };
 	uint64_t h = 0xcbf29ce484222325ull;
 
 	mix_u64(&h, geteuid());
@@ -118,6 +140,8 @@ static void layer_name(const struct host_root *root, char out[NAME_SIZE])
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
 		mix_stat(&h, sources[i]);
+	for (size_t i = 0; i < ARRAY_LEN(masked) && geteuid() == 0; i++)
+		mix_entries(&h, masked[i]);
 	(void)snprintf(out, NAME_SIZE, PREFIX "%016" PRIx64, h);
 }
 
@@ -158,6 +182,43 @@ static int make_top(int layer, const struct host_root *root, struct err *e)
 	return 0;
 }
 
+static int mask_dir(int dir, const char *name, struct buf *report, struct err *e)
+{
+	char path[32], host[32];
+	auto_close int out = FD_NONE;
+	int r;
+
+	(void)snprintf(path, sizeof path, "mask/%s", name);
+	(void)snprintf(host, sizeof host, "/%s", name);
+	if (access(host, F_OK) < 0)
+		return 0;
+	if (mkdirat(dir, path, 0700) < 0)
+		return err_sys(e, errno, "cannot make '%s'", path);
+	out = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (out < 0)
+		return err_sys(e, errno, "cannot open '%s'", path);
+	r = host_mask_make(host, out, report, e);
+	if (r == 0 && unlinkat(dir, path, AT_REMOVEDIR) < 0)
+		return err_sys(e, errno, "cannot remove '%s'", path);
+	return r < 0 ? -1 : 0;
+}
+
+/* Only root inside of a root's sandbox would see more than the user who made it. */
+static int make_masks(int dir, const struct host_root *root, struct buf *report, struct err *e)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (mkdirat(dir, "mask", 0700) < 0)
+		return err_sys(e, errno, "cannot make 'mask'");
+	if (mask_dir(dir, "usr", report, e) < 0 || mask_dir(dir, "opt", report, e) < 0)
+		return -1;
+	for (int i = 0; i < HOST_TOPS; i++)
+		if (root->top[i].kind == HOST_TOP_DIR &&
+		    mask_dir(dir, root->top[i].name, report, e) < 0)
+			return -1;
+	return 0;
+}
+
 /* dir: the directory of the layer under way. */
 static int fill(int dir, const struct host_root *root, struct err *e)
 {
@@ -171,7 +232,7 @@ static int fill(int dir, const struct host_root *root, struct err *e)
 	if (layer < 0)
 		return err_sys(e, errno, "cannot open 'root' of the layer");
 	if (make_top(layer, root, e) < 0 || host_etc_make(layer, &report, e) < 0 ||
-	    host_var_make(layer, &report, e) < 0 ||
+	    host_var_make(layer, &report, e) < 0 || make_masks(dir, root, &report, e) < 0 ||
 	    layer_file(dir, "left-out", buf_str(&report), &text, e) < 0)
 		return -1;
 	/* After a power failure a name must not stand for files that never reached the disk. */

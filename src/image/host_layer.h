@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The base layer of the template `host`, at STATE/templates/host/v1-KEY/root.
+ * The base layer of the template `host`, at STATE/templates/host/v2-KEY/root.
  *
  * KEY is a hash of what the layer was made from (times of the host's main files, the links
  * at its top, who built it), so a layer never changes: a host that changed gets a new one.
@@ -9,7 +9,8 @@
  * removes. A lock keeps two from building the same. Sandboxes use old layers as long as
  * they live: layers go only when there is no sandbox at all.
  *
- * Beside root lies left-out: which files of the host are not in the layer, and why.
+ * Beside root lie left-out: which files of the host are not in the layer, and why; and, where
+ * root built it, mask/NAME for the directory /NAME of the host: see host_mask.h.
  */
 #pragma once
 

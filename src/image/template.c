@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "image/host_layer.h"
@@ -111,6 +112,26 @@ static int add_host_dirs(struct template *t, const struct host_root *root,
 	return 0;
 }
 
+/* Put the mask that lies beside the base layer above a directory of the host. */
+static int add_mask(struct template_mount *m, const char *base, struct err *e)
+{
+	const char *slash = strrchr(base, '/');
+	char *mask;
+
+	if (m->kind != MOUNT_OVERLAY)
+		return 0;
+	if (asprintf(&mask, "%.*s/mask%s", (int)(slash - base), base, m->dest) < 0)
+		return err_sys(e, ENOMEM, "cannot note the mask of '%s'", m->dest);
+	if (access(mask, F_OK) < 0) {
+		free(mask);
+		return 0;
+	}
+	m->lower[1] = m->lower[0];
+	m->lower[0] = mask;
+	m->nlower = 2;
+	return 0;
+}
+
 static int resolve_host(const char *state, struct template *t, const struct host_mounts *m,
 			struct err *e)
 {
@@ -120,7 +141,12 @@ static int resolve_host(const char *state, struct template *t, const struct host
 	if (add_mount(t, MOUNT_OVERLAY, "/", NULL, e) < 0 || host_root_scan(&root, e) < 0 ||
 	    add_host_dirs(t, &root, m, state, e) < 0)
 		return -1;
-	return host_layer_get(state, &root, &t->mounts[0].lower[0], e);
+	if (host_layer_get(state, &root, &t->mounts[0].lower[0], e) < 0)
+		return -1;
+	for (int i = 1; i < t->nmounts; i++)
+		if (add_mask(&t->mounts[i], t->mounts[0].lower[0], e) < 0)
+			return -1;
+	return 0;
 }
 
 static bool has_name(int dir, const char *name)

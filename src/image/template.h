@@ -9,7 +9,7 @@
  * files of /etc that every user of the host may read, less secrets and identity, the parts
  * of /var that package tools need, and empty directories. So nothing is visible by default;
  * what was never listed cannot leak, and host root's private files stay private although
- * root inside would pass their permission bits.
+ * root inside would pass their permission bits (host_mask.h: those of /usr and /opt).
  *
  * `dir:PATH`: any directory that holds a root file system.
  */

@@ -17,11 +17,15 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "init/files.h"
+#include "init/rlimits.h"
 #include "init/user.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/raw.h"
 #include "sys/seccomp_exec.h"
+#include "sys/seccomp_filter.h"
+
+enum { LOCKED_USER = 1000 };
 
 static int fail_to;
 static enum run_stage stage;
@@ -62,6 +66,7 @@ static void take_stdio(const struct request *r)
 		fail(errno, "set up standard descriptors");
 }
 
+/* A locked sandbox has one user, and no way to another. */
 static void find_user(const struct request *r, struct user *u)
 {
 	int err = user_find(r->user ? r->user : "0", u);
@@ -70,6 +75,10 @@ static void find_user(const struct request *r, struct user *u)
 		fail(ENOENT, "user '%s' does not exist in the sandbox", r->user);
 	if (err < 0)
 		fail(EINVAL, "user '%s' is not a name, uid or uid:gid", r->user);
+	if (r->profile == PROFILE_LOCKED && u->uid != LOCKED_USER)
+		fail(EPERM,
+		     "user '%s' (uid %u): in a sandbox with --profile locked all runs as uid %d",
+		     u->name, u->uid, LOCKED_USER);
 }
 
 /* As the user, so that a directory it may not enter is refused. */
@@ -106,6 +115,48 @@ static void install_listener(const struct request *r)
 	(void)close(fd);
 }
 
+/*
+ * From here on processes of the same user may look at us, and paths are resolved that they
+ * may have laid out. Nothing that is init's is left to be found; our memory is a copy of
+ * init's, so that we stay undumpable until exec.
+ */
+static void close_the_rest(void)
+{
+	enum { FAIL_AT = 3 };
+
+	if (dup3(fail_to, FAIL_AT, O_CLOEXEC) < 0)
+		fail(errno, "move a descriptor");
+	fail_to = FAIL_AT;
+	if (raw_close_range(FAIL_AT + 1) < 0)
+		fail(errno, "close descriptors");
+}
+
+/* No setuid program and no file's capabilities give anything from here on. */
+static void give_up_gaining_rights(void)
+{
+	int err = caps_bound(0);
+
+	if (err < 0)
+		fail(-err, "empty the bounding set");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		fail(errno, "forbid new privileges");
+}
+
+/*
+ * The list of system calls, behind which all of the command lies. Installing it needs the
+ * rights that are dropped next, and it allows what dropping them takes.
+ */
+static void install_filter(const struct request *r)
+{
+	static struct seccomp_program program;
+	int err = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
+
+	if (err == 0)
+		err = seccomp_program_install(&program);
+	if (err < 0)
+		fail(-err, "install the list of system calls");
+}
+
 static void drop_rights(const struct user *u)
 {
 	int err;
@@ -117,15 +168,14 @@ static void drop_rights(const struct user *u)
 		if (errno == EINVAL)
 			fail(EINVAL,
 			     "user '%s' (uid %u) does not exist here: a rootless sandbox "
-			     "has only the uid %u",
+			     "has only the uid %u; root, other users and sudo need a cay that "
+			     "runs as root",
 			     u->name, u->uid, getuid());
 		fail(errno, "become user '%s'", u->name);
 	}
 	err = caps_set(u->uid == 0 ? caps_root_inside : 0);
 	if (err < 0)
 		fail(-err, "drop capabilities");
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		fail(errno, "become dumpable");
 }
 
 static void put_env(struct request *r, const char *key, const char *value)
@@ -145,8 +195,28 @@ static void put_env(struct request *r, const char *key, const char *value)
 	grown[r->envc] = NULL;
 }
 
+/* Of two equal names the first wins; programs that are given both do not agree which. */
+static void drop_doubles(struct request *r)
+{
+	int kept = 0;
+
+	for (int i = 0; i < r->envc; i++) {
+		size_t n = strcspn(r->envp[i], "=") + 1;
+		int j = 0;
+
+		while (j < kept && strncmp(r->envp[j], r->envp[i], n) != 0)
+			j++;
+		if (j == kept)
+			r->envp[kept++] = r->envp[i];
+	}
+	r->envc = kept;
+	if (r->envp)
+		r->envp[kept] = NULL;
+}
+
 static void fill_env(struct request *r, const struct user *u)
 {
+	drop_doubles(r);
 	put_env(r, "HOME", u->home);
 	put_env(r, "USER", u->name);
 	put_env(r, "LOGNAME", u->name);
@@ -220,21 +290,47 @@ static int file_operation(const struct request *r)
 	}
 }
 
+/* First of all, so that what it uses from here on is the call's own. */
+static void enter_group(const struct request *r)
+{
+	if (r->fds[FD_ENTRY] >= 0 && write(r->fds[FD_ENTRY], "0", 1) != 1)
+		fail(errno, "enter the call's control group");
+}
+
+static void limit_itself(const struct request *r)
+{
+	const char *what = "";
+	int err = rlimits_apply(r, &what);
+
+	if (err < 0)
+		fail(-err, "limit %s", what);
+}
+
 void child_run(struct request *r, int fail_fd)
 {
 	struct user u;
 
 	fail_to = fail_fd;
+	enter_group(r);
+	limit_itself(r);
+	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
+	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
 	find_user(r, &u);
 	if (r->op == OP_EXEC)
 		install_listener(r);
+	close_the_rest();
+	if (r->profile == PROFILE_LOCKED)
+		give_up_gaining_rights();
+	install_filter(r);
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
-	if (r->op != OP_EXEC)
+	if (r->op != OP_EXEC) {
+		(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error to report */
 		_exit(file_operation(r));
+	}
 	fill_env(r, &u);
 	exec_command(r, &u);
 }

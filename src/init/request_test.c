@@ -74,7 +74,7 @@ static void a_request_is_taken_apart(void)
 	put_c(TAG_ARG, "echo");
 	put_c(TAG_ENV, "A=1");
 	put_c(TAG_ARG, "");
-	put_c(TAG_CWD, "/work");
+	put_c(TAG_CWD, "/project");
 	put_c(TAG_USER, "me");
 	put_c(TAG_PATH, "/file");
 	put_n(TAG_TTY, 2);
@@ -86,7 +86,7 @@ static void a_request_is_taken_apart(void)
 	CHECK_STR(r.argv[1], "");
 	CHECK_STR(r.envp[0], "A=1");
 	CHECK(!r.argv[2] && !r.envp[1]);
-	CHECK_STR(r.cwd, "/work");
+	CHECK_STR(r.cwd, "/project");
 	CHECK_STR(r.user, "me");
 	CHECK_STR(r.path, "/file");
 	done(3);

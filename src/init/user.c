@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 
@@ -41,13 +42,24 @@ static int split(char *line, char *fields[FIELDS_MAX])
 	return n;
 }
 
+/* A regular file only: the sandbox's root may have put a fifo or a terminal there. */
+static int read_db(const char *path, struct buf *text)
+{
+	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? io_read_all(fd, text) : -EINVAL;
+}
+
 /* Runs fn on each line's fields until it returns true. The file may be missing. */
 static void each_line(const char *path, int want, bool (*fn)(void *ctx, char **fields), void *ctx)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(DB_MAX);
 	char *save = NULL, *fields[FIELDS_MAX];
 
-	if (io_read_file(AT_FDCWD, path, &text) < 0 || text.len == 0)
+	if (read_db(path, &text) < 0 || text.len == 0)
 		return;
 	for (char *line = strtok_r(text.data, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save))

@@ -16,7 +16,10 @@
 #include "base/str.h"
 #include "store/db.h"
 
-/* A younger lock without anything else may belong to a creator that has yet to take it. */
+/*
+ * A younger lock without anything else may belong to a creator that has yet to take it. It would
+ * only have to try again, so who was asked to look at everything does not wait.
+ */
 enum { LOCK_MIN_AGE_S = 60 };
 
 struct sweep {
@@ -59,13 +62,26 @@ static int lose(struct sweep *w, const char *id, struct err *e)
 		      e);
 }
 
-/* The lock is held, and given away. */
+static bool has_files(const struct state *s, const char *id)
+{
+	auto_close int fd = FD_NONE;
+	struct err ignored;
+
+	return state_sandbox_open(s, id, &fd, &ignored) == 0;
+}
+
+/*
+ * The lock is held, and given away. Where only the row is left, somebody who removes the
+ * sandbox is about to delete that too: there is nothing that could be kept, but the lock, which
+ * we have just made anew.
+ */
 static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 {
 	auto_close int held = lock;
 	struct sandbox_row row = { 0 };
 	int r = db_sandbox(w->c, "id = ?1", id, &row, e);
-	bool keep = r > 0 && !row.ephemeral && strcmp(row.state, "creating") != 0;
+	bool keep = r > 0 && !row.ephemeral && strcmp(row.state, "creating") != 0 &&
+		    has_files(w->s, id);
 
 	sandbox_row_done(&row);
 	if (r < 0)
@@ -204,7 +220,7 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 	start = start_of(w, n);
 	for (size_t i = 0; i < how_many(w, n); i++) {
 		const char *id = ids[(start + i) % n];
-		int r = is_locks && !is_old(w->s, id) ? 1 : has_row(w->c, id, e);
+		int r = is_locks && w->most > 0 && !is_old(w->s, id) ? 1 : has_row(w->c, id, e);
 
 		if (r < 0)
 			return -1;

@@ -117,11 +117,13 @@ static void orphans_are_removed(void)
 	t_put(&s, "locks/bbbbbbbb", "");
 	t_put(&s, "locks/cccccccc", "");
 	CHECK(utimensat(s.fd, "locks/cccccccc", old, 0) == 0);
-	CHECK(sweep(0) == 1);
+	CHECK(sweep(100) == 1);
 	CHECK(!t_there(&s, "sandboxes/aaaaaaaa") && !t_there(&s, "locks/aaaaaaaa"));
 	CHECK(t_there(&s, "sandboxes/NotAnId"));
 	CHECK(t_there(&s, "locks/bbbbbbbb"));
 	CHECK(!t_there(&s, "locks/cccccccc"));
+	CHECK(sweep(0) == 0);
+	CHECK(!t_there(&s, "locks/bbbbbbbb"));
 	catalog_close(cat);
 }
 
@@ -219,7 +221,7 @@ static void create_much(void)
 	OK(catalog_open(&s, &cat, &t_e));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct timespec nap = { .tv_nsec = (long)NS_PER_MS };
-		struct sandbox_row row = { .ephemeral = i % 4 != 1 };
+		struct sandbox_row row = { .ephemeral = i % 4 != 1, .uid_slot = -1 };
 		int lock;
 
 		OK(state_id_new(row.id, &t_e));

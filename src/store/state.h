@@ -5,7 +5,7 @@
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
  *   uids                  one byte per range of uids, locked by the warden that has it
- *   sandboxes/ID/         sock, trace.jsonl, files.index, upper/N, work/N, stage
+ *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N, stage, files.index (when large)
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
@@ -27,6 +27,8 @@ struct state {
 	int fd;		/* of it */
 };
 
+/* Only s->dir, as below; nothing is made. INVALID where there is no place for it. */
+int state_locate(struct state *s, struct err *e);
 /*
  * CAY_STATE, else /var/lib/cay for root, else $XDG_STATE_HOME/cay or ~/.local/state/cay. Made 0700
  * with its subdirectories. NOT_ALLOWED where it belongs to somebody else or others can write.

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -41,17 +42,25 @@ static int map_and_open(pid_t pid, const struct idmap *map, int n)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Holds the namespace until it is killed, or until its parent is gone. */
+static void __attribute__((noreturn)) hold(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
 int userns_new(const struct idmap *map, int n)
 {
 	struct raw_clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	pid_t pid = raw_clone3(&args);
+	pid_t parent = getpid(), pid = raw_clone3(&args);
 	int fd;
 
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		for (;;)
-			(void)pause();
+		hold(parent);
 	fd = map_and_open(pid, map, n);
 	/* Our child, not reaped yet: the pid cannot mean anyone else. */
 	(void)kill(pid, SIGKILL);

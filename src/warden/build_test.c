@@ -114,7 +114,7 @@ static void a_request_is_taken_apart(void)
 {
 	put_all_but(0);
 	put_mount(MOUNT_RO, "/data", 2);
-	put(TAG_CWD, "/work");
+	put(TAG_CWD, "/project");
 	put(TAG_USER, "me");
 	put(TAG_ENV, "A=1");
 	put(TAG_ENV, "B=2");
@@ -128,7 +128,7 @@ static void a_request_is_taken_apart(void)
 	CHECK(w.spec.mounts[1].kind == MOUNT_RO && w.spec.mounts[1].nlower == 2);
 	CHECK(!w.spec.mounts[1].has_owner && w.ephemeral && w.trace_level == TRACE_CALLS);
 	CHECK_STR(w.spec.mounts[1].dest, "/data");
-	CHECK_STR(w.defaults.cwd, "/work");
+	CHECK_STR(w.defaults.cwd, "/project");
 	CHECK_STR(w.defaults.user, "me");
 	CHECK(w.defaults.nenv == 2);
 	CHECK_STR(w.defaults.env[1], "B=2");

@@ -59,7 +59,7 @@ static void a_request_is_taken_apart(void)
 	put_n(TAG_FINAL, 1);
 	put(TAG_ARG, STR("echo"));
 	put(TAG_ARG, STR_NONE);
-	put(TAG_CWD, STR("/work"));
+	put(TAG_CWD, STR("/project"));
 	put(TAG_USER, STR("me"));
 	put(TAG_PATH, STR("/f"));
 	put(TAG_CALL_ID, STR("mine"));
@@ -67,7 +67,7 @@ static void a_request_is_taken_apart(void)
 	ok();
 	CHECK(a.op == OP_WRITE_FILE && a.tty && a.final && a.rows == 24 && a.cols == 80);
 	CHECK(a.timeout_ms == 1500 && a.mode == 0755 && a.argc == 2 && a.nlabels == 1);
-	CHECK(str_is(a.cwd, "/work") && str_is(a.user, "me") && str_is(a.path, "/f"));
+	CHECK(str_is(a.cwd, "/project") && str_is(a.user, "me") && str_is(a.path, "/f"));
 	CHECK(str_is(a.call_id, "mine") && str_eq(a.body, buf_str(&body)));
 }
 
@@ -202,7 +202,7 @@ static void fields_cut_anywhere_are_refused(void)
 	size_t first;
 
 	begin();
-	put(TAG_CWD, STR("/work"));
+	put(TAG_CWD, STR("/project"));
 	first = body.len;
 	put(TAG_USER, STR("me"));
 	for (size_t cut = body.len - 1; cut > first; cut--) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -40,11 +41,14 @@ static bool client_is_full(const struct call *c)
 	return c->client && !c->answered && conn_backlog(&c->client->conn) >= LIMIT_CONN_HIGH;
 }
 
-/* A terminal's master is one descriptor for both ways. */
+/*
+ * A terminal's master is one descriptor for both ways. EPOLLHUP cannot be masked: while paused
+ * it comes edge-triggered, once, instead of for ever.
+ */
 static void outlet_poll(struct outlet *o)
 {
 	const struct call *c = o->call;
-	uint32_t want = o->paused ? 0 : EPOLLIN;
+	uint32_t want = o->paused ? EPOLLET : EPOLLIN;
 
 	if (c->tty && c->in_fd >= 0 && c->in.len)
 		want |= EPOLLOUT;
@@ -194,10 +198,10 @@ static int open_terminal(struct call *c, unsigned rows, unsigned cols, int *ret_
 	if (slave < 0)
 		return -errno;
 	*ret_slave = slave;
-	r = outlet_open(&c->out, c, master, MSG_C_STDOUT);
+	r = outlet_open(&c->out, c, TAKE_FD(master), MSG_C_STDOUT);
 	if (r < 0)
 		return r;
-	c->in_fd = TAKE_FD(master);
+	c->in_fd = c->out.fd;
 	call_resize(c, rows, cols);
 	return 0;
 }
@@ -208,6 +212,17 @@ static int open_pipe(int *ret_ours, int *ret_theirs, bool ours_reads)
 
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
+	/*
+	 * It is ours, and no user inside could open it as /dev/stdout or /dev/stderr. Only who
+	 * may look into a holder's /proc/PID/fd gets that far, whatever the mode.
+	 */
+	if (fchmod(p[0], 0666) < 0) {
+		int err = errno;
+
+		(void)close(p[0]);
+		(void)close(p[1]);
+		return -err;
+	}
 	*ret_ours = p[ours_reads ? 0 : 1];
 	*ret_theirs = p[ours_reads ? 1 : 0];
 	return io_set_nonblock(*ret_ours, true);

@@ -9,10 +9,10 @@
 enum { WALK_SHARE = 30, WALK_FREE_NS = 1000000 };
 
 struct changes {
-	int dirfd;    /* borrowed */
-	int index_fd; /* FD_NONE until the first walk is done */
+	int dirfd; /* borrowed */
 	int nroots;
-	uint64_t due_ns; /* clock_mono_ns() from when on a walk is due */
+	struct changes_index index; /* empty until the first walk is done */
+	uint64_t due_ns;	    /* clock_mono_ns() from when on a walk is due */
 	struct changes_root roots[];
 };
 
@@ -20,6 +20,7 @@ DEFINE_AUTO_PTR(struct changes, changes_free)
 
 static void merge_free(struct changes_merge *m)
 {
+	changes_reader_done(&m->old);
 	changes_writer_done(&m->new);
 	changes_tree_done(&m->tree);
 	free(m);
@@ -28,13 +29,13 @@ DEFINE_AUTO_PTR(struct changes_merge, merge_free)
 
 static struct changes_merge *merge_new(struct changes *c, struct changes_report *report)
 {
-	/* Not cleared: the chunks in it are larger than all that a small walk touches. */
+	/* Not cleared: it has a number per level, more than all that a small walk touches. */
 	struct changes_merge *m = malloc(sizeof *m);
 
 	if (!m)
 		return NULL;
-	changes_reader_init(&m->old, c->index_fd);
-	changes_writer_init(&m->new, c->dirfd, c->index_fd);
+	changes_reader_init(&m->old, &c->index);
+	changes_writer_init(&m->new, c->dirfd, &c->index);
 	changes_tree_init(&m->tree);
 	m->report = report;
 	return m;
@@ -53,7 +54,7 @@ static int walk(struct changes *c, struct changes_report *report, const struct c
 		return err_sys(e, -r, "cannot look for changed files");
 	if (report && changes_report_emit(report, to, m->tree.unlisted, e) < 0)
 		return -1;
-	r = changes_writer_commit(&m->new, &c->index_fd);
+	r = changes_writer_commit(&m->new, &c->index);
 	return r < 0 ? err_sys(e, -r, "cannot write the index of files") : 0;
 }
 
@@ -65,7 +66,7 @@ int changes_new(int dirfd, const struct changes_root *roots, int nroots, struct 
 
 	if (!c)
 		return err_sys(e, ENOMEM, "cannot watch for changed files");
-	*c = (struct changes){ .dirfd = dirfd, .index_fd = FD_NONE, .nroots = nroots };
+	*c = (struct changes){ .dirfd = dirfd, .nroots = nroots, .index = CHANGES_INDEX_INIT };
 	for (int i = 0; i < nroots; i++)
 		c->roots[i] = roots[i];
 	if (walk(c, NULL, NULL, e) < 0)
@@ -78,7 +79,7 @@ void changes_free(struct changes *c)
 {
 	if (!c)
 		return;
-	fd_close(&c->index_fd);
+	changes_index_done(&c->index);
 	free(c);
 }
 

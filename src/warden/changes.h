@@ -4,8 +4,14 @@
  *
  * A sandbox writes only to the upper directories of its overlays. changes_walk() compares
  * them with an index of what was there at the last walk and reports every difference as a
- * `file.*` event. The index is a file on disk, read and rewritten as one merge in walk
- * order, so that memory does not grow with the size of the upper.
+ * `file.*` event. The index is read and rewritten as one merge in walk order; beyond a few
+ * hundred entries it is a file on disk, so that memory does not grow with the upper.
+ *
+ * A file.change with "what":"mode" or "what":"touched" is one whose size and mtime are as
+ * before; "mode": the mode is not; "touched": it is as well, but the ctime has moved, or, of
+ * a file of the lower that is new in the upper, the content could not be compared. Content
+ * may have been rewritten behind either. changes_merge.h has the whole table. Before Linux
+ * 6.13 what is rewritten within the same tick in which the walk looked at it goes unseen.
  *
  * Attribution: an inode's ctime cannot be set from inside, so a change belongs to a call
  * whose time window holds the ctime. Exactly one such call: certain. Several: the event
@@ -13,9 +19,10 @@
  * gone only its directory's ctime is left, which is not earlier than the removal: candidates
  * are all calls that had begun by then.
  *
- * Cost: about one statx per entry of the upper. The owner asks changes_due(): after a walk
- * of length T the next one may begin 30 T later, so that walking never takes more than
- * about 3 % of the time, however large the upper; a forced walk ignores that.
+ * Cost: about one statx per entry of the upper; the first time that a file of the lower is
+ * found there unchanged by size and mtime, its content is read. The owner asks changes_due(): after
+ * a walk of length T the next one may begin 30 T later, so that walking never takes more than about
+ * 3 % of the time, however large the upper; a forced walk ignores that.
  */
 #pragma once
 
@@ -36,7 +43,7 @@ struct changes_call {
 	uint64_t end_ns;   /* clock_real_ns() when its last process was gone; UINT64_MAX: runs */
 };
 
-/* The index is created below dirfd. What is in the uppers now is the baseline: not reported. */
+/* Where the index is a file, it is below dirfd. What is in the uppers now is not reported. */
 int changes_new(int dirfd, const struct changes_root *roots, int nroots, struct changes **ret,
 		struct err *e);
 void changes_free(struct changes *c);

@@ -156,6 +156,8 @@ static int emit(struct emitter *m, const char *kind, const struct changes_diff *
 		trace_num(t, "mode", d->mode & 07777);
 	if (d->flags & CHANGES_MODE_ONLY)
 		trace_text(t, "what", STR("mode"));
+	if (d->flags & CHANGES_TOUCHED)
+		trace_text(t, "what", STR("touched"));
 	if (n != 1 && p->ncalls > 0)
 		add_candidates(m, d, gone, n);
 	return end_event(m, d, gone, e);
@@ -166,15 +168,17 @@ static int emit_renamed(struct emitter *m, const struct changes_diff *d, struct 
 	const struct changes_report *p = m->report;
 	const struct changes_diff *from = &p->diffs[d->match];
 	struct changes_diff now = *d;
-	bool content =
-		!S_ISDIR(d->mode) && (d->mtime_ns != from->mtime_ns || d->size != from->size);
+	bool is_dir = S_ISDIR(d->mode), implied = changes_report_is_implied(p, d);
+	bool content = !is_dir && (d->mtime_ns != from->mtime_ns || d->size != from->size);
+	bool touched = !is_dir && implied && d->ctime_ns != from->ctime_ns;
 
 	now.flags = 0;
-	if (!changes_report_is_implied(p, d) && emit(m, "file.rename", &now, from, e) < 0)
+	if (!implied && emit(m, "file.rename", &now, from, e) < 0)
 		return -1;
-	if (!content && d->mode == from->mode)
+	if (!content && d->mode == from->mode && !touched)
 		return 0;
-	now.flags = content ? 0 : CHANGES_MODE_ONLY;
+	if (!content)
+		now.flags = d->mode != from->mode ? CHANGES_MODE_ONLY : CHANGES_TOUCHED;
 	return emit(m, "file.change", &now, NULL, e);
 }
 

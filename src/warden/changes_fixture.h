@@ -4,6 +4,7 @@
  * that keeps its events as short lines of text:
  *
  *   create /a file          change /a file mode         delete /d dir
+ *   change /a file touched
  *   rename /a -> /b file    gap 3 file
  *
  * with " @N" where the event stands in a call, and " ?N,M" for the candidates, both only if
@@ -183,6 +184,28 @@ static inline void fx_age(const char *path, int age_s)
 	CHECK(utimensat(AT_FDCWD, path, t, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
+/* Until a change is stamped later than that, whatever clock stamps it. */
+static inline void fx_wait_past(uint64_t real_ns)
+{
+	while (clock_coarse_ns() <= real_ns)
+		(void)nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+}
+
+/* Overwrite the begin of a file and leave no trace of it but the ctime. */
+static inline void fx_rewrite(const char *path, const char *text)
+{
+	auto_close int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	struct timespec t[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat s;
+
+	CHECK(fd >= 0 && fstat(fd, &s) == 0);
+	CHECK(s.st_size >= (off_t)strlen(text));
+	fx_wait_past((uint64_t)s.st_ctim.tv_sec * NS_PER_S + (uint64_t)s.st_ctim.tv_nsec);
+	CHECK(io_write_all(fd, text, strlen(text)) == 0);
+	t[1] = s.st_mtim;
+	CHECK(futimens(fd, t) == 0);
+}
+
 /* A mount namespace with a fresh tmpfs as working directory; in a user namespace if wanted. */
 static inline void fx_enter(bool user_ns)
 {
@@ -214,6 +237,7 @@ static inline void fx_lower(void)
 	fx_put("lower/dir/two", "22");
 	fx_put("lower/dir/sub/three", "333");
 	CHECK(symlink("conf", "lower/link") == 0);
+	CHECK(mkfifo("lower/pipe", 0644) == 0);
 	fx_age("lower/conf", 1);
 	fx_age("lower/other", 2);
 	fx_age("lower/empty", 3);
@@ -241,15 +265,20 @@ static inline void fx_start(const char *dest, bool lower)
 }
 
 /* An overlay at ./in, and the working directory there; the rest is at "../". */
-static inline void fx_overlay(bool user_ns)
+static inline void fx_mount(bool user_ns)
 {
-	fx_enter(user_ns);
-	fx_lower();
 	CHECK(mount("overlay", "in", "overlay", 0,
 		    user_ns ? "lowerdir=lower,upperdir=upper,workdir=work,userxattr"
 			    : "lowerdir=lower,upperdir=upper,workdir=work") == 0);
 	fx_start("/", true);
 	CHECK(chdir("in") == 0);
+}
+
+static inline void fx_overlay(bool user_ns)
+{
+	fx_enter(user_ns);
+	fx_lower();
+	fx_mount(user_ns);
 }
 
 static inline uint64_t fx_parent(void *ctx, uint32_t call)

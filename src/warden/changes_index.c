@@ -9,36 +9,66 @@
 #define INDEX_NAME "files.index"
 #define INDEX_NEW  "files.index.new"
 
-void changes_reader_init(struct changes_reader *r, int fd)
+enum { FIRST_ROOM = 1024 };
+
+void changes_index_done(struct changes_index *x)
 {
-	r->fd = fd;
-	r->at = 0;
-	r->pos = r->have = 0;
-	r->end = false;
+	fd_close(&x->fd);
+	free(x->mem);
+	x->mem = NULL;
+	x->len = 0;
 }
 
-/* Have n bytes at pos. 1, 0 at the end of the file, or -errno; -EIO where it ends too early. */
+void changes_reader_init(struct changes_reader *r, const struct changes_index *x)
+{
+	r->fd = x->fd;
+	r->at = 0;
+	r->buf = x->mem;
+	r->pos = 0;
+	r->have = x->len;
+	r->end = false;
+	r->chunk = NULL;
+}
+
+void changes_reader_done(struct changes_reader *r)
+{
+	free(r->chunk);
+	r->chunk = NULL;
+}
+
+/* Move what is left to the begin of the chunk, and read on. 1, 0 at the end, or -errno. */
+static int read_more(struct changes_reader *r)
+{
+	ssize_t got;
+
+	if (r->fd < 0)
+		return 0;
+	if (!r->chunk)
+		r->chunk = malloc(CHANGES_INDEX_CHUNK);
+	if (!r->chunk)
+		return -ENOMEM;
+	r->buf = r->chunk;
+	r->have -= r->pos;
+	memmove(r->chunk, r->chunk + r->pos, r->have);
+	r->pos = 0;
+	do
+		got = pread(r->fd, r->chunk + r->have, CHANGES_INDEX_CHUNK - r->have, (off_t)r->at);
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got < 0 ? -errno : 0;
+	r->have += (size_t)got;
+	r->at += (uint64_t)got;
+	return 1;
+}
+
+/* Have n bytes at pos. 1, 0 at the end of the index, or -errno; -EIO where it ends too early. */
 static int fill(struct changes_reader *r, size_t n)
 {
 	while (r->have - r->pos < n) {
-		ssize_t got;
+		int k = read_more(r);
 
-		if (r->pos) {
-			memmove(r->buf, r->buf + r->pos, r->have - r->pos);
-			r->have -= r->pos;
-			r->pos = 0;
-		}
-		if (r->fd < 0)
-			return 0;
-		got = pread(r->fd, r->buf + r->have, sizeof r->buf - r->have, (off_t)r->at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return r->have ? -EIO : 0;
-		r->have += (size_t)got;
-		r->at += (uint64_t)got;
+		if (k <= 0)
+			return k == 0 && r->have > r->pos ? -EIO : k;
 	}
 	return 1;
 }
@@ -63,13 +93,9 @@ int changes_reader_next(struct changes_reader *r)
 	return 0;
 }
 
-void changes_writer_init(struct changes_writer *w, int dirfd, int old_fd)
+void changes_writer_init(struct changes_writer *w, int dirfd, const struct changes_index *old)
 {
-	w->dirfd = dirfd;
-	w->old_fd = old_fd;
-	w->fd = FD_NONE;
-	w->same = 0;
-	w->len = 0;
+	*w = (struct changes_writer){ .dirfd = dirfd, .old = old, .fd = FD_NONE };
 }
 
 void changes_writer_done(struct changes_writer *w)
@@ -77,59 +103,102 @@ void changes_writer_done(struct changes_writer *w)
 	if (w->fd >= 0)
 		(void)unlinkat(w->dirfd, INDEX_NEW, 0);
 	fd_close(&w->fd);
+	free(w->buf);
+	w->buf = NULL;
 }
 
 static int flush(struct changes_writer *w)
 {
-	int r = io_write_all(w->fd, w->buf, w->len);
+	int r;
 
+	if (w->fd < 0)
+		w->fd = openat(w->dirfd, INDEX_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (w->fd < 0)
+		return -errno;
+	r = io_write_all(w->fd, w->buf, w->len);
 	w->len = 0;
 	return r;
 }
 
-static int begin(struct changes_writer *w)
+/* Room for n bytes at len. The buffer grows up to a chunk; then its content goes to the file. */
+static int reserve(struct changes_writer *w, size_t n)
+{
+	size_t cap = w->cap ? w->cap : FIRST_ROOM;
+	int r = n > CHANGES_INDEX_CHUNK - w->len ? flush(w) : 0;
+	char *grown;
+
+	if (r < 0 || n > CHANGES_INDEX_CHUNK)
+		return r < 0 ? r : -E2BIG;
+	if (w->cap - w->len >= n)
+		return 0;
+	while (cap - w->len < n)
+		cap *= 2;
+	grown = realloc(w->buf, cap);
+	if (!grown)
+		return -ENOMEM;
+	w->buf = grown;
+	w->cap = cap;
+	return 0;
+}
+
+static void add(struct changes_writer *w, const void *p, size_t n)
+{
+	memcpy(w->buf + w->len, p, n);
+	w->len += n;
+}
+
+static int copy_file(struct changes_writer *w)
 {
 	uint64_t at = 0;
 
-	w->fd = openat(w->dirfd, INDEX_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (w->fd < 0)
-		return -errno;
 	while (at < w->same) {
-		size_t want = sizeof w->buf;
+		size_t want = w->same - at < CHANGES_INDEX_CHUNK ? (size_t)(w->same - at)
+								 : CHANGES_INDEX_CHUNK;
+		int r = reserve(w, want);
 		ssize_t got;
-		int r;
 
-		if (want > w->same - at)
-			want = (size_t)(w->same - at);
-		got = pread(w->old_fd, w->buf, want, (off_t)at);
-		if (got <= 0)
-			return got < 0 ? -errno : -EIO;
-		w->len = (size_t)got;
-		at += (uint64_t)got;
-		r = flush(w);
 		if (r < 0)
 			return r;
+		got = pread(w->old->fd, w->buf + w->len, want, (off_t)at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		w->len += (size_t)got;
+		at += (uint64_t)got;
 	}
 	return 0;
+}
+
+static int begin(struct changes_writer *w)
+{
+	int r;
+
+	w->begun = true;
+	if (w->old->fd >= 0)
+		return copy_file(w);
+	r = reserve(w, (size_t)w->same);
+	if (r == 0 && w->same)
+		add(w, w->old->mem, (size_t)w->same);
+	return r;
 }
 
 int changes_writer_put(struct changes_writer *w, const struct changes_rec *rec, struct str name)
 {
 	int r = changes_writer_drop(w);
 
-	if (r == 0 && sizeof w->buf - w->len < sizeof *rec + name.n)
-		r = flush(w);
+	if (r == 0)
+		r = reserve(w, sizeof *rec + name.n);
 	if (r < 0)
 		return r;
-	memcpy(w->buf + w->len, rec, sizeof *rec);
-	memcpy(w->buf + w->len + sizeof *rec, name.p, name.n);
-	w->len += sizeof *rec + name.n;
+	add(w, rec, sizeof *rec);
+	add(w, name.p, name.n);
 	return 0;
 }
 
 int changes_writer_keep(struct changes_writer *w, const struct changes_reader *r)
 {
-	if (w->fd >= 0)
+	if (w->begun)
 		return changes_writer_put(w, &r->rec, r->name);
 	w->same += sizeof r->rec + r->name.n;
 	return 0;
@@ -137,21 +206,38 @@ int changes_writer_keep(struct changes_writer *w, const struct changes_reader *r
 
 int changes_writer_drop(struct changes_writer *w)
 {
-	return w->fd < 0 ? begin(w) : 0;
+	return w->begun ? 0 : begin(w);
 }
 
-int changes_writer_commit(struct changes_writer *w, int *fd)
+static int commit_file(struct changes_writer *w, struct changes_index *x)
 {
-	int r;
+	int r = flush(w);
 
-	if (w->fd < 0)
-		return 0;
-	r = flush(w);
 	if (r < 0)
 		return r;
 	if (renameat(w->dirfd, INDEX_NEW, w->dirfd, INDEX_NAME) < 0)
 		return -errno;
-	fd_close(fd);
-	*fd = TAKE_FD(w->fd);
+	changes_index_done(x);
+	x->fd = TAKE_FD(w->fd);
+	return 0;
+}
+
+int changes_writer_commit(struct changes_writer *w, struct changes_index *x)
+{
+	char *exact;
+
+	if (!w->begun)
+		return 0;
+	if (w->fd >= 0)
+		return commit_file(w, x);
+	/* Left as it is where the block cannot be made smaller. */
+	exact = w->len ? realloc(w->buf, w->len) : NULL;
+	if (exact)
+		w->buf = exact;
+	if (x->fd >= 0)
+		(void)unlinkat(w->dirfd, INDEX_NAME, 0);
+	changes_index_done(x);
+	x->mem = TAKE_PTR(w->buf);
+	x->len = w->len;
 	return 0;
 }

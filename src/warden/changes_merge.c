@@ -124,6 +124,23 @@ static bool same_content(const struct changes_rec *a, const struct changes_rec *
 	return S_ISDIR(a->mode) || (a->mtime_ns == b->mtime_ns && a->size == b->size);
 }
 
+/* Of a copy-up that differs from what is in the lower; or 0. */
+static uint8_t copy_flags(struct changes_merge *m, const struct changes_node *n,
+			  const struct changes_rec *lower)
+{
+	enum changes_content content = CONTENT_OTHER;
+
+	if (S_ISDIR(n->rec.mode))
+		content = CONTENT_SAME;
+	else if (same_content(lower, &n->rec))
+		content = changes_tree_compare(&m->tree, n);
+	if (content == CONTENT_OTHER)
+		return CHANGES_EXISTED;
+	if (lower->mode != n->rec.mode)
+		return CHANGES_EXISTED | CHANGES_MODE_ONLY;
+	return content == CONTENT_UNKNOWN ? CHANGES_EXISTED | CHANGES_TOUCHED : 0;
+}
+
 /* A name that the index does not have: 0 where it only shows what the lower had. */
 static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint32_t *ret_gone,
 		     uint32_t *ret_new)
@@ -131,6 +148,7 @@ static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint
 	struct changes_rec lower;
 	bool is_dir = S_ISDIR(n->rec.mode), opaque = n->rec.flags & CHANGES_OPAQUE;
 	int found = changes_tree_lower(&m->tree, n->name, &lower);
+	uint8_t flags;
 	int r = 0;
 
 	if (!found && is_dir && !opaque && changes_tree_is_copy(n))
@@ -141,12 +159,30 @@ static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint
 		r = add(m, CHANGES_GONE_LOWER, n->name, &lower, ret_gone);
 		return r < 0 ? r : add(m, CHANGES_NEW, n->name, &n->rec, ret_new);
 	}
-	if (same_content(&lower, &n->rec) && lower.mode == n->rec.mode)
+	flags = copy_flags(m, n, &lower);
+	if (!flags)
 		return 0;
 	r = add(m, CHANGES_NEW, n->name, &n->rec, ret_new);
-	set_flags(m, *ret_new,
-		  (uint8_t)(CHANGES_EXISTED |
-			    (same_content(&lower, &n->rec) ? CHANGES_MODE_ONLY : 0)));
+	set_flags(m, *ret_new, flags);
+	return r;
+}
+
+/* The same inode as before. Its ctime is the only time that cannot be put back from inside. */
+static int diff_same(struct changes_merge *m, const struct changes_node *n)
+{
+	const struct changes_rec *old = &m->old.rec;
+	uint8_t flags = 0;
+	uint32_t diff;
+	int r;
+
+	if (same_content(old, &n->rec)) {
+		flags = old->mode != n->rec.mode ? CHANGES_MODE_ONLY : CHANGES_TOUCHED;
+		if (flags == CHANGES_TOUCHED &&
+		    (S_ISDIR(n->rec.mode) || old->ctime_ns == n->rec.ctime_ns))
+			return 0;
+	}
+	r = add(m, CHANGES_CHANGED, n->name, &n->rec, &diff);
+	set_flags(m, diff, flags);
 	return r;
 }
 
@@ -155,16 +191,10 @@ static int diff_known(struct changes_merge *m, const struct changes_node *n, uin
 		      uint32_t *ret_new)
 {
 	const struct changes_rec *old = &m->old.rec;
-	uint32_t diff;
 	int r;
 
-	if (same_type(old, &n->rec) && old->ino == n->rec.ino && old->btime_ns == n->rec.btime_ns) {
-		if (same_content(old, &n->rec) && old->mode == n->rec.mode)
-			return 0;
-		r = add(m, CHANGES_CHANGED, n->name, &n->rec, &diff);
-		set_flags(m, diff, same_content(old, &n->rec) ? CHANGES_MODE_ONLY : 0);
-		return r;
-	}
+	if (same_type(old, &n->rec) && old->ino == n->rec.ino && old->btime_ns == n->rec.btime_ns)
+		return diff_same(m, n);
 	r = add(m, CHANGES_GONE, n->name, old, ret_gone);
 	if (r == 0)
 		r = add(m, CHANGES_NEW, n->name, &n->rec, ret_new);

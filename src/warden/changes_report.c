@@ -106,6 +106,7 @@ int changes_report_add(struct changes_report *p, enum changes_kind kind, uint32_
 	p->diffs[p->ndiffs] = (struct changes_diff){
 		.ino = rec->ino,
 		.btime_ns = rec->btime_ns,
+		.ctime_ns = rec->ctime_ns,
 		.mtime_ns = rec->mtime_ns,
 		.size = rec->size,
 		.time_ns = time_ns,
@@ -208,7 +209,7 @@ static bool find(struct changes_report *p, uint32_t *bucket, uint32_t i, bool lo
 /* Directories are never renamed in the lower: overlayfs refuses, and programs copy them. */
 static bool may_be_lower(const struct changes_diff *d)
 {
-	return !S_ISDIR(d->mode) && !(d->flags & CHANGES_MODE_ONLY);
+	return !S_ISDIR(d->mode) && !(d->flags & (CHANGES_MODE_ONLY | CHANGES_TOUCHED));
 }
 
 int changes_report_match(struct changes_report *p)

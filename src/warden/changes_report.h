@@ -10,7 +10,9 @@
  *
  * The events of one walk describe one step from the state at the last walk to the state now:
  * `from` is a name in the first, `path` of a delete as well, every other `path` is one in the
- * second. A rename says nothing about what it may have overwritten.
+ * second. A rename says nothing about what it may have overwritten. It moves ctime itself, so
+ * that nothing can be said of the content where size and mtime are as before; what moves
+ * along with its directory keeps its ctime, and a new one is an event.
  *
  * At most LIMIT_WALK_EVENTS differences are kept. Those beyond are counted, per call, in
  * events of kind trace.gap.
@@ -32,7 +34,8 @@ enum changes_kind {
 
 enum {
 	CHANGES_EXISTED = 1,   /* NEW: the lower has something of this type there */
-	CHANGES_MODE_ONLY = 2, /* NEW and EXISTED, or CHANGED: all but the mode is as it was */
+	CHANGES_MODE_ONLY = 2, /* NEW and EXISTED, or CHANGED: size and mtime are as they were */
+	CHANGES_TOUCHED = 4,   /* the same, and the mode as well */
 };
 
 /* A directory that holds differences, to spell their paths. */
@@ -44,7 +47,7 @@ struct changes_dir {
 };
 
 struct changes_diff {
-	uint64_t ino, btime_ns, mtime_ns, size;
+	uint64_t ino, btime_ns, ctime_ns, mtime_ns, size;
 	uint64_t time_ns; /* ctime; of a name that is gone: that of the directory it was in */
 	uint32_t mode;
 	uint32_t dir, name;

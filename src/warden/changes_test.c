@@ -3,6 +3,7 @@
 #include <sys/xattr.h>
 
 #include "warden/changes_fixture.h"
+#include "warden/changes_tree.h"
 
 static void begin(void)
 {
@@ -86,6 +87,180 @@ static void opening_for_writing_is_no_change(void)
 	FX_WALK("");
 	fx_put("dir/one", "x");
 	FX_WALK("change /dir/one file");
+	fx_done();
+}
+
+static void opening_a_lower_pipe_for_writing_is_no_change(void)
+{
+	int fd;
+
+	begin();
+	fd = open("pipe", O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && close(fd) == 0);
+	FX_WALK("");
+	CHECK(chown("pipe", 0, 0) == 0);
+	FX_WALK("change /pipe other touched");
+	fx_done();
+}
+
+static void an_upper_file_rewritten_with_its_mtime_put_back_is_touched(void)
+{
+	struct stat a, b;
+
+	begin();
+	fx_put("new", "good");
+	fx_put("conf", "more");
+	fx_walk();
+	CHECK(stat("new", &a) == 0);
+	fx_rewrite("new", "evil");
+	fx_rewrite("conf", "evil");
+	CHECK(stat("new", &b) == 0 && a.st_size == b.st_size);
+	CHECK(memcmp(&a.st_mtim, &b.st_mtim, sizeof a.st_mtim) == 0);
+	FX_WALK("change /conf file touched\nchange /new file touched");
+	FX_WALK("");
+	fx_done();
+}
+
+static void a_lower_file_rewritten_with_its_mtime_put_back_is_a_change(void)
+{
+	struct stat a, b;
+
+	begin();
+	CHECK(stat("conf", &a) == 0);
+	fx_rewrite("conf", "evil");
+	fx_rewrite("dir/one", "2");
+	CHECK(stat("conf", &b) == 0 && a.st_size == b.st_size);
+	CHECK(memcmp(&a.st_mtim, &b.st_mtim, sizeof a.st_mtim) == 0);
+	FX_WALK("change /conf file\nchange /dir/one file");
+	fx_rewrite("conf", "conf");
+	FX_WALK("change /conf file touched");
+	fx_done();
+}
+
+static void a_rewrite_does_not_hide_behind_chmod(void)
+{
+	begin();
+	fx_rewrite("conf", "evil");
+	CHECK(chmod("conf", 0600) == 0);
+	FX_WALK("change /conf file");
+	fx_done();
+}
+
+static void a_rewrite_does_not_hide_in_a_directory_that_moves(void)
+{
+	begin();
+	CHECK(mkdir("d", 0755) == 0);
+	fx_put("d/f", "good");
+	fx_put("d/g", "good");
+	fx_walk();
+	fx_rewrite("d/f", "evil");
+	CHECK(rename("d", "e") == 0);
+	FX_WALK("rename /d -> /e dir\nchange /e/f file touched");
+	fx_done();
+}
+
+static void a_rename_does_not_touch(void)
+{
+	begin();
+	fx_put("a", "x");
+	fx_walk();
+	fx_wait_past(clock_real_ns());
+	CHECK(rename("a", "b") == 0);
+	FX_WALK("rename /a -> /b file");
+	fx_wait_past(clock_real_ns());
+	CHECK(rename("b", "a") == 0 && rename("a", "b") == 0);
+	FX_WALK("change /b file touched");
+	fx_done();
+}
+
+static void a_lower_link_is_compared_by_where_it_points(void)
+{
+	fx_enter(true);
+	CHECK(symlink("good", "lower/a") == 0 && symlink("good", "lower/b") == 0);
+	fx_age("lower/a", 1);
+	fx_age("lower/b", 1);
+	fx_mount(true);
+	CHECK(unlink("a") == 0 && symlink("evil", "a") == 0);
+	CHECK(unlink("b") == 0 && symlink("good", "b") == 0);
+	fx_age("a", 1);
+	fx_age("b", 1);
+	FX_WALK("change /a symlink");
+	fx_done();
+}
+
+static void an_owner_or_an_xattr_touches_an_upper_file(void)
+{
+	begin();
+	fx_put("a", "x");
+	fx_put("b", "x");
+	fx_walk();
+	fx_wait_past(clock_real_ns());
+	CHECK(chown("a", 0, 0) == 0);
+	CHECK(setxattr("../upper/b", "user.x", "y", 1, 0) == 0);
+	FX_WALK("change /a file touched\nchange /b file touched");
+	fx_done();
+}
+
+static void make_sparse(const char *path, off_t size)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	CHECK(fd >= 0 && ftruncate(fd, size) == 0);
+}
+
+static void open_for_writing(const char *path)
+{
+	auto_close int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+}
+
+static void a_copy_that_is_too_large_to_compare_is_touched(void)
+{
+	fx_enter(true);
+	make_sparse("lower/large", CHANGES_COMPARE_FILE);
+	make_sparse("lower/larger", CHANGES_COMPARE_FILE + 1);
+	fx_mount(true);
+	open_for_writing("large");
+	open_for_writing("larger");
+	FX_WALK("change /larger file touched");
+	FX_WALK("");
+	fx_done();
+}
+
+static void the_last_byte_of_a_copy_is_compared(void)
+{
+	int fd;
+
+	fx_enter(true);
+	make_sparse("lower/large", CHANGES_COMPARE_FILE);
+	fx_age("lower/large", 1);
+	fx_mount(true);
+	fd = open("large", O_WRONLY | O_CLOEXEC);
+	CHECK(pwrite(fd, "x", 1, CHANGES_COMPARE_FILE - 1) == 1 && close(fd) == 0);
+	fx_age("large", 1);
+	FX_WALK("change /large file");
+	fx_done();
+}
+
+static void a_walk_compares_only_so_much(void)
+{
+	enum { FIT = CHANGES_COMPARE_WALK / CHANGES_COMPARE_FILE };
+	char name[32];
+
+	fx_enter(true);
+	for (int i = 0; i <= FIT; i++) {
+		(void)snprintf(name, sizeof name, "lower/%03d", i);
+		make_sparse(name, CHANGES_COMPARE_FILE);
+	}
+	fx_mount(true);
+	for (int i = 0; i <= FIT; i++) {
+		(void)snprintf(name, sizeof name, "%03d", i);
+		open_for_writing(name);
+	}
+	FX_WALK("change /064 file touched");
+	open_for_writing("000");
+	FX_WALK("");
 	fx_done();
 }
 
@@ -256,18 +431,20 @@ static void a_file_that_becomes_a_directory_is_delete_and_create(void)
 	fx_done();
 }
 
-static void links_are_created(void)
+static void links_are_created_and_touch_what_they_link(void)
 {
 	begin();
 	CHECK(symlink("/etc/passwd", "sym") == 0);
 	fx_put("a", "x");
 	fx_walk();
+	fx_wait_past(clock_real_ns());
 	CHECK(link("a", "hard") == 0);
-	FX_WALK("create /hard file");
+	FX_WALK("change /a file touched\ncreate /hard file");
+	fx_wait_past(clock_real_ns());
 	CHECK(unlink("a") == 0);
-	FX_WALK("delete /a file");
-	CHECK(mkfifo("pipe", 0600) == 0);
-	FX_WALK("create /pipe other");
+	FX_WALK("delete /a file\nchange /hard file touched");
+	CHECK(mkfifo("fifo", 0600) == 0);
+	FX_WALK("create /fifo other");
 	fx_done();
 }
 
@@ -363,7 +540,15 @@ T_MAIN(T(what_is_there_at_first_is_not_reported), T(a_new_file_is_created_once),
        T(a_new_directory_and_all_in_it_is_created),
        T(a_file_in_a_lower_directory_says_nothing_of_the_directory),
        T(writing_to_a_lower_file_is_a_change), T(touch_is_a_change),
-       T(opening_for_writing_is_no_change), T(chmod_is_a_change_of_mode),
+       T(opening_for_writing_is_no_change), T(opening_a_lower_pipe_for_writing_is_no_change),
+       T(an_upper_file_rewritten_with_its_mtime_put_back_is_touched),
+       T(a_lower_file_rewritten_with_its_mtime_put_back_is_a_change),
+       T(a_rewrite_does_not_hide_behind_chmod),
+       T(a_rewrite_does_not_hide_in_a_directory_that_moves), T(a_rename_does_not_touch),
+       T(a_lower_link_is_compared_by_where_it_points),
+       T(an_owner_or_an_xattr_touches_an_upper_file),
+       T(a_copy_that_is_too_large_to_compare_is_touched), T(the_last_byte_of_a_copy_is_compared),
+       T(a_walk_compares_only_so_much), T(chmod_is_a_change_of_mode),
        T(unlinking_a_lower_file_is_a_delete), T(unlinking_a_changed_lower_file_is_a_delete),
        T(unlinking_an_upper_file_is_a_delete), T(an_upper_file_is_renamed),
        T(a_lower_file_is_renamed), T(a_rename_onto_a_file_replaces_it),
@@ -371,7 +556,8 @@ T_MAIN(T(what_is_there_at_first_is_not_reported), T(a_new_file_is_created_once),
        T(removing_a_lower_directory_is_one_delete),
        T(making_a_lower_directory_anew_is_delete_and_create),
        T(removing_an_upper_tree_deletes_all_of_it),
-       T(a_file_that_becomes_a_directory_is_delete_and_create), T(links_are_created),
-       T(links_are_not_followed), T(names_of_any_bytes_are_kept_apart),
-       T(whiteouts_by_xattr_are_deletes), T(mounts_of_the_host_are_understood),
-       T(a_directory_of_a_deeper_layer_is_not_created), T(each_upper_has_its_own_place))
+       T(a_file_that_becomes_a_directory_is_delete_and_create),
+       T(links_are_created_and_touch_what_they_link), T(links_are_not_followed),
+       T(names_of_any_bytes_are_kept_apart), T(whiteouts_by_xattr_are_deletes),
+       T(mounts_of_the_host_are_understood), T(a_directory_of_a_deeper_layer_is_not_created),
+       T(each_upper_has_its_own_place))

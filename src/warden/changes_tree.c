@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <linux/stat.h>
 #include <stdio.h>
@@ -13,8 +14,12 @@
 #include "base/limits.h"
 #include "warden/changes_list.h"
 
-#define DIR_FLAGS      (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/* A name that has become a pipe meanwhile must not hold us up. */
+#define FILE_FLAGS     (O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
 #define IS(mode, type) (((mode)&S_IFMT) == (type))
+
+enum { COMPARE_CHUNK = 16 * 1024 };
 
 /* Mounts of the host write trusted.*, those made in a user namespace user.*. */
 static const char *const xattr_prefix[] = { "trusted.overlay.", "user.overlay." };
@@ -369,6 +374,71 @@ int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_r
 		return 0;
 	*ret = rec_of(&s);
 	return 1;
+}
+
+static enum changes_content compare_links(int upper, int lower, const char *name)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+	ssize_t na = readlinkat(upper, name, a, sizeof a),
+		nb = readlinkat(lower, name, b, sizeof b);
+
+	if (na < 0 || nb < 0)
+		return CONTENT_UNKNOWN;
+	return na == nb && memcmp(a, b, (size_t)na) == 0 ? CONTENT_SAME : CONTENT_OTHER;
+}
+
+static int open_file(int dirfd, const char *name, uint64_t size)
+{
+	auto_close int fd = openat(dirfd, name, FILE_FLAGS);
+	struct statx s;
+
+	if (fd < 0 || stat_at(fd, "", &s) < 0 || !IS(s.stx_mode, S_IFREG) || s.stx_size != size)
+		return FD_NONE;
+	return TAKE_FD(fd);
+}
+
+/* One that grows while it is read ends with the other at the latest. */
+static enum changes_content compare_files(int upper, int lower)
+{
+	auto_free char *a = malloc(2 * COMPARE_CHUNK);
+	off_t at = 0;
+
+	if (!a)
+		return CONTENT_UNKNOWN;
+	for (;;) {
+		ssize_t na = pread(upper, a, COMPARE_CHUNK, at);
+		ssize_t nb = pread(lower, a + COMPARE_CHUNK, COMPARE_CHUNK, at);
+
+		if (na < 0 || nb < 0)
+			return CONTENT_UNKNOWN;
+		if (na != nb || memcmp(a, a + COMPARE_CHUNK, (size_t)na) != 0)
+			return CONTENT_OTHER;
+		if (na == 0)
+			return CONTENT_SAME;
+		at += na;
+	}
+}
+
+enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node)
+{
+	int upper_dir = changes_tree_top(t)->fd, dir = lower_dir(t, changes_tree_top(t));
+	auto_close int upper = FD_NONE, lower = FD_NONE;
+	const char *name = node->name.p;
+	uint64_t size = node->rec.size;
+
+	if (upper_dir < 0 || dir < 0)
+		return CONTENT_UNKNOWN;
+	if (IS(node->rec.mode, S_IFLNK))
+		return compare_links(upper_dir, dir, name);
+	if (!IS(node->rec.mode, S_IFREG) || size > CHANGES_COMPARE_FILE ||
+	    size > CHANGES_COMPARE_WALK - t->compared)
+		return CONTENT_UNKNOWN;
+	upper = open_file(upper_dir, name, size);
+	lower = upper < 0 ? FD_NONE : open_file(dir, name, size);
+	if (lower < 0)
+		return CONTENT_UNKNOWN;
+	t->compared += size;
+	return compare_files(upper, lower);
 }
 
 uint64_t changes_tree_ctime(const struct changes_tree *t)

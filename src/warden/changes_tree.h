@@ -17,7 +17,12 @@
 #include "warden/changes.h"
 #include "warden/changes_index.h"
 
-enum { CHANGES_OPEN = 64 };
+enum {
+	CHANGES_OPEN = 64,
+	/* Bytes read to compare copy-ups with what is in the lower: of one file, in one walk. */
+	CHANGES_COMPARE_FILE = 1 << 20,
+	CHANGES_COMPARE_WALK = 64 << 20,
+};
 
 struct changes_name {
 	uint64_t key; /* the first eight bytes, big endian: decides most comparisons */
@@ -25,6 +30,8 @@ struct changes_name {
 	uint16_t len;
 	uint8_t type; /* DT_* */
 };
+
+enum changes_content { CONTENT_UNKNOWN, CONTENT_SAME, CONTENT_OTHER };
 
 enum changes_lower { LOWER_UNKNOWN, LOWER_OPEN, LOWER_NONE };
 
@@ -51,6 +58,7 @@ struct changes_tree {
 	struct buf text, path; /* path: of the innermost directory, relative to the root */
 	char *dents;
 	uint64_t unlisted;
+	uint64_t compared; /* bytes */
 };
 
 /* An entry of the innermost directory. Its name lies in the arena: not past the next push. */
@@ -82,6 +90,11 @@ void changes_tree_pop(struct changes_tree *t);
 
 /* Look up a name of the innermost directory in the lower. 1, 0 where it is not there. */
 int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_rec *ret);
+/*
+ * Compare what a file or link holds with what the one in the lower does. UNKNOWN for other
+ * types, and where it cannot be read or a ceiling is passed.
+ */
+enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node);
 /* True for a directory that overlayfs copied up from some lower layer. */
 bool changes_tree_is_copy(const struct changes_node *node);
 /* The ctime of the innermost directory as it is now. */

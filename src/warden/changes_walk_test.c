@@ -15,13 +15,6 @@ static void begin(void)
 	FX_WALK("");
 }
 
-/* Until a change is stamped later than that, whatever clock stamps it. */
-static void wait_past(uint64_t real_ns)
-{
-	while (clock_coarse_ns() <= real_ns)
-		(void)nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-}
-
 /* Deeper than descriptors are kept, with names before and after on each level. */
 static void deep_trees_need_few_descriptors(void)
 {
@@ -129,12 +122,40 @@ static void events_that_are_too_long_are_counted(void)
 	fx_done();
 }
 
+enum { MANY = 1000 /* files that the index has no room for in memory */ };
+
+static void make_many(void)
+{
+	char name[32];
+
+	for (int i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof name, "../upper/m%d", i);
+		CHECK(mknod(name, S_IFREG | 0644, 0) == 0);
+	}
+}
+
+static void remove_many(void)
+{
+	char name[32];
+
+	for (int i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof name, "../upper/m%d", i);
+		CHECK(unlink(name) == 0);
+	}
+}
+
+static bool index_is_a_file(void)
+{
+	CHECK(access("../index/files.index.new", F_OK) < 0);
+	return access("../index/files.index", F_OK) == 0;
+}
+
 static void an_unchanged_tree_leaves_the_index_alone(void)
 {
 	struct stat a, b;
 
 	begin();
-	fx_put("a", "x");
+	make_many();
 	fx_walk();
 	CHECK(stat("../index/files.index", &a) == 0);
 	fx_walk();
@@ -144,7 +165,83 @@ static void an_unchanged_tree_leaves_the_index_alone(void)
 	fx_walk();
 	CHECK(stat("../index/files.index", &b) == 0);
 	CHECK(a.st_ino != b.st_ino && a.st_size < b.st_size);
-	CHECK(access("../index/files.index.new", F_OK) < 0);
+	CHECK(index_is_a_file());
+	fx_done();
+}
+
+static void a_small_index_is_no_file(void)
+{
+	begin();
+	fx_put("a", "x");
+	fx_put("dir/sub/new", "x");
+	FX_WALK("create /a file\ncreate /dir/sub/new file");
+	FX_WALK("");
+	CHECK(unlink("a") == 0);
+	FX_WALK("delete /a file");
+	CHECK(!index_is_a_file());
+	fx_done();
+}
+
+static void an_index_that_grows_becomes_a_file_and_back(void)
+{
+	begin();
+	fx_put("a", "x");
+	fx_walk();
+	make_many();
+	fx_walk();
+	CHECK(fx.total == MANY && index_is_a_file());
+	FX_WALK("");
+	fx_put("a", "more");
+	fx_put("z", "x");
+	FX_WALK("change /a file\ncreate /z file");
+	CHECK(index_is_a_file());
+	remove_many();
+	fx_walk();
+	CHECK(fx.total == MANY && !index_is_a_file());
+	FX_WALK("");
+	fx_put("z", "more");
+	FX_WALK("change /z file");
+	fx_done();
+}
+
+/* An index of that many bytes, written and read again. */
+static void check_index_of(int dirfd, size_t bytes, bool is_file)
+{
+	static const char text[512];
+	auto_done(changes_index_done) struct changes_index x = CHANGES_INDEX_INIT;
+	struct changes_rec rec = { 0 };
+	struct changes_writer w;
+	struct changes_reader r;
+	size_t seen = 0, len;
+
+	changes_writer_init(&w, dirfd, &x);
+	for (size_t at = 0; at < bytes; at += len, rec.ino++) {
+		len = bytes - at < 256 ? bytes - at : 128;
+		rec.name_len = (uint16_t)(len - sizeof rec);
+		CHECK(changes_writer_put(&w, &rec, (struct str){ text, rec.name_len }) == 0);
+	}
+	CHECK(changes_writer_commit(&w, &x) == 0);
+	changes_writer_done(&w);
+	CHECK((x.fd >= 0) == is_file);
+	changes_reader_init(&r, &x);
+	for (uint64_t i = 0; changes_reader_next(&r) == 0 && !r.end; i++) {
+		CHECK(r.rec.ino == i && r.name.n == r.rec.name_len);
+		seen += sizeof r.rec + r.name.n;
+	}
+	CHECK(r.end && seen == bytes);
+	changes_reader_done(&r);
+}
+
+static void the_index_becomes_a_file_one_byte_past_the_ceiling(void)
+{
+	fx_enter(true);
+	fx.index_fd = open("index", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check_index_of(fx.index_fd, 0, false);
+	check_index_of(fx.index_fd, 100, false);
+	check_index_of(fx.index_fd, CHANGES_INDEX_CHUNK, false);
+	CHECK(access("index/files.index", F_OK) < 0);
+	check_index_of(fx.index_fd, CHANGES_INDEX_CHUNK + 1, true);
+	check_index_of(fx.index_fd, 5 * CHANGES_INDEX_CHUNK + 1, true);
 	fx_done();
 }
 
@@ -179,7 +276,7 @@ static void a_change_in_the_window_of_one_call_is_certain(void)
 	begin();
 	fx.show_calls = true;
 	calls[1].end_ns = clock_real_ns();
-	wait_past(calls[1].end_ns);
+	fx_wait_past(calls[1].end_ns);
 	calls[0].start_ns = clock_coarse_ns();
 	fx_put("a", "x");
 	fx_walk_calls(calls, 2);
@@ -216,7 +313,7 @@ static void calls_in_a_row_are_told_apart_by_ctime(void)
 	fx_put("conf", "x");
 	CHECK(unlink("dir/one") == 0);
 	calls[0].end_ns = clock_real_ns();
-	wait_past(calls[0].end_ns);
+	fx_wait_past(calls[0].end_ns);
 	calls[1].start_ns = clock_coarse_ns();
 	fx_put("b", "x");
 	CHECK(chmod("empty", 0600) == 0);
@@ -238,7 +335,7 @@ static void a_delete_is_certain_only_if_no_earlier_call_can_have_done_it(void)
 	calls[0].start_ns = clock_coarse_ns();
 	CHECK(unlink("dir/one") == 0);
 	calls[0].end_ns = clock_real_ns();
-	wait_past(calls[0].end_ns);
+	fx_wait_past(calls[0].end_ns);
 	calls[1].start_ns = clock_coarse_ns();
 	CHECK(unlink("dir/two") == 0);
 	fx_walk_calls(calls, 2);
@@ -297,9 +394,15 @@ static void a_failed_walk_is_made_up_for(void)
 	fx.fail_end = -ENOMEM;
 	CHECK(changes_walk(fx.changes, &call, 1, &t, fx_parent, NULL, &e) == -1);
 	CHECK(e.sys == ENOMEM);
-	CHECK(access("../index/files.index.new", F_OK) < 0);
 	fx.fail_end = 0;
 	FX_WALK("create /a file");
+	make_many();
+	fx.fail_end = -ENOMEM;
+	CHECK(changes_walk(fx.changes, &call, 1, &t, fx_parent, NULL, &e) == -1);
+	CHECK(!index_is_a_file());
+	fx.fail_end = 0;
+	fx_walk();
+	CHECK(fx.total == MANY && index_is_a_file());
 	fx_done();
 }
 
@@ -360,7 +463,9 @@ static void a_racing_sandbox_cannot_lead_the_walk_astray(void)
 T_MAIN(T(deep_trees_need_few_descriptors), T(what_is_too_deep_is_said),
        T(a_directory_that_cannot_be_read_keeps_its_records),
        T(events_beyond_the_ceiling_are_counted), T(events_that_are_too_long_are_counted),
-       T(an_unchanged_tree_leaves_the_index_alone), T(a_large_index_is_merged),
+       T(an_unchanged_tree_leaves_the_index_alone), T(a_small_index_is_no_file),
+       T(an_index_that_grows_becomes_a_file_and_back),
+       T(the_index_becomes_a_file_one_byte_past_the_ceiling), T(a_large_index_is_merged),
        T(a_change_in_the_window_of_one_call_is_certain), T(calls_that_overlap_are_both_candidates),
        T(calls_in_a_row_are_told_apart_by_ctime),
        T(a_delete_is_certain_only_if_no_earlier_call_can_have_done_it),

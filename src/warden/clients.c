@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
@@ -77,6 +78,23 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 	return 0;
 }
 
+static int say_ready(struct client *c)
+{
+	const struct warden *w = c->w;
+	struct conn_field fields[2 + ARRAY_LEN(w->cell.unenforced)] = {
+		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		{ TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL },
+	};
+	char text[ARRAY_LEN(w->cell.unenforced)][CGROUP_WHY + 48];
+	int n = 2;
+
+	for (int i = 0; i < w->cell.nunenforced; i++)
+		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
+						   limits_warning(&w->cell.unenforced[i], text[i],
+								  sizeof text[i]) };
+	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
+}
+
 static int on_build(struct client *c, const struct frame *f, struct err *e)
 {
 	struct warden *w = c->w;
@@ -86,8 +104,7 @@ static int on_build(struct client *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox is built already");
 	if (warden_build(w, f->body, e) < 0)
 		return -1;
-	r = CONN_SAY(&c->conn, MSG_C_READY, 0, { TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
-		     { TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL });
+	r = say_ready(c);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
@@ -189,7 +206,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	if (dispatch(c, f, &e) == 0)
 		return;
 	(void)client_error(c, f->chan, &e, STAGE_SETUP);
-	if (f->type == MSG_C_BUILD)
+	if (f->type == MSG_C_BUILD && w->state == SANDBOX_NEW)
 		warden_end(w, "it could not be built");
 }
 
@@ -215,14 +232,27 @@ int client_adopt(struct warden *w, int fd, bool creator)
 	return 0;
 }
 
+static void listen_again(struct loop_timer *t)
+{
+	struct warden *w = container_of(t, struct warden, listen_timer);
+
+	(void)loop_mod(&w->loop, &w->listen_io, EPOLLIN);
+}
+
 static void on_accept(struct loop_io *io, uint32_t events)
 {
+	enum { PAUSE_MS = 100 };
 	struct warden *w = container_of(io, struct warden, listen_io);
 	struct ucred cred;
 	socklen_t size = sizeof cred;
 	int fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
+	/* Who waits still waits: without a pause we would be told so for ever. */
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		(void)loop_mod(&w->loop, &w->listen_io, 0);
+		loop_timer_set(&w->loop, &w->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
+	}
 	if (fd < 0)
 		return;
 	/* The directory is closed to others already; this is the second look. */
@@ -251,10 +281,15 @@ int clients_listen(struct warden *w, struct err *e)
 void clients_say_destroyed(struct warden *w)
 {
 	enum { PATIENCE_MS = 2000 };
+	uint64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
 
-	for (struct client *c = w->clients; c; c = c->next) {
+	for (struct client *c = w->clients; c; c = c->next)
 		if (c->wants_destroyed)
 			(void)conn_send(&c->conn, MSG_C_DESTROYED, 0, STR_NONE);
-		(void)conn_flush(&c->conn, PATIENCE_MS);
+	/* For all of them together: those that do not read must not add up. */
+	for (struct client *c = w->clients; c; c = c->next) {
+		uint64_t now = clock_mono_ns();
+
+		(void)conn_flush(&c->conn, now < end ? (int)((end - now) / NS_PER_MS) : 0);
 	}
 }

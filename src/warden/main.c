@@ -58,15 +58,21 @@ static int detach(void)
 	return raw_close_range(SLOT_FD + 1) < 0 ? -errno : 0;
 }
 
-/* One pidfd for each process of the sandbox, and pipes for each call. */
-static void raise_files(void)
+/*
+ * Every process of the sandbox takes a descriptor of ours, and every call four: as many as we
+ * may have. Programs inside get the limit that we were started with. Where it cannot be raised
+ * we go on with what there is.
+ */
+static void raise_files(struct warden *w)
 {
-	struct rlimit r;
+	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur == l.rlim_max)
+		return;
+	w->spec.files = l.rlim_cur;
+	l.rlim_cur = l.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+		w->spec.files = 0;
 }
 
 static bool is_socket(int fd)
@@ -94,10 +100,10 @@ int main(int argc, char **argv)
 				.stream_fd = FD_NONE,
 				.root_fd = FD_NONE,
 				.devpts_fd = FD_NONE,
-				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+				.cgroup = cgroup_none };
 	w.trace.fd = FD_NONE;
-	raise_files();
 	w.started_ns = clock_mono_ns();
+	raise_files(&w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return 1;

@@ -39,6 +39,7 @@ struct defaults {
 	int nenv;
 	char *cwd;
 	char *user;
+	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
 };
 
 struct warden {
@@ -52,6 +53,7 @@ struct warden {
 	struct defaults defaults;
 	bool ephemeral, rootful;
 	enum trace_level trace_level;
+	enum profile profile;
 	int lock_fd, dir_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 
@@ -66,12 +68,16 @@ struct warden {
 
 	int listen_fd;
 	struct loop_io listen_io;
+	struct loop_timer listen_timer; /* while descriptors are short */
 	struct client *clients;
 	int nclients;
 	struct call *calls; /* running and lingering */
+	int ncalls;
 	uint32_t last_call, running;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
+	struct loop_timer disk_timer;
+	bool disk_full; /* more was written than --disk allows, when last looked */
 	const char *end_reason;
 	struct loop_timer end_timer;
 };

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -447,6 +448,16 @@ uint32_t watch_call_of(const struct watch *w, int outside_pid)
 	return 0;
 }
 
+/* Each process takes a descriptor. The other half is for all that keeps the sandbox usable. */
+static uint32_t most_processes(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur / 2 > LIMIT_PROCESSES)
+		return LIMIT_PROCESSES;
+	return (uint32_t)(l.rlim_cur / 2);
+}
+
 static size_t at_least(size_t a, size_t b)
 {
 	return a > b ? a : b;
@@ -482,7 +493,7 @@ int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret)
 			     .trace = t,
 			     .root_fd = root_fd,
 			     .view = PROC_VIEW_INIT,
-			     .table.max = LIMIT_PROCESSES,
+			     .table.max = most_processes(),
 			     .parked_end = &w->parked };
 	r = watch_init(w);
 	if (r < 0) {

@@ -3,6 +3,7 @@
 
 import ctypes
 import fcntl
+import json
 import os
 import pty
 import re
@@ -20,12 +21,14 @@ import time
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
 CAY = os.path.abspath(os.environ.get('CAY_BIN') or os.path.join(ROOT, 'build/cay'))
 ROOTFUL = os.geteuid() == 0
-LEFTOVER_WAIT_S = 2.0
+SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
+LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def wait_until(condition, timeout=10.0, what='the condition'):
     """Poll; the value that became true, or a failure that names what was awaited."""
+    timeout *= SLOWER
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -54,6 +57,39 @@ class Result:
         return f'cay {self.args} -> {self.code}\nstdout: {self.stdout[-2000:]!r}\nstderr: {self.stderr[-2000:]!r}'
 
 
+class Process(subprocess.Popen):
+    """A cay that runs. As a context manager it never outlives its block."""
+
+    def __exit__(self, *exc):
+        if self.poll() is None:
+            self.kill()
+        super().__exit__(*exc)
+        self.cay.pids.discard(self.pid)
+
+    def read_until(self, what, timeout=20):
+        """stdout up to and with these bytes."""
+        found, end = b'', time.monotonic() + timeout * SLOWER
+        while what not in found:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.stdout], [], [], left)[0]:
+                raise AssertionError(f'{what!r} did not come; got {found[-2000:]!r}')
+            data = os.read(self.stdout.fileno(), 65536)
+            if not data:
+                raise AssertionError(f'{what!r} did not come before the end; got {found[-2000:]!r}')
+            found += data
+        return found
+
+    def finish(self, timeout=20):
+        """What is left to read, and the end."""
+        try:
+            out, err = self.communicate(timeout=timeout * SLOWER)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = self.communicate()
+            raise AssertionError(f'no end within {timeout} s; {out[-2000:]!r} {err[-2000:]!r}') from None
+        return Result(self.args[1:], self.returncode, out or b'', err or b'')
+
+
 class Cay:
     """cay with a state directory of its own."""
 
@@ -69,7 +105,8 @@ class Cay:
         options.setdefault('stdin', subprocess.DEVNULL)
         options.setdefault('stdout', subprocess.PIPE)
         options.setdefault('stderr', subprocess.PIPE)
-        process = subprocess.Popen(command, env={**self.env, **(env or {})}, **options)
+        process = Process(command, env={**self.env, **(env or {})}, **options)
+        process.cay = self
         self.pids.add(process.pid)
         return process
 
@@ -80,26 +117,45 @@ class Cay:
             input = input.encode()
         with self.popen(*args, env=env, stdin=stdin, **options) as process:
             try:
-                out, err = process.communicate(input, timeout=timeout)
+                out, err = process.communicate(input, timeout=timeout * SLOWER)
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate()
                 result = Result(args, process.returncode, out or b'', err or b'')
                 raise AssertionError(f'no end within {timeout} s: {result!r}') from None
-        self.pids.discard(process.pid)
         result = Result(args, process.returncode, out or b'', err or b'')
         if check and result.code != 0:
             raise AssertionError(f'exit code is not 0: {result!r}')
         return result
+
+    def create(self, *args):
+        """A sandbox; its id."""
+        return self('create', *args, check=True).out.strip()
+
+    def events(self, ref, *args):
+        """The trace, parsed."""
+        return [json.loads(line) for line in self('trace', '--json', ref, *args, check=True).out.splitlines()]
+
+    def json(self, *args):
+        """Every line of stdout as JSON."""
+        return [json.loads(line) for line in self(*args, '--json', check=True).out.splitlines()]
+
+    def warden(self, ref):
+        """The pid of the warden of a sandbox."""
+        init = self.json('show', ref)[0]['init_pid']
+        return processes()[init][0]
 
     def spawn_pty(self, *args, rows=24, cols=80, env=None):
         return Terminal(self, args, rows, cols, {**self.env, 'TERM': 'xterm', **(env or {})})
 
     def remove(self):
         """The state directory, with what a sandbox made unreadable in it."""
-        for folder, _, _ in os.walk(self.state):
-            os.chmod(folder, stat.S_IRWXU)
-        shutil.rmtree(self.state, ignore_errors=True)
+        if subprocess.run(['rm', '-rf', self.state], stderr=subprocess.DEVNULL, check=False).returncode:
+            for folder, names, _ in os.walk(self.state):  # before it looks into them
+                for path in (os.path.join(folder, name) for name in names):
+                    if not os.path.islink(path):
+                        os.chmod(path, stat.S_IRWXU)
+            shutil.rmtree(self.state, ignore_errors=True)
 
 
 class Terminal:
@@ -149,7 +205,7 @@ class Terminal:
     def expect(self, pattern, timeout=10):
         """Wait for a regular expression; returns the match and drops the output up to its end."""
         pattern = pattern if isinstance(pattern, bytes) else pattern.encode()
-        end, more = time.monotonic() + timeout, True
+        end, more = time.monotonic() + timeout * SLOWER, True
         while True:
             match = re.search(pattern, self.output)
             if match:
@@ -168,7 +224,7 @@ class Terminal:
 
     def wait(self, timeout=10):
         """Read to the end; the exit code."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + timeout * SLOWER
         while self.code is None:
             if time.monotonic() > end:
                 raise AssertionError(f'no end within {timeout} s; the terminal shows {self.output[-2000:]!r}')
@@ -178,6 +234,15 @@ class Terminal:
         while self._read(0) and select.select([self.fd], [], [], 0)[0]:
             pass
         return self.code
+
+
+def shell(cay, script, **options):
+    """A host's shell in which $CAY is our cay."""
+    process = Process(['sh', '-c', script], env={**cay.env, 'CAY': CAY}, stdin=subprocess.DEVNULL,
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    process.cay = cay
+    cay.pids.add(process.pid)
+    return process
 
 
 # --- what is left behind ---
@@ -214,16 +279,20 @@ def processes():
     return found
 
 
-def descendants(awaited):
-    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
-    found, ours = processes(), {os.getpid()}
-    grew = True
+def family(found):
+    """Of processes(), all that come from us."""
+    ours, grew = {os.getpid()}, True
     while grew:
         more = {p for p, (parent, _, _) in found.items() if parent in ours} - ours
         grew = bool(more)
         ours |= more
-    out = set()
-    for pid in ours - awaited - {os.getpid()}:
+    return ours - {os.getpid()}
+
+
+def descendants(awaited):
+    """Our processes, without those that somebody waits for; orphans that ended are reaped."""
+    found, out = processes(), set()
+    for pid in family(found) - awaited:
         parent, state, name = found[pid]
         if state == 'Z' and parent == os.getpid():
             os.waitpid(pid, os.WNOHANG)
@@ -236,16 +305,21 @@ def mounts(state):
     return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
 
 
-def control_groups():
-    """Groups named cay-*; those with processes that are not ours belong to somebody else."""
-    out, ours = set(), None
+def known_ids(cays):
+    """Of every sandbox that the state directories tell of, also of ended ones."""
+    return {name.split('.')[0] for c in cays for d in ('sandboxes', 'locks', 'ended') for name in list_dir(f'{c.state}/{d}')}
+
+
+def control_groups(cays):
+    """Groups named cay-ID that are ours; others may work on this machine too."""
+    out, ours, known = set(), None, known_ids(cays)
     for folder, names, _ in os.walk('/sys/fs/cgroup'):
         for name in [n for n in names if n.startswith('cay-')]:
             path = os.path.join(folder, name)
             pids = {int(p) for d, _, _ in os.walk(path) for p in read_text(f'{d}/cgroup.procs').split()}
             if pids and ours is None:
                 ours = {int(re.search(r'\d+', t).group()) for t in descendants(set())}
-            if not pids or pids & ours:
+            if name[4:] in known or (pids and pids & ours):
                 out.add(f'control group {path}')
     return out
 
@@ -269,7 +343,7 @@ def entries(state):
 
 def everything(cays):
     awaited = set().union(*(c.pids for c in cays)) if cays else set()
-    found = descendants(awaited) | control_groups()
+    found = descendants(awaited) | control_groups(cays)
     for cay in cays:
         found |= mounts(cay.state) | rows(cay.state) | entries(cay.state)
     return found

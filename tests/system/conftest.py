@@ -12,7 +12,8 @@ import caylib  # noqa: E402
 CAYS = []
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
     caylib.become_subreaper()
 
 
@@ -56,6 +57,14 @@ def fresh_cay():
 def spawn_pty(cay):
     """with spawn_pty('exec', '-it', ...) as t: t.expect(...), t.send(...), t.wait()"""
     return cay.spawn_pty
+
+
+@pytest.fixture
+def box(cay, no_leftovers):
+    """A sandbox that is ended after the test."""
+    ref = cay.create()
+    yield ref
+    cay('kill', ref)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates that lie about what they hold, and that change while a sandbox is built from them."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+ROUNDS = int(os.environ.get('CAY_RACE_ROUNDS', '40'))
+
+SWAP = r'''
+import os, sys
+top, outside = sys.argv[1:]
+names = ("dev", "proc", "sys", "etc", "mnt", "opt")
+while os.getppid() == int(os.environ['PARENT']):
+    for name in names:
+        path, aside = f'{top}/{name}', f'{top}/.{name}'
+        try:
+            os.rename(path, aside)
+            os.symlink(outside, path)
+            os.unlink(path)
+            os.rename(aside, path)
+        except OSError:
+            pass
+'''
+
+
+@pytest.fixture
+def places():
+    """A template with the host's programs, and a directory outside that must stay as it is."""
+    base = pathlib.Path(tempfile.mkdtemp(dir='/tmp'))
+    base.chmod(0o755)
+    top, outside = base / 'template', base / 'outside'
+    for path in (top, top / 'bin', outside):
+        path.mkdir()
+    outside.chmod(0o777)
+    shutil.copy(os.path.realpath('/bin/sh'), top / 'bin' / 'sh')
+    for library in subprocess.run(['ldd', '/bin/sh'], capture_output=True, text=True, check=True).stdout.split():
+        if library.startswith('/'):
+            target = top / library[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, target)
+    yield top, outside
+    shutil.rmtree(base)
+
+
+def lay(path, kind, outside):
+    if kind == 'link':
+        path.symlink_to(outside)
+    elif kind == 'upward link':
+        path.symlink_to('../' * 8 + str(outside)[1:])
+    elif kind == 'loop':
+        path.symlink_to(path.name)
+    elif kind == 'magic link':
+        path.symlink_to('/proc/self/root' + str(outside))
+    elif kind == 'file':
+        path.write_text('x')
+    elif kind == 'fifo':
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+
+@pytest.mark.parametrize('kind', ['link', 'upward link', 'loop', 'magic link', 'file', 'fifo', 'directory'])
+@pytest.mark.parametrize('name', ['dev', 'proc', 'sys', 'etc', 'tmp', 'home', 'mnt', 'run'])
+def test_an_odd_entry_leads_nowhere_and_hangs_nothing(cay, places, name, kind):
+    top, outside = places
+    lay(top / name, kind, outside)
+    result = cay('run', '--template', f'dir:{top}', '--ro', '/usr/bin/env:/mnt/file', '--user', '1000:1000', '--',
+                 '/bin/sh', '-c', 'echo > /dev/null && echo alive', timeout=10)
+    assert not list(outside.iterdir())
+    if name in ('dev', 'proc', 'sys'):
+        assert result.out == 'alive\n', 'hidden by a directory of our own'
+
+
+def test_a_passwd_that_is_a_fifo_does_not_stop_a_sandbox(cay, places):
+    top, _ = places
+    (top / 'etc').mkdir()
+    for name in ('passwd', 'group', 'hosts', 'hostname', 'machine-id'):
+        os.mkfifo(top / 'etc' / name)
+    result = cay('run', '--template', f'dir:{top}', '--user', '1000:1000', '--', '/bin/sh', '-c', 'echo alive', timeout=10)
+    assert result.out == 'alive\n'
+
+
+def test_a_template_that_changes_under_us_gives_nothing_outside_away(cay, places):
+    top, outside = places
+    for name in ('dev', 'proc', 'sys', 'etc', 'mnt', 'opt'):
+        (top / name).mkdir()
+    swapper = subprocess.Popen([sys.executable, '-c', SWAP, top, outside], env={**os.environ, 'PARENT': str(os.getpid())})
+    cay.pids.add(swapper.pid)
+    works = 0
+    try:
+        for _ in range(ROUNDS):
+            result = cay('run', '--template', f'dir:{top}', '--ro', '/usr/bin/env:/mnt/a/file', '--ro', '/usr/bin:/opt/x/bin',
+                         '--user', '1000:1000', '--', '/bin/sh', '-c', 'echo alive', timeout=10)
+            works += result.out == 'alive\n'
+            assert not list(outside.iterdir())
+    finally:
+        swapper.kill()
+        swapper.wait()
+        cay.pids.discard(swapper.pid)
+    assert works, 'no round worked: the test proves nothing'

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process 1 of the virtual machine: sets it up, runs the suites, leaves results, switches off.
+
+The results are a tar archive on the third disk: results.json with [title, passed, failed, skipped,
+log] for each suite, and the logs. A suite that has ended is on the disk even where a later one hangs.
+"""
+
+import ctypes
+import fcntl
+import glob
+import io
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import tarfile
+import time
+import xml.etree.ElementTree as xml
+
+JOB = '/vm/job'
+RESULTS = '/dev/nvme0n3'
+GROUPS = '/sys/fs/cgroup'
+NOBODY = 65534
+SLOWER = '8'  # than a machine of flesh; tests stretch their time limits by it
+UNIT_LIMIT_S = 240
+SUITE_LIMIT_S = 600
+SYS_finit_module = 313
+RB_POWER_OFF = 0x4321fedc
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+# --- the machine ---
+
+def must(value, what):
+    if value < 0:
+        raise OSError(ctypes.get_errno(), what)
+
+
+def mount(kind, where, options=''):
+    os.makedirs(where, exist_ok=True)
+    must(libc.mount(kind.encode(), where.encode(), kind.encode(), 0, options.encode()), f'mount {where}')
+
+
+def load_modules():
+    for path in sorted(glob.glob('/vm/*.ko')):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        must(libc.syscall(SYS_finit_module, fd, b'', 0), path)
+        os.close(fd)
+
+
+def loopback_up():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, 0x8914, struct.pack('16sh14x', b'lo', 0x1 | 0x40))  # SIOCSIFFLAGS: up, running
+
+
+def write(path, text):
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(text)
+
+
+def set_up():
+    mount('sysfs', '/sys')
+    mount('devpts', '/dev/pts', 'mode=0620,gid=5,ptmxmode=0666')
+    mount('tmpfs', '/dev/shm', 'mode=1777')
+    mount('tmpfs', '/run', 'mode=0755')
+    # As systemd does: delegation ends at control group namespaces.
+    mount('cgroup2', GROUPS, 'nsdelegate,memory_recursiveprot')
+    with open(f'{GROUPS}/cgroup.controllers', encoding='utf-8') as f:
+        write(f'{GROUPS}/cgroup.subtree_control', ' '.join('+' + c for c in f.read().split()))
+    socket.sethostname('cay-vm')
+    loopback_up()
+    load_modules()
+
+
+# --- suites ---
+
+def enter(group, owner):
+    """A function that moves the calling process into a group of its own, given to owner or not."""
+    path = os.path.join(GROUPS, group)
+    os.mkdir(path)
+    if owner is not None:
+        for name in ('.', 'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control'):
+            os.chown(os.path.join(path, name), owner, owner)
+    return lambda: write(os.path.join(path, 'cgroup.procs'), '0')
+
+
+def run(command, log, limit, **options):
+    """True where it ended by itself."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                          start_new_session=True, **options) as process:
+        try:
+            return process.wait(limit) == 0
+        except subprocess.TimeoutExpired:
+            log.write(f'\n{command[0]}: no end within {limit} s\n'.encode())
+            process.kill()
+            return False
+
+
+def unit(log_path):
+    """Counted by TAP case; a program that broke outside of its cases is one failure more."""
+    passed = failed = skipped = 0
+    for program in sorted(glob.glob(f'{JOB}/build/*_test')):
+        with open('/tmp/tap', 'w+b') as tap:
+            well = run([program], tap, UNIT_LIMIT_S, cwd='/tmp')
+            tap.seek(0)
+            text = tap.read().decode('utf-8', 'replace')
+        bad = len(re.findall(r'^not ok\b', text, re.M)) or (0 if well else 1)
+        skips = len(re.findall(r'^ok\b.*# *SKIP', text, re.M | re.I))
+        passed += len(re.findall(r'^ok\b', text, re.M)) - skips
+        failed, skipped = failed + bad, skipped + skips
+        if bad:
+            with open(log_path, 'a', encoding='utf-8') as log:
+                log.write(f'--- {os.path.basename(program)}\n{text}\n')
+    return passed, failed, skipped
+
+
+def junit(report, well):
+    try:
+        suite = next(xml.parse(report).iter('testsuite'))
+    except (OSError, StopIteration, xml.ParseError):
+        return 0, 1, 0
+    # One test can both fail and err (in its teardown): count tests, not outcomes.
+    names, bad, skipped = set(), set(), set()
+    for case in suite.iter('testcase'):
+        name = (case.get('classname'), case.get('name'))
+        names.add(name)
+        if case.find('failure') is not None or case.find('error') is not None:
+            bad.add(name)
+        elif case.find('skipped') is not None:
+            skipped.add(name)
+    return len(names - bad - skipped), len(bad) or (0 if well else 1), len(skipped)
+
+
+def system(log_path, user, group, delegated):
+    home = f'/tmp/home-{group}'
+    os.mkdir(home)
+    os.chown(home, user, user)
+    report = os.path.join(home, 'report.xml')
+    prefix = ['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups'] if user else []
+    command = [*prefix, '/usr/bin/python3', '-m', 'pytest', '-v', '-p', 'no:cacheprovider', '-m', 'not slow',
+               f'--junitxml={report}', '--tb=short', '--durations=15', f'{JOB}/tests/system']
+    env = {'PATH': os.environ['PATH'], 'HOME': home, 'USER': 'nobody' if user else 'root', 'LANG': 'C.UTF-8',
+           'PYTHONDONTWRITEBYTECODE': '1', 'CAY_BIN': f'{JOB}/build/cay', 'CAY_TEST_SLOW': SLOWER,
+           'CAY_TEST_GROUPS': '1' if delegated else '0'}
+    into = enter(group, user if delegated else None)
+    with open(log_path, 'ab') as log:
+        well = run(command, log, SUITE_LIMIT_S, cwd=home, env=env, preexec_fn=into)
+    return junit(report, well)
+
+
+SUITES = (
+    ('vm (unit)', unit, ()),
+    ('vm (rootful)', system, (0, 'root', True)),
+    ('vm (rootless)', system, (NOBODY, 'given', True)),
+    ('vm (rootless, no control groups)', system, (NOBODY, 'kept', False)),
+)
+
+
+def command(_):
+    with open('/dev/console', 'wb', 0) as log:
+        well = run(['bash', f'{JOB}/command'], log, SUITE_LIMIT_S, cwd=JOB)
+    return int(well), int(not well), 0
+
+
+# --- results ---
+
+def save(results):
+    with open(RESULTS, 'r+b') as disk:
+        with tarfile.open(fileobj=disk, mode='w') as tar:
+            text = json.dumps(results).encode()
+            info = tarfile.TarInfo('results.json')
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+            for *_, log in results:
+                tar.add(os.path.join('/tmp/logs', log), log)
+        disk.flush()
+        os.fsync(disk.fileno())
+
+
+def work():
+    os.mkdir('/tmp/logs')
+    results = []
+    suites = [('vm (command)', command, ())] if os.path.exists(f'{JOB}/command') else SUITES
+    for i, (title, suite, args) in enumerate(suites):
+        began, log = time.monotonic(), f'{i}.log'
+        write(os.path.join('/tmp/logs', log), f'=== {title}\n')
+        numbers = suite(os.path.join('/tmp/logs', log), *args)
+        print(f'{title}: {numbers} in {time.monotonic() - began:.1f} s', flush=True)
+        results.append((title, *numbers, log))
+        save(results)
+
+
+def main():
+    set_up()
+    print(f'{os.uname().release}: up after {time.clock_gettime(time.CLOCK_BOOTTIME):.1f} s', flush=True)
+    worker = os.fork()
+    if worker == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    while os.waitpid(-1, 0)[0] != worker:
+        pass
+
+
+try:
+    main()
+finally:
+    os.sync()
+    libc.reboot(RB_POWER_OFF)
