@@ -164,7 +164,6 @@ int state_id_new(char out[ID_SIZE], struct err *e)
 	size_t n = 0;
 
 	while (n < ID_LEN) {
-		unsigned letters = n == 0 ? 26 : 36;
 		unsigned char b[32];
 		int r = random_bytes(b, sizeof b);
 
@@ -172,7 +171,8 @@ int state_id_new(char out[ID_SIZE], struct err *e)
 			return err_sys(e, -r, "no random bytes for an id");
 		/* Bytes above the last multiple of `letters` would favour the first ones. */
 		for (size_t i = 0; i < sizeof b && n < ID_LEN; i++) {
-			letters = n == 0 ? 26 : 36;
+			unsigned letters = n == 0 ? 26 : 36;
+
 			if (b[i] < 256 / letters * letters)
 				out[n++] = chars[b[i] % letters];
 		}
