@@ -40,3 +40,8 @@ def test_a_directory_that_becomes_private_is_hidden_from_the_next_sandbox(cay, p
     cay('run', '--', 'true', check=True)
     private.chmod(0o700)
     assert cay('run', '--user', 'root', '--', 'cat', private / 'public').out == ''
+
+
+def test_the_hosts_boot_line_is_not_shown(cay):
+    """It may carry keys and addresses of the host."""
+    assert cay('run', '--', 'cat', '/proc/cmdline', check=True).stdout == b''

@@ -16,10 +16,10 @@ enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
 
 /* Files that tell about the host or its kernel, and are of no use inside. */
 static const char *const masked_files[] = {
-	"interrupts",  "kallsyms",     "kcore",		"keys",	       "key-users",
-	"kmsg",	       "kpagecount",   "kpageflags",	"kpagecgroup", "latency_stats",
-	"sched_debug", "slabinfo",     "sysrq-trigger", "timer_list",  "timer_stats",
-	"vmallocinfo", "pagetypeinfo", "config.gz",	"iomem",       "ioports",
+	"cmdline",   "interrupts",    "kallsyms",   "kcore",	   "keys",	    "key-users",
+	"kmsg",	     "kpagecount",    "kpageflags", "kpagecgroup", "latency_stats", "sched_debug",
+	"slabinfo",  "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",   "pagetypeinfo",
+	"config.gz", "iomem",	      "ioports",
 };
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
 static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
