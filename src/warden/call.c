@@ -236,7 +236,7 @@ static const char *reason_of(const struct call *c)
 	return WIFSIGNALED(c->status) ? "signal" : "exit";
 }
 
-static void trace_exit(struct call *c, uint64_t duration_us)
+static int trace_exit(struct call *c, uint64_t duration_us)
 {
 	struct trace *t = &c->w->trace;
 
@@ -251,7 +251,7 @@ static void trace_exit(struct call *c, uint64_t duration_us)
 	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
 	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
-	warden_trace_end(c->w);
+	return warden_trace_end(c->w);
 }
 
 static void say_exit(struct call *c, uint64_t duration_us)
@@ -286,12 +286,27 @@ static void end_with(struct call *c)
 	warden_end(c->w, "its command has ended");
 }
 
+/* What is not in the trace is not reported as done. */
+static void say_unwritten(struct call *c, int err)
+{
+	struct err e;
+
+	(void)err_sys(&e, err, "the trace cannot be written, the sandbox ends");
+	if (err == ENOSPC)
+		(void)err_hint(&e, "the file system of the state directory is full");
+	if (c->client)
+		(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
+}
+
 static void answer(struct call *c)
 {
 	uint64_t us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
+	int r = trace_exit(c, us);
 
-	trace_exit(c, us);
-	say_exit(c, us);
+	if (r < 0)
+		say_unwritten(c, -r);
+	else
+		say_exit(c, us);
 	mark_answered(c);
 	if (c->final)
 		end_with(c);

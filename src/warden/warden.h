@@ -85,8 +85,8 @@ struct warden {
 /* main.c */
 /* Something that the sandbox cannot go on without has failed: end it. */
 void warden_fail(struct warden *w, const char *what, int err);
-/* End the event that was begun and write it; failing to is such a thing. */
-void warden_trace_end(struct warden *w);
+/* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
+int warden_trace_end(struct warden *w);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
