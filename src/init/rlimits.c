@@ -21,7 +21,8 @@ enum {
 
 static int oom_fd = FD_NONE;
 
-static int lower(int which, uint64_t to)
+/* exact: what was asked for is what there is; else a lower soft limit of the creator's stays. */
+static int lower(int which, uint64_t to, bool exact)
 {
 	struct rlimit r;
 
@@ -29,7 +30,8 @@ static int lower(int which, uint64_t to)
 		return -errno;
 	if (r.rlim_max > to)
 		r.rlim_max = to;
-	r.rlim_cur = r.rlim_max;
+	if (exact || r.rlim_cur > r.rlim_max)
+		r.rlim_cur = r.rlim_max;
 	return setrlimit(which, &r) < 0 ? -errno : 0;
 }
 
@@ -52,7 +54,8 @@ int rlimits_apply(const struct request *r, const char **what)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int err = lower(rows[i].which, rows[i].to);
+		bool exact = rows[i].which != RLIMIT_NOFILE || r->files;
+		int err = lower(rows[i].which, rows[i].to, exact);
 
 		*what = rows[i].name;
 		if (err < 0)
