@@ -97,6 +97,8 @@ static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
 	case TAG_TIMEOUT_MS:
 	case TAG_MODE:
 	case TAG_FINAL:
+	case TAG_CALL_MEMORY:
+	case TAG_BEST_EFFORT:
 		return take_number(a, f, e);
 	default:
 		return 0;
