@@ -29,7 +29,7 @@ struct live {
 	struct loop_io in_io, sig_io;
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
-	bool in_open, in_polled, ended;
+	bool in_open, in_polled, started, ended;
 	int result;
 	sigset_t old_mask;
 	struct termios old_tty;
@@ -156,6 +156,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		client_print_warnings(f);
 		break;
 	case MSG_C_STARTED:
+		l->started = true;
 		client_print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
 		if (l->s->started)
@@ -188,9 +189,11 @@ static void on_closed(struct conn *c, int err)
 	struct live *l = container_of(c, struct live, conn);
 
 	(void)err;
-	if (!l->ended) /* the sandbox may end with the call: then its exit came before */
-		finish(l,
-		       err_set(l->e, ERR_UNAVAILABLE, "the sandbox ended while the command ran"));
+	if (l->ended) /* the sandbox may end with the call: then its exit came before */
+		return;
+	finish(l, err_set(l->e, ERR_UNAVAILABLE,
+			  l->started ? "the sandbox ended while the command ran"
+				     : "the warden ended before the command was started"));
 }
 
 static void on_emptied(struct sink *s)
