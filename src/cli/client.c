@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "cli/output.h"
 #include "cli/session.h"
 
 enum { CHUNK = 64 * 1024 };
@@ -292,4 +293,19 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 		return -1;
 	*ret_exit = res.code;
 	return 0;
+}
+
+void client_print_warnings(const struct frame *f)
+{
+	struct str body = f->body;
+	struct field field;
+
+	while (field_next(&body, &field) > 0) {
+		auto_free char *text = NULL;
+
+		if (field.tag != TAG_WARNING || !field.value.n)
+			continue;
+		text = out_safe_dup(field.value);
+		fprintf(stderr, "cay: warning: %s\n", text ? text : "a limit is not enforced");
+	}
 }

@@ -55,3 +55,5 @@ int client_connect(const struct state *s, const char *id, int *ret_fd, struct er
 int client_take_error(const struct frame *f, struct err *e);
 /* The number of a field, or `otherwise`. */
 uint64_t client_number(const struct frame *f, uint16_t tag, uint64_t otherwise);
+/* What MSG_C_READY or MSG_C_STARTED warns of, on stderr. */
+void client_print_warnings(const struct frame *f);

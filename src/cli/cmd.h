@@ -17,6 +17,9 @@ enum opt_kind {
 	OPT_LIST,     /* struct opt_list * */
 	OPT_DURATION, /* uint64_t *, milliseconds: 500ms, 10s, 5m, 1h, 1d; a bare number is seconds
 		       */
+	OPT_SIZE,     /* uint64_t *, bytes: 512M, 2G, 1.5G, 64K, 1T; a bare number is bytes */
+	OPT_COUNT,    /* uint64_t *, 1 or more */
+	OPT_NUMBER,   /* uint64_t *, thousandths: 2, 0.5, 1.25; more than 0 */
 };
 
 struct opt_list {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -53,7 +54,23 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 		r = field_put_u64(b, TAG_FINAL, 1);
 	if (r == 0 && o->tty)
 		r = put_terminal(b);
-	return r;
+	return r < 0 ? r : limit_opts_put_exec(&o->limits, b);
+}
+
+/* Why a command is gone that did not go by itself: what its exit code alone does not tell. */
+static void explain(const struct session_result *res)
+{
+	char size[OUT_NUMBER];
+
+	if (strcmp(res->reason, "disk") == 0)
+		fputs("cay: the command was killed: the sandbox wrote more than its --disk "
+		      "allows\n",
+		      stderr);
+	if (!res->oom_kills)
+		return;
+	fprintf(stderr, "cay: %s killed: out of memory (limit %s)\n",
+		strcmp(res->reason, "oom") == 0 ? "the command was" : "a process was",
+		limit_size(res->memory, size));
 }
 
 static int request(struct cmd_ctx *ctx, int first, struct session *s, const struct sandbox_opts *o,
@@ -72,8 +89,10 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 	s->request = &b;
 	s->tty = o->tty && isatty(s->in_fd);
 	s->signals = true;
-	if (session_run(s, &res, e) == 0)
+	if (session_run(s, &res, e) == 0) {
+		explain(&res);
 		return res.code;
+	}
 	if (!res.failed_exec)
 		return -1;
 	(void)cmd_report(ctx, e);

@@ -14,6 +14,7 @@ const struct cmd *const commands[] = {
 	&cmd_kill,
 	&cmd_trace,
 	&cmd_gc,
+	&cmd_doctor,
 	&cmd_completion,
 	&cmd_version,
 	&cmd_help,

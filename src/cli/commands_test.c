@@ -137,6 +137,17 @@ static void show_tells_all(void)
 	CHECK_HAS(fake.log, "index:aaaaaaaaaaaa");
 }
 
+static void show_says_what_a_rootless_sandbox_lacks(void)
+{
+	two_boxes();
+	CHECK(!strstr(cay("show", "box", NULL)->out, "lacks"));
+	CHECK_HAS(cay("show", "box", "--json", NULL)->out, "\"lacks\":null");
+	fake.boxes[0].row.uid_slot = -1;
+	CHECK_HAS(cay("show", "box", NULL)->out, "\nlacks      root, other users, sudo");
+	fake.boxes[0].row.spec = strdup("{\"profile\":\"locked\"}");
+	CHECK(!strstr(cay("show", "box", NULL)->out, "lacks"));
+}
+
 static void show_json_is_one_object(void)
 {
 	struct ran *r;
@@ -406,11 +417,11 @@ T_MAIN(T(ls_shows_what_lives), T(ls_all_shows_the_lost_too), T(ls_quiet_prints_i
        T(ls_filters_by_label_and_value), T(ls_filters_by_label_alone),
        T(ls_with_another_value_finds_nothing), T(ls_json_is_one_object_per_line),
        T(ls_of_nothing_is_silent_in_a_pipe), T(ls_survives_specs_that_are_no_objects),
-       T(show_tells_all), T(show_json_is_one_object), T(show_says_why_a_sandbox_is_lost),
-       T(show_finds_a_loss_that_the_catalog_does_not_know_yet), T(an_unknown_sandbox_is_5),
-       T(ps_prints_what_runs_and_nothing_that_steers), T(ps_json_has_numbers),
-       T(kill_ends_the_warden_then_files_then_the_row), T(kill_removes_what_a_lost_one_left),
-       T(kill_waits_for_a_lock_that_is_held_for_a_moment),
+       T(show_tells_all), T(show_says_what_a_rootless_sandbox_lacks), T(show_json_is_one_object),
+       T(show_says_why_a_sandbox_is_lost), T(show_finds_a_loss_that_the_catalog_does_not_know_yet),
+       T(an_unknown_sandbox_is_5), T(ps_prints_what_runs_and_nothing_that_steers),
+       T(ps_json_has_numbers), T(kill_ends_the_warden_then_files_then_the_row),
+       T(kill_removes_what_a_lost_one_left), T(kill_waits_for_a_lock_that_is_held_for_a_moment),
        T(kill_goes_on_after_a_failure_and_keeps_the_first_code),
        T(kill_of_one_sandbox_by_two_names_is_one_act), T(kill_wants_to_know_whom),
        T(kill_all_with_a_name_is_a_mistake), T(kill_all_does_not_ask_without_a_terminal),

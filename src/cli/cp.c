@@ -302,7 +302,7 @@ static int find_landing(const char *dest, struct landing *l, struct err *e)
 	if (l->dir_fd < 0)
 		return err_sys(e, errno, "cannot open '%.200s'", parent);
 	l->as = slash ? slash + 1 : dest;
-	return refuse_device(l, dest, e);
+	return 0;
 }
 
 static int copy_to_host(struct copy *c, struct err *e)
@@ -314,6 +314,8 @@ static int copy_to_host(struct copy *c, struct err *e)
 	if (wanted(c->from.path, top, &l.want, e) < 0)
 		return -1;
 	k = find_landing(c->to.path, &l, e);
+	if (k == 0 && l.as)
+		k = refuse_device(&l, c->to.path, e);
 	if (k == 0)
 		k = copy_out(c, unpack_side, &l, OP_READ_TREE, e);
 	fd_close(&l.dir_fd);

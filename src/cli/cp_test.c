@@ -295,8 +295,35 @@ static void what_cannot_be_read_is_an_error_after_the_rest_is_copied(void)
 	CHECK(geteuid() != 65534 || setresuid(0, 0, 0) == 0);
 }
 
+static void a_fifo_is_written_to_and_read_from(void)
+{
+	char text[32] = "";
+	struct stat st;
+	struct err e;
+	int fd;
+
+	build();
+	CHECK(mkfifo("fifo", 0600) == 0);
+	fd = open("fifo", O_RDWR | O_CLOEXEC); /* neither side waits for the other */
+	CHECK(fd >= 0 && cp("one:/f", "fifo", false, &e) == 0);
+	CHECK(read(fd, text, sizeof text - 1) == 11);
+	CHECK_STR(text, "from inside");
+	CHECK(lstat("fifo", &st) == 0 && S_ISFIFO(st.st_mode));
+	CHECK(cp("one:/dir", "./fifo", false, &e) == -1);
+	CHECK(lstat("fifo", &st) == 0 && S_ISFIFO(st.st_mode));
+	CHECK(close(fd) == 0);
+	if (fork() == 0) {
+		alarm(5);
+		fd = open("fifo", O_WRONLY | O_CLOEXEC); /* waits for the reader */
+		_exit(fd < 0 || io_write_all(fd, "through a fifo", 14) < 0);
+	}
+	CHECK(cp("fifo", "one:/new", false, &e) == 0);
+	CHECK_STR(content(in_scratch("one/new")), "through a fifo");
+}
+
 T_MAIN(T(files_and_trees_go_in), T(files_and_trees_come_out), T(bytes_go_through_stdin_and_stdout),
        T(a_failed_write_does_not_wait_for_stdin), T(trees_go_from_sandbox_to_sandbox),
        T(a_sandbox_cannot_choose_what_is_written), T(a_colon_after_a_slash_is_local),
        T(text_from_inside_is_made_printable),
-       T(what_cannot_be_read_is_an_error_after_the_rest_is_copied))
+       T(what_cannot_be_read_is_an_error_after_the_rest_is_copied),
+       T(a_fifo_is_written_to_and_read_from))

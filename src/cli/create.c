@@ -6,7 +6,13 @@
 #include "cli/output.h"
 
 static struct sandbox_opts o;
-static struct opt opts[] = { SANDBOX_OPTS_BUILD(o), SANDBOX_OPTS_CALL(o), { 0 } };
+static struct opt opts[] = {
+	SANDBOX_OPTS_BUILD(o),
+	SANDBOX_OPTS_CALL(o),
+	LIMIT_OPTS_BUILD(o.limits),
+	LIMIT_OPTS_EFFORT(o.limits),
+	{ 0 },
+};
 
 static void print_json(const struct newborn *n)
 {

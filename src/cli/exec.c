@@ -8,7 +8,12 @@
 #include "store/catalog.h"
 
 static struct sandbox_opts o;
-static struct opt exec_opts[] = { SANDBOX_OPTS_CALL(o), SANDBOX_OPTS_RUN(o), { 0 } };
+static struct opt exec_opts[] = {
+	SANDBOX_OPTS_CALL(o),
+	SANDBOX_OPTS_RUN(o),
+	LIMIT_OPTS_RUN(o.limits),
+	{ 0 },
+};
 
 static int find(struct cmd_ctx *ctx, struct state *s, int *ret_fd, struct sandbox_plan *plan,
 		struct err *e)

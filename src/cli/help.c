@@ -17,7 +17,7 @@ static const struct {
 	{ "Run", " run create exec shell cp " },
 	{ "Look", " ls show ps trace " },
 	{ "Clean up", " kill gc " },
-	{ "Cay", " completion version help " },
+	{ "Cay", " doctor completion version help " },
 };
 
 enum { TITLE_WIDTH = 10, NAME_WIDTH = 12, OPTION_WIDTH = 28 };

@@ -29,7 +29,7 @@ enum {
 };
 
 /* Our companions lie beside us in a build directory, and in libexec where installed. */
-static int find_warden(char *out, size_t size, char *program, struct err *e)
+int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 {
 	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
 	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
@@ -140,7 +140,7 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
-	return r;
+	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
 static int put_identity(struct buf *b, const struct newborn *n, const struct sandbox_opts *o,
@@ -187,6 +187,8 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 		r = put_identity(&b, n, o, program);
 	if (r == 0)
 		r = field_put_u64(&b, TAG_TRACE, p->trace);
+	if (r == 0)
+		r = field_put_u64(&b, TAG_PROFILE, p->profile);
 	if (r == 0)
 		r = put_mounts(&b, t, p);
 	if (r == 0)
@@ -237,6 +239,7 @@ int newborn_await(struct newborn *n, struct err *e)
 	if (f.type != MSG_C_READY)
 		return err_set(e, ERR_FAILED, "the warden answered something else");
 	n->start_us = client_number(&f, TAG_START_US, 0);
+	client_print_warnings(&f);
 	return 0;
 }
 
@@ -284,7 +287,7 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 	bool root = geteuid() == 0;
 	int r;
 
-	if (find_warden(warden, sizeof warden, program, e) < 0 ||
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 ||
 	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
 		return -1;
 	r = make_dir(n, e);

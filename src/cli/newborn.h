@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/limits.h"
 #include "cli/sandbox_options.h"
 #include "store/catalog.h"
 #include "store/state.h"
@@ -25,6 +26,9 @@ struct newborn {
 
 #define NEWBORN_INIT .state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1
 
+/* The paths of cay-warden and, in LIMIT_PATH bytes, of ourselves. */
+int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
+	__attribute__((nonnull));
 /*
  * Opens the state directory and the catalog as well. ephemeral: ends with our connection.
  * It is being built when this returns: what is sent to its warden waits until it is ready, and

@@ -154,6 +154,21 @@ static int set_value(const struct opt *o, const char *text, struct cmd_ctx *ctx,
 				"--%s '%s' is not a duration; write 500ms, 10s, 5m, 1h or 1d",
 				o->name, text);
 		return 0;
+	case OPT_SIZE:
+		if (size_parse(text, o->value) < 0)
+			return cmd_usage(ctx, e, "--%s '%s' is not a size; write 512M, 2G or 1.5G",
+					 o->name, text);
+		return 0;
+	case OPT_COUNT:
+		if (count_parse(text, o->value) < 0)
+			return cmd_usage(ctx, e, "--%s '%s' is not a number from 1 on", o->name,
+					 text);
+		return 0;
+	case OPT_NUMBER:
+		if (number_parse(text, o->value) < 0)
+			return cmd_usage(ctx, e, "--%s '%s' is not a number; write 2, 0.5 or 1.25",
+					 o->name, text);
+		return 0;
 	}
 	return 0;
 }

@@ -14,6 +14,8 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
+	LIMIT_OPTS_BUILD(o.limits),
+	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },
 };

@@ -11,6 +11,8 @@
 #include "cli/mount_options.h"
 #include "cli/output.h"
 
+enum { LOCKED_USER = 1000 };
+
 void sandbox_plan_done(struct sandbox_plan *p)
 {
 	for (int i = 0; i < p->nmounts; i++) {
@@ -253,6 +255,27 @@ static int resolve_trace(const char *text, enum trace_level *ret, struct err *e)
 	return 0;
 }
 
+/* What can be told without the sandbox's accounts; init checks the rest. */
+static bool user_is_other(const char *user)
+{
+	return strcmp(user, "root") == 0 ||
+	       (isdigit((unsigned char)user[0]) && strtoul(user, NULL, 10) != LOCKED_USER);
+}
+
+static int resolve_profile(const struct sandbox_opts *o, enum profile *ret, struct err *e)
+{
+	const char *text = o->profile ? o->profile : "dev";
+
+	*ret = strcmp(text, "locked") == 0 ? PROFILE_LOCKED : PROFILE_DEV;
+	if (*ret == PROFILE_DEV && strcmp(text, "dev") != 0)
+		return err_set(e, ERR_INVALID, "--profile '%.200s': dev or locked", text);
+	if (*ret == PROFILE_DEV || !o->user || !user_is_other(o->user))
+		return 0;
+	(void)err_set(e, ERR_INVALID, "--user '%s': with --profile locked only the user %d",
+		      o->user, LOCKED_USER);
+	return err_hint(e, "leave out --user, or take --profile dev");
+}
+
 int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 			 struct sandbox_plan *ret, struct err *e)
 {
@@ -260,9 +283,11 @@ int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 										    ? o->template_
 										    : "host" };
 
+	if (limit_opts_check(&o->limits, e) < 0)
+		return -1;
 	if (check_texts(o, e) < 0 || resolve_trace(o->trace, &p.trace, e) < 0 ||
-	    resolve_labels(o, &p, e) < 0 || resolve_env(o, &p, e) < 0 ||
-	    resolve_mounts(o, s, &p, e) < 0)
+	    resolve_profile(o, &p.profile, e) < 0 || resolve_labels(o, &p, e) < 0 ||
+	    resolve_env(o, &p, e) < 0 || resolve_mounts(o, s, &p, e) < 0)
 		return -1;
 	*ret = p;
 	p = (struct sandbox_plan){ 0 };
@@ -311,7 +336,9 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	}
 	out_json_close(j, '}');
 	out_json_c(j, "hostname", o->hostname);
+	out_json_c(j, "profile", p->profile == PROFILE_LOCKED ? "locked" : "dev");
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
+	limit_opts_spec(&o->limits, j);
 	out_json_close(j, '}');
 }
 

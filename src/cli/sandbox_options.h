@@ -18,16 +18,18 @@
 
 #include "base/cleanup.h"
 #include "cli/cmd.h"
+#include "cli/limit_options.h"
 #include "store/state.h"
 #include "wire/proto.h"
 
 struct sandbox_opts {
 	const char *template_;
 	struct opt_list dirs, ros, envs, labels;
-	const char *cwd, *user, *name, *call_id, *hostname, *trace;
+	const char *cwd, *user, *name, *call_id, *hostname, *profile, *trace;
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	struct limit_opts limits;
 };
 
 /* clang-format off */
@@ -42,6 +44,9 @@ struct sandbox_opts {
 	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "Show a file or directory inside, read-only", &(o).ros }, \
 	{ "name", 'n', OPT_TEXT, "NAME", "A name, unique while the sandbox lives", &(o).name }, \
 	{ "hostname", 0, OPT_TEXT, "NAME", "The host's name inside", &(o).hostname }, \
+	{ "profile", 0, OPT_TEXT, "dev|locked", \
+	  "What commands may do: as on a machine of one's own (default), or one user without " \
+	  "any way to more rights", &(o).profile }, \
 	{ "trace", 0, OPT_TEXT, "full|calls", \
 	  "What is recorded: also processes and files (default), or calls only", &(o).trace }
 
@@ -82,6 +87,7 @@ struct sandbox_plan {
 	int nenv;
 	const char **labels; /* k=v, each key once */
 	int nlabels;
+	enum profile profile;
 	enum trace_level trace;
 };
 

@@ -345,6 +345,24 @@ static void the_trace_has_two_levels(void)
 	tear_down();
 }
 
+static void there_are_two_profiles(void)
+{
+	set_up();
+	CHECK(resolve(NULL, NULL, NULL, NULL) == 0 && p.profile == PROFILE_DEV);
+	CHECK(resolve("--profile=dev", "--user=root", NULL, NULL) == 0);
+	CHECK(p.profile == PROFILE_DEV);
+	CHECK(resolve("--profile", "locked", NULL, NULL) == 0 && p.profile == PROFILE_LOCKED);
+	CHECK(resolve("--profile=locked", "--user=user", NULL, NULL) == 0);
+	CHECK(resolve("--profile=locked", "--user=1000:1000", NULL, NULL) == 0);
+	refused("--profile=open", "--profile 'open': dev or locked");
+	refused("--profile=", "--profile '': dev or locked");
+	CHECK(resolve("--profile=locked", "--user=root", NULL, NULL) < 0);
+	CHECK(resolve("--profile=locked", "--user=0", NULL, NULL) < 0);
+	CHECK(resolve("--profile=locked", "--user=1001", NULL, NULL) < 0);
+	CHECK(resolve("--profile=locked", "--user=0:1000", NULL, NULL) < 0);
+	tear_down();
+}
+
 static void the_spec_holds_keys_but_no_values_of_the_environment(void)
 {
 	char want[3 * PATH_MAX];
@@ -357,7 +375,7 @@ static void the_spec_holds_keys_but_no_values_of_the_environment(void)
 		       "{\"template\":\"host\",\"dirs\":[{\"path\":\"%s/p\",\"dest\":\"/w\"}],"
 		       "\"ros\":[{\"path\":\"%s/file\",\"dest\":\"/a\"}],\"env_keys\":[\"TOKEN\"],"
 		       "\"cwd\":null,\"user\":null,\"name\":null,\"labels\":{\"k\":\"\\\"v\\\"\"},"
-		       "\"hostname\":null,\"trace\":\"full\"}",
+		       "\"hostname\":null,\"profile\":\"dev\",\"trace\":\"full\"}",
 		       top, top);
 	CHECK_STR(spec, want);
 	free(spec);
@@ -375,5 +393,5 @@ T_MAIN(T(nothing_given_is_a_plain_host_sandbox), T(a_dir_is_real_and_keeps_its_p
        T(what_lies_above_is_mounted_first), T(one_place_for_two_is_refused),
        T(mounts_have_a_ceiling), T(env_takes_values_and_the_callers_own),
        T(the_last_value_of_a_variable_counts), T(labels_are_checked), T(names_and_ids_are_checked),
-       T(users_and_directories_are_checked), T(the_trace_has_two_levels),
+       T(users_and_directories_are_checked), T(the_trace_has_two_levels), T(there_are_two_profiles),
        T(the_spec_holds_keys_but_no_values_of_the_environment))

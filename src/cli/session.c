@@ -114,6 +114,8 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	r->status = (int)client_number(f, TAG_STATUS, 0);
 	r->call = (uint32_t)client_number(f, TAG_CALL, 0);
 	r->duration_us = client_number(f, TAG_DURATION_US, 0);
+	r->oom_kills = client_number(f, TAG_OOM_KILLS, 0);
+	r->memory = client_number(f, TAG_MEMORY, 0);
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);
@@ -150,7 +152,11 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	if (l->ended) /* the first answer counts */
 		return;
 	switch (f->type) {
+	case MSG_C_READY:
+		client_print_warnings(f);
+		break;
 	case MSG_C_STARTED:
+		client_print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
 		if (l->s->started)
 			l->s->started(l->s->ctx);

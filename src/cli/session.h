@@ -35,6 +35,8 @@ struct session_result {
 	char reason[32];
 	bool failed_exec; /* the command does not exist or cannot be executed */
 	uint64_t duration_us;
+	uint64_t oom_kills; /* processes killed for lack of memory */
+	uint64_t memory;    /* the limit that they were killed for */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/limit_options.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
 
@@ -190,6 +191,36 @@ static void print_mounts(const json_t *spec, const char *key, const char *label)
 	}
 }
 
+static void print_limits(const json_t *limits)
+{
+	static const struct {
+		const char *key, *label;
+		enum { SIZE, COUNT, MILLI, TIME } kind;
+	} rows[] = {
+		{ "memory", "memory", SIZE }, { "cpu_milli", "cpus", MILLI },
+		{ "pids", "pids", COUNT },    { "files", "files", COUNT },
+		{ "disk", "disk", SIZE },     { "call_timeout_ms", "timeout", TIME },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_int_t n = json_integer_value(json_object_get(limits, rows[i].key));
+		char text[OUT_NUMBER];
+
+		if (n <= 0)
+			continue;
+		if (rows[i].kind == SIZE)
+			(void)limit_size((uint64_t)n, text);
+		else if (rows[i].kind == TIME)
+			(void)out_duration((uint64_t)n * 1000, text);
+		else if (rows[i].kind == MILLI)
+			(void)snprintf(text, sizeof text, "%g", (double)n / 1000);
+		else
+			(void)snprintf(text, sizeof text, "%lld", (long long)n);
+		printf("%-*sat most %s%s%s\n", LABEL_WIDTH, "limit", text,
+		       rows[i].kind == SIZE ? " of " : " ", rows[i].label);
+	}
+}
+
 static void print_options(json_t *spec)
 {
 	static const char *const texts[] = { "cwd", "user", "hostname", "profile", "trace" };
@@ -203,6 +234,7 @@ static void print_options(json_t *spec)
 		line("env", spec_text(value, NULL));
 	for (i = 0; i < ARRAY_LEN(texts); i++)
 		line(texts[i], spec_text(spec, texts[i]));
+	print_limits(json_object_get(spec, "limits"));
 	json_object_foreach(labels, key, value)
 	{
 		printf("%-*s", LABEL_WIDTH, "label");
@@ -211,6 +243,17 @@ static void print_options(json_t *spec)
 		out_safe(spec_text(value, NULL) ?: "");
 		putchar('\n');
 	}
+}
+
+/* What the profile promises and this sandbox cannot keep, or NULL. */
+static const char *lacks(const struct view *v)
+{
+	const char *profile = v->spec ? spec_text(v->spec, "profile") : NULL;
+
+	/* An unprivileged user has one uid to give. */
+	if (v->row.uid_slot >= 0 || (profile && strcmp(profile, "dev") != 0))
+		return NULL;
+	return "root, other users, sudo and setuid programs: they need a cay that runs as root";
 }
 
 static int print_text(const struct view *v, const struct cmd_ctx *ctx)
@@ -235,6 +278,7 @@ static int print_text(const struct view *v, const struct cmd_ctx *ctx)
 	}
 	if (v->spec)
 		print_options(v->spec);
+	line("lacks", lacks(v));
 	return print_calls(v, ctx);
 }
 
@@ -290,6 +334,7 @@ static void print_json(const struct view *v)
 		out_json_num(&j, "calls_total", (int64_t)v->info.calls_total);
 	}
 	out_json_raw(&j, "options", options);
+	out_json_c(&j, "lacks", lacks(v));
 	out_json_open(&j, "calls", '[');
 	for (int i = 0; i < v->calls.n; i++)
 		json_call(&j, &v->calls.rows[i]);

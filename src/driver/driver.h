@@ -14,8 +14,24 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "sys/cgroup.h"
+#include "sys/cgroup_limit.h"
 #include "wire/proto.h"
+
+/* 0: no limit. */
+struct cell_limits {
+	uint64_t memory;    /* bytes, with tmpfs and swap */
+	uint64_t pids;	    /* processes and threads */
+	uint64_t cpu_milli; /* thousandths of one CPU */
+	uint64_t files;	    /* open files of one process */
+	uint64_t disk;	    /* bytes written to the sandbox's own layers */
+	bool best_effort;   /* go on without what cannot be enforced */
+};
+
+/* One that this host cannot enforce. */
+struct cell_unenforced {
+	const char *limit;
+	char why[CGROUP_WHY];
+};
 
 enum { CELL_LOWERS = 4, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
@@ -40,6 +56,7 @@ struct cell_spec {
 	uint64_t files;	   /* open files that a process inside may have (soft limit); 0: as we */
 	struct cell_mount mounts[CELL_MOUNTS]; /* the root first */
 	int nmounts;
+	struct cell_limits limits;
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -51,6 +68,9 @@ struct cell {
 	int devpts_fd; /* where terminals are made */
 	struct cgroup cgroup;
 	bool has_cgroup;
+	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
+	struct cell_unenforced unenforced[4];
+	int nunenforced;
 };
 
 struct driver {

@@ -152,8 +152,8 @@ static int remove_old(struct unpack *u, struct err *e)
 	struct stat st;
 
 	/* Writing to a device is not the same as taking its name away from everybody. */
-	if (fstatat(u->parent_fd, u->base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (fstatat(u->parent_fd, u->base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
 		return err_set(e, ERR_CONFLICT, SHOWN " is a special file and is not replaced",
 			       u->path);
 	if (unlinkat(u->parent_fd, u->base, 0) == 0 || errno == ENOENT)

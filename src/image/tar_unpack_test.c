@@ -2,7 +2,9 @@
 #include "image/tar_unpack.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 
 #include "base/cleanup.h"
@@ -528,8 +530,44 @@ static void what_follows_the_end_mark_is_read_up_to_a_limit(void)
 	buf_done(&b);
 }
 
+static void special_files_are_not_replaced(void)
+{
+	static const char *const names[] = { "dest/fifo", "dest/socket" };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	auto_close int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat before, after;
+	struct err e;
+
+	build_scene();
+	CHECK(mkfifo(in_scratch("dest/fifo"), 0600) == 0);
+	strcpy(addr.sun_path, in_scratch("dest/socket"));
+	CHECK(bind(sock, (struct sockaddr *)&addr, sizeof addr) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		for (int kind = 0; kind < 3; kind++) {
+			struct buf b = BUF_INIT(1 << 20);
+
+			CHECK(lstat(in_scratch(names[i]), &before) == 0);
+			if (kind == 0)
+				raw_text(&b, names[i] + 5, "x");
+			else if (kind == 1)
+				symlink_to(&b, names[i] + 5, "old");
+			else
+				raw_header(&b, (struct raw){ .name = names[i] + 5,
+							     .type = '1',
+							     .link = "old" });
+			raw_end(&b);
+			CHECK(unpack(&b, NULL, NULL, &e) == -1 && e.kind == ERR_CONFLICT);
+			CHECK(strstr(e.msg, "is a special file and is not replaced"));
+			CHECK(lstat(in_scratch(names[i]), &after) == 0);
+			CHECK(before.st_ino == after.st_ino && before.st_mode == after.st_mode);
+			buf_done(&b);
+		}
+	}
+}
+
 T_MAIN(T(no_evil_stream_touches_what_lies_outside), T(what_was_not_asked_for_is_refused),
        T(links_are_replaced_and_never_written_through),
        T(a_second_name_of_a_file_is_not_written_through), T(set_id_bits_do_not_arrive),
        T(overlay_attributes_do_not_arrive), T(a_stream_cut_anywhere_leaves_no_half_file),
-       T(the_top_gets_the_name_that_was_chosen), T(what_follows_the_end_mark_is_read_up_to_a_limit))
+       T(the_top_gets_the_name_that_was_chosen), T(what_follows_the_end_mark_is_read_up_to_a_limit),
+       T(special_files_are_not_replaced))

@@ -10,17 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "init/files.h"
+#include "init/rlimits.h"
 #include "init/user.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/raw.h"
 #include "sys/seccomp_exec.h"
+#include "sys/seccomp_filter.h"
+
+enum { LOCKED_USER = 1000 };
 
 static int fail_to;
 static enum run_stage stage;
@@ -61,6 +66,7 @@ static void take_stdio(const struct request *r)
 		fail(errno, "set up standard descriptors");
 }
 
+/* A locked sandbox has one user, and no way to another. */
 static void find_user(const struct request *r, struct user *u)
 {
 	int err = user_find(r->user ? r->user : "0", u);
@@ -69,6 +75,10 @@ static void find_user(const struct request *r, struct user *u)
 		fail(ENOENT, "user '%s' does not exist in the sandbox", r->user);
 	if (err < 0)
 		fail(EINVAL, "user '%s' is not a name, uid or uid:gid", r->user);
+	if (r->profile == PROFILE_LOCKED && u->uid != LOCKED_USER)
+		fail(EPERM,
+		     "user '%s' (uid %u): in a sandbox with --profile locked all runs as uid %d",
+		     u->name, u->uid, LOCKED_USER);
 }
 
 /* As the user, so that a directory it may not enter is refused. */
@@ -121,6 +131,32 @@ static void close_the_rest(void)
 		fail(errno, "close descriptors");
 }
 
+/* No setuid program and no file's capabilities give anything from here on. */
+static void give_up_gaining_rights(void)
+{
+	int err = caps_bound(0);
+
+	if (err < 0)
+		fail(-err, "empty the bounding set");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		fail(errno, "forbid new privileges");
+}
+
+/*
+ * The list of system calls, behind which all of the command lies. Installing it needs the
+ * rights that are dropped next, and it allows what dropping them takes.
+ */
+static void install_filter(const struct request *r)
+{
+	static struct seccomp_program program;
+	int err = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
+
+	if (err == 0)
+		err = seccomp_program_install(&program);
+	if (err < 0)
+		fail(-err, "install the list of system calls");
+}
+
 static void drop_rights(const struct user *u)
 {
 	int err;
@@ -132,7 +168,8 @@ static void drop_rights(const struct user *u)
 		if (errno == EINVAL)
 			fail(EINVAL,
 			     "user '%s' (uid %u) does not exist here: a rootless sandbox "
-			     "has only the uid %u",
+			     "has only the uid %u; root, other users and sudo need a cay that "
+			     "runs as root",
 			     u->name, u->uid, getuid());
 		fail(errno, "become user '%s'", u->name);
 	}
@@ -253,11 +290,29 @@ static int file_operation(const struct request *r)
 	}
 }
 
+/* First of all, so that what it uses from here on is the call's own. */
+static void enter_group(const struct request *r)
+{
+	if (r->fds[FD_ENTRY] >= 0 && write(r->fds[FD_ENTRY], "0", 1) != 1)
+		fail(errno, "enter the call's control group");
+}
+
+static void limit_itself(const struct request *r)
+{
+	const char *what = "";
+	int err = rlimits_apply(r, &what);
+
+	if (err < 0)
+		fail(-err, "limit %s", what);
+}
+
 void child_run(struct request *r, int fail_fd)
 {
 	struct user u;
 
 	fail_to = fail_fd;
+	enter_group(r);
+	limit_itself(r);
 	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
 	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
@@ -266,6 +321,9 @@ void child_run(struct request *r, int fail_fd)
 	if (r->op == OP_EXEC)
 		install_listener(r);
 	close_the_rest();
+	if (r->profile == PROFILE_LOCKED)
+		give_up_gaining_rights();
+	install_filter(r);
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);

@@ -15,10 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "init/child.h"
 #include "init/request.h"
+#include "init/rlimits.h"
 #include "loop/conn.h"
 #include "sys/caps.h"
+#include "sys/landlock.h"
 #include "sys/raw.h"
 
 enum { STREAM = 3, SIGNALS = 64 };
@@ -109,9 +112,11 @@ static pid_t clone_job(struct request *r, int fail_fd)
 		args.flags |= RAW_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)r->fds[FD_CGROUP];
 	}
+	oom_order_command();
 	pid = raw_clone3(&args);
 	if (pid == 0)
 		child_run(r, fail_fd);
+	oom_order_init();
 	return pid < 0 ? -errno : pid;
 }
 
@@ -159,6 +164,8 @@ static void on_kill(const struct frame *f)
 
 	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
 		return;
+	if (f->chan == 0)
+		(void)kill(-1, (int)sig); /* everybody but us */
 	for (struct job *j = jobs; j; j = j->next)
 		/* It may not have come to lead a group of its own yet. */
 		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
@@ -219,14 +226,18 @@ static void default_signals(void)
 		(void)syscall(SYS_rt_sigaction, sig, &usual, NULL, sizeof usual.mask);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	static const char version[] = "cay-init " CAY_VERSION "\n";
 
+	if (argc > 1 && strcmp(argv[1], "--version") == 0)
+		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
+	oom_order_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
-	if (caps_bound(caps_root_inside) < 0)
+	if (caps_bound(caps_root_inside) < 0 || landlock_enter() < 0)
 		return 1;
 	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
 	default_signals();

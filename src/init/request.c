@@ -48,8 +48,16 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 		r->op = (enum call_op)v;
 	else if (f.tag == TAG_TTY)
 		r->tty = v != 0;
+	else if (f.tag == TAG_PROFILE)
+		r->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else if (f.tag == TAG_MODE)
 		r->mode = (mode_t)(v & 0777);
+	else if (f.tag == TAG_FILES)
+		r->files = v;
+	else if (f.tag == TAG_DISK)
+		r->disk = v;
+	else if (f.tag == TAG_PIDS)
+		r->pids = v;
 	else if (f.tag == TAG_FDS)
 		for (int role = 0, at = 0; role < FD_ROLES; role++)
 			if (v & 1u << role && at < nfds && r->fds[role] < 0) {
@@ -75,7 +83,11 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	case TAG_OP:
 	case TAG_TTY:
 	case TAG_MODE:
+	case TAG_PROFILE:
 	case TAG_FDS:
+	case TAG_FILES:
+	case TAG_DISK:
+	case TAG_PIDS:
 		return take_number(r, f, fds, nfds);
 	default:
 		return 0;

@@ -19,7 +19,9 @@ struct request {
 	char *path; /* of a file operation */
 	mode_t mode;
 	int tty;
-	int fds[FD_ROLES]; /* owned; FD_NONE: absent */
+	enum profile profile;
+	uint64_t files, disk, pids; /* rlimits; 0: as they are */
+	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 
 /* 0 or -EBADMSG, -E2BIG, -ENOMEM. Takes the fds whatever the result. */

@@ -139,6 +139,8 @@ int loop_run(struct loop *l)
 			run_batch(l, evs, n);
 		if (l->timers)
 			run_timers(l);
+		if (l->turned && !l->stop)
+			l->turned(l);
 	}
 	return 0;
 }

@@ -32,6 +32,8 @@ struct loop {
 	struct loop_timer *timers; /* by time, soonest first */
 	struct epoll_event *batch;
 	int batch_len;
+	/* Runs at the end of each turn, before the loop sleeps again; or NULL. */
+	void (*turned)(struct loop *l);
 };
 
 int loop_init(struct loop *l);

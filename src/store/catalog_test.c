@@ -137,6 +137,28 @@ static int64_t raw_number(const char *sql)
 	return n;
 }
 
+static void a_given_slot_is_taken_unless_another_has_it(void)
+{
+	struct sandbox_row one = t_row("aaaaaaaa", "", true), two = t_row("bbbbbbbb", "", true);
+
+	begin();
+	one.uid_slot = two.uid_slot = 77;
+	OK(catalog_add_sandbox(c, &one, true, &t_e));
+	CHECK(one.uid_slot == 77);
+	FAILS(catalog_add_sandbox(c, &two, true, &t_e), ERR_CONFLICT);
+	CHECK(t_e.sys == EADDRINUSE && two.uid_slot == 77);
+	SAYS(t_e.msg, "uid range 77 belongs to sandbox 'aaaaaaaa'");
+	CHECK(!t_has_row(c, "bbbbbbbb"));
+	two.uid_slot = 78;
+	OK(catalog_add_sandbox(c, &two, true, &t_e));
+	OK(catalog_del_sandbox(c, "aaaaaaaa", &t_e));
+	one.uid_slot = 78;
+	FAILS(catalog_add_sandbox(c, &one, true, &t_e), ERR_CONFLICT);
+	one.uid_slot = 77;
+	OK(catalog_add_sandbox(c, &one, true, &t_e));
+	catalog_close(c);
+}
+
 static void slots_end_at_their_limit(void)
 {
 	struct sandbox_row row = t_row("aaaaaaaa", "", true);
@@ -499,6 +521,7 @@ int main(void)
 		T(states_change_and_only_to_known_ones),
 		T(names_are_unique_while_they_are_held),
 		T(the_lowest_free_slot_is_given),
+		T(a_given_slot_is_taken_unless_another_has_it),
 		T(slots_end_at_their_limit),
 		T(find_goes_by_id_then_name_then_prefix),
 		T(an_ambiguous_prefix_lists_candidates),

@@ -8,76 +8,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "sys/cgroup_find.h"
 
 enum {
-	PROC_FILE_MAX = 4 << 20, /* mountinfo of a host with thousands of mounts */
-	DEPTH = 8,		 /* we make two levels */
+	DEPTH = 8, /* we make two levels */
 	WAIT_MS = 200,
 };
 
-/* Cut the next piece up to `sep` off s. */
-static struct str cut(struct str *s, char sep)
-{
-	const char *end = s->n ? memchr(s->p, sep, s->n) : NULL;
-	struct str piece = { s->p, end ? (size_t)(end - s->p) : s->n };
-	size_t used = piece.n + (end ? 1 : 0);
-
-	s->p += used;
-	s->n -= used;
-	return piece;
-}
-
-/* The path after `0::` of /proc/self/cgroup. */
-static bool own_group(struct str text, struct str *ret)
-{
-	while (text.n) {
-		struct str line = cut(&text, '\n');
-
-		if (!str_starts(line, STR("0::/")))
-			continue;
-		*ret = (struct str){ line.p + 3, line.n - 3 };
-		return true;
-	}
-	return false;
-}
-
-/* proc(5): id parent dev root mountpoint options optional... - type source options */
-static bool is_cgroup2(struct str line, struct str *ret_root, struct str *ret_at)
-{
-	for (int i = 0; i < 3; i++)
-		(void)cut(&line, ' ');
-	*ret_root = cut(&line, ' ');
-	*ret_at = cut(&line, ' ');
-	while (line.n)
-		if (str_is(cut(&line, ' '), "-"))
-			return str_is(cut(&line, ' '), "cgroup2");
-	return false;
-}
-
-/* Where a mount of a part of the tree shows the group, that part's own path is not in it. */
-static bool below_root(struct str own, struct str root, struct str *ret)
-{
-	*ret = own;
-	if (str_is(root, "/"))
-		return true;
-	if (!str_starts(own, root) || (own.n > root.n && own.p[root.n] != '/'))
-		return false;
-	*ret = (struct str){ own.p + root.n, own.n - root.n };
-	return true;
-}
-
-static int open_at(struct str at, struct str rest)
+static int open_own(const char *controller)
 {
 	char path[LIMIT_PATH];
-	int n = snprintf(path, sizeof path, "%.*s/%.*s", STR_ARG(at), STR_ARG(rest));
-	int fd;
+	int fd, r = cgroup_find("", controller, path, sizeof path);
 
-	if (n < 0 || (size_t)n >= sizeof path)
-		return -ENAMETOOLONG;
+	if (r < 0)
+		return r;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == EACCES || errno == EPERM ? -ENOENT : -errno;
@@ -86,20 +34,7 @@ static int open_at(struct str at, struct str rest)
 
 int groups_open(void)
 {
-	auto_done(buf_done) struct buf groups = BUF_INIT(PROC_FILE_MAX);
-	auto_done(buf_done) struct buf mounts = BUF_INIT(PROC_FILE_MAX);
-	struct str own, root, at, rest, text;
-	int r = io_read_file(AT_FDCWD, "/proc/self/cgroup", &groups);
-
-	if (r == 0)
-		r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts);
-	if (r < 0 || !own_group(buf_str(&groups), &own))
-		return r < 0 ? r : -ENOENT;
-	text = buf_str(&mounts);
-	while (text.n)
-		if (is_cgroup2(cut(&text, '\n'), &root, &at) && below_root(own, root, &rest))
-			return open_at(at, rest);
-	return -ENOENT;
+	return open_own(NULL);
 }
 
 static void group_name(char out[64], const char *id)
@@ -171,10 +106,31 @@ static int remove_group(int parent, const char *name, uint64_t deadline, int dep
 	return r < 0 ? r : remove_empty(parent, name, deadline);
 }
 
+/* Those that limits were written to. */
+static int remove_v1(const char *name, uint64_t deadline)
+{
+	static const char *const controllers[] = { "memory", "pids", "cpu" };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers) && r == 0; i++) {
+		auto_close int own = open_own(controllers[i]);
+
+		if (own >= 0)
+			r = remove_group(own, name, deadline, 0);
+	}
+	return r;
+}
+
 int groups_remove(int own, const char *id)
 {
+	uint64_t deadline = clock_mono_ns() + WAIT_MS * NS_PER_MS;
 	char name[64];
+	int r;
 
 	group_name(name, id);
-	return remove_group(own, name, clock_mono_ns() + WAIT_MS * NS_PER_MS, 0);
+	/* A warden that comes so far removes this one last. */
+	if (own >= 0 && faccessat(own, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		return 0;
+	r = remove_v1(name, deadline);
+	return r < 0 || own < 0 ? r : remove_group(own, name, deadline, 0);
 }

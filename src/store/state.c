@@ -42,10 +42,11 @@ static int set_dir(struct state *s, const char *base, const char *below, struct 
 	return err_hint(e, "set CAY_STATE to a shorter one");
 }
 
-static int choose_dir(struct state *s, struct err *e)
+int state_locate(struct state *s, struct err *e)
 {
 	const char *own = env("CAY_STATE"), *xdg = env("XDG_STATE_HOME"), *home = env("HOME");
 
+	s->fd = FD_NONE;
 	if (own && own[0] != '/') {
 		err_set(e, ERR_INVALID, "CAY_STATE is '%s', not an absolute path", own);
 		return -1;
@@ -107,7 +108,7 @@ int state_open(struct state *s, struct err *e)
 	int r;
 
 	s->fd = FD_NONE;
-	if (choose_dir(s, e) < 0)
+	if (state_locate(s, e) < 0)
 		return -1;
 	fd = open_dir(s);
 	if (fd < 0 && errno == ENOENT) {
@@ -163,7 +164,6 @@ int state_id_new(char out[ID_SIZE], struct err *e)
 	size_t n = 0;
 
 	while (n < ID_LEN) {
-		unsigned letters = n == 0 ? 26 : 36;
 		unsigned char b[32];
 		int r = random_bytes(b, sizeof b);
 
@@ -171,7 +171,8 @@ int state_id_new(char out[ID_SIZE], struct err *e)
 			return err_sys(e, -r, "no random bytes for an id");
 		/* Bytes above the last multiple of `letters` would favour the first ones. */
 		for (size_t i = 0; i < sizeof b && n < ID_LEN; i++) {
-			letters = n == 0 ? 26 : 36;
+			unsigned letters = n == 0 ? 26 : 36;
+
 			if (b[i] < 256 / letters * letters)
 				out[n++] = chars[b[i] % letters];
 		}
@@ -211,13 +212,36 @@ static bool is_still_named(const struct state *s, const char *path, int fd)
 	       have.st_ino == named.st_ino && have.st_dev == named.st_dev;
 }
 
+/*
+ * A new lock gets its name when it is held already: nobody who sweeps can find it before that.
+ * FD_NONE where the name exists, or the file system has no unnamed files.
+ */
+static int lock_unnamed(const struct state *s, const char *path)
+{
+	char link[32];
+	auto_close int fd = openat(s->fd, "locks", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return FD_NONE;
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, link, s->fd, path, AT_SYMLINK_FOLLOW) < 0)
+		return FD_NONE;
+	return TAKE_FD(fd);
+}
+
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e)
 {
 	char path[sizeof "locks/" + ID_SIZE];
+	int unnamed;
 
 	if (check_id(id, e) < 0)
 		return -1;
 	(void)snprintf(path, sizeof path, "locks/%s", id);
+	unnamed = lock_unnamed(s, path);
+	if (unnamed >= 0) {
+		*ret_fd = unnamed;
+		return 0;
+	}
 	for (int i = 0; i < RELOCKS; i++) {
 		auto_close int fd =
 			openat(s->fd, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

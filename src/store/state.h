@@ -27,6 +27,8 @@ struct state {
 	int fd;		/* of it */
 };
 
+/* Only s->dir, as below; nothing is made. INVALID where there is no place for it. */
+int state_locate(struct state *s, struct err *e);
 /*
  * CAY_STATE, else /var/lib/cay for root, else $XDG_STATE_HOME/cay or ~/.local/state/cay. Made 0700
  * with its subdirectories. NOT_ALLOWED where it belongs to somebody else or others can write.

@@ -177,7 +177,7 @@ static int remove_all(const struct state *s, const char *id, struct err *e)
 		return err_sys(e, -r, "cannot kill control group cay-%s", id);
 	if (remove_files(s, id, e) < 0)
 		return -1;
-	r = groups < 0 ? 0 : groups_remove(groups, id);
+	r = groups_remove(groups, id);
 	if (r < 0)
 		return err_sys(e, -r, "cannot remove control group cay-%s", id);
 	return remove_lock(s, id, e);

@@ -406,6 +406,94 @@ static void what_cannot_be_removed_is_named(void)
 	CHECK(!t_there(&s, "sandboxes/aaaaaaaa"));
 }
 
+static void a_slot_is_never_given_twice_while_it_is_held(void)
+{
+	enum { SLOTS = 8 };
+	struct state s, other;
+	int slot[SLOTS], fd[SLOTS], again = -1, spare = -1;
+	unsigned seen = 0;
+
+	t_state(&s);
+	OK(state_open(&other, &t_e));
+	for (int i = 0; i < SLOTS; i++) {
+		OK(state_take_slot(i % 2 ? &s : &other, SLOTS, &slot[i], &fd[i], &t_e));
+		CHECK(slot[i] >= 0 && slot[i] < SLOTS && !(seen & 1u << slot[i]));
+		CHECK(fcntl(fd[i], F_GETFD) == FD_CLOEXEC);
+		seen |= 1u << slot[i];
+	}
+	FAILS(state_take_slot(&s, SLOTS, &again, &spare, &t_e), ERR_LIMIT);
+	SAYS(t_e.msg, "all 8 uid ranges");
+	CHECK(again == -1 && spare == -1);
+	CHECK(close(fd[3]) == 0);
+	OK(state_take_slot(&s, SLOTS, &again, &spare, &t_e));
+	CHECK(again == slot[3]);
+}
+
+/* Holds what it inherited until the pipe ends, as a warden does. */
+static pid_t hold_slot(int go)
+{
+	pid_t pid = fork();
+	char c;
+
+	CHECK(pid >= 0);
+	if (pid == 0)
+		_exit(read(go, &c, 1) != 0);
+	return pid;
+}
+
+static void a_slot_is_free_when_its_last_holder_is_gone(void)
+{
+	struct state s;
+	int slot, fd, go[2], st;
+	pid_t pid;
+
+	t_state(&s);
+	CHECK(pipe2(go, O_CLOEXEC) == 0);
+	OK(state_take_slot(&s, 1, &slot, &fd, &t_e));
+	pid = fork();
+	if (pid == 0) {
+		CHECK(close(go[1]) == 0);
+		CHECK(hold_slot(go[0]) > 0); /* a grandchild, too */
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &st, 0) == pid && st == 0 && close(fd) == 0);
+	FAILS(state_take_slot(&s, 1, &slot, &fd, &t_e), ERR_LIMIT);
+	CHECK(close(go[1]) == 0);
+	while (state_take_slot(&s, 1, &slot, &fd, &t_e) < 0)
+		CHECK(t_e.kind == ERR_LIMIT); /* the test's alarm ends a wait in vain */
+	CHECK(slot == 0);
+}
+
+static void racing_processes_never_share_a_slot(void)
+{
+	enum { RACERS = 16, SLOTS = 8 * RACERS };
+	pid_t pids[RACERS];
+	struct state s;
+	int mark, go[2];
+
+	t_state(&s);
+	CHECK(pipe2(go, O_CLOEXEC) == 0);
+	for (int i = 0; i < RACERS; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			int slot, fd;
+			char c, name[32];
+
+			CHECK(close(go[1]) == 0 && read(go[0], &c, 1) == 0);
+			for (int round = 0; round < 100; round++) {
+				OK(state_take_slot(&s, SLOTS, &slot, &fd, &t_e));
+				snprintf(name, sizeof name, "ended/%d", slot);
+				mark = openat(s.fd, name, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+				CHECK(mark >= 0 && close(mark) == 0);
+				CHECK(unlinkat(s.fd, name, 0) == 0 && close(fd) == 0);
+			}
+			_exit(0);
+		}
+	}
+	CHECK(close(go[1]) == 0);
+	t_wait_all(pids, RACERS);
+}
+
 static bool can_make_groups(void)
 {
 	auto_close int own = groups_open();
@@ -420,6 +508,9 @@ int main(void)
 {
 	struct t_case c[] = {
 		T(open_makes_a_private_directory_with_its_parts),
+		T(a_slot_is_never_given_twice_while_it_is_held),
+		T(a_slot_is_free_when_its_last_holder_is_gone),
+		T(racing_processes_never_share_a_slot),
 		T(open_refuses_what_others_can_write),
 		T(open_names_a_path_that_cannot_be_made),
 		T(the_place_follows_the_environment),

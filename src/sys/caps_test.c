@@ -45,6 +45,8 @@ static void bounding_clears_the_ambient_set(void)
 	t_own_namespaces(0);
 	CHECK(caps_keep_over_exec() == 0 && now("CapAmb") != 0);
 	CHECK(caps_bound(UINT64_MAX) == 0 && now("CapAmb") == 0);
+	CHECK(caps_keep_over_exec() == 0 && now("CapAmb") != 0);
+	CHECK(caps_bound(caps_root_inside) == 0 && now("CapAmb") == 0);
 }
 
 static void without_the_right_the_bounding_set_stays(void)

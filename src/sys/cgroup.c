@@ -9,64 +9,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "sys/cgroup_find.h"
 
-enum { PROC_FILE_MAX = 256 * 1024 };
-
-/* Mount point of the v2 hierarchy, from mountinfo: "... MOUNTPOINT ... - cgroup2 ...". */
-static int find_mount(char *out, size_t size)
-{
-	auto_done(buf_done) struct buf text = BUF_INIT(PROC_FILE_MAX);
-	char *save = NULL;
-	int r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &text);
-
-	if (r < 0)
-		return r;
-	for (char *line = strtok_r(text.data, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char point[LIMIT_PATH];
-
-		if (!strstr(line, " - cgroup2 "))
-			continue;
-		if (sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1)
-			continue;
-		return str_copy(out, size, str_of(point)) ? 0 : -ENAMETOOLONG;
-	}
-	return -ENOENT;
-}
-
-/* Our own group in it: the line "0::/path" of /proc/self/cgroup. */
-static int find_own(char *out, size_t size)
-{
-	auto_done(buf_done) struct buf text = BUF_INIT(PROC_FILE_MAX);
-	char *at;
-	int r = io_read_file(AT_FDCWD, "/proc/self/cgroup", &text);
-
-	if (r < 0)
-		return r;
-	at = strncmp(text.data, "0::", 3) == 0 ? text.data : strstr(text.data, "\n0::");
-	if (!at)
-		return -ENOENT;
-	at = strchr(at, '/');
-	if (!at)
-		return -ENOENT;
-	at[strcspn(at, "\n")] = '\0';
-	return str_copy(out, size, str_of(at)) ? 0 : -ENAMETOOLONG;
-}
+const struct cgroup cgroup_none = {
+	.fd = FD_NONE,
+	.parent_fd = FD_NONE,
+	.v1_fd = { FD_NONE, FD_NONE, FD_NONE },
+	.v1_parent_fd = { FD_NONE, FD_NONE, FD_NONE },
+};
 
 static int open_own(void)
 {
-	char mount[LIMIT_PATH], own[LIMIT_PATH], path[2 * LIMIT_PATH];
-	int fd, r = find_mount(mount, sizeof mount);
+	char path[LIMIT_PATH];
+	int fd, r = cgroup_find("", NULL, path, sizeof path);
 
-	if (r == 0)
-		r = find_own(own, sizeof own);
 	if (r < 0)
 		return r;
-	(void)snprintf(path, sizeof path, "%s%s", mount, own);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -85,7 +47,7 @@ int cgroup_new(struct cgroup *g, const char *id)
 {
 	int r;
 
-	*g = (struct cgroup){ .fd = FD_NONE, .parent_fd = FD_NONE };
+	*g = cgroup_none;
 	(void)snprintf(g->name, sizeof g->name, "cay-%s", id);
 	r = open_own();
 	if (r < 0)
@@ -144,9 +106,15 @@ int cgroup_kill_leaf(struct cgroup *g, const char *leaf)
 
 int cgroup_remove_leaf(struct cgroup *g, const char *leaf)
 {
-	if (g->fd < 0 || unlinkat(g->fd, leaf, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return 0;
-	return -errno;
+	int r = 0;
+
+	if (g->fd >= 0 && unlinkat(g->fd, leaf, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		r = -errno;
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
+		if (g->v1_fd[c] >= 0 && unlinkat(g->v1_fd[c], leaf, AT_REMOVEDIR) < 0 &&
+		    errno != ENOENT)
+			r = -errno;
+	return r;
 }
 
 int cgroup_kill(struct cgroup *g)
@@ -154,34 +122,31 @@ int cgroup_kill(struct cgroup *g)
 	return g->fd < 0 ? 0 : kill_below(g->fd, ".");
 }
 
-static int remove_leaves(const struct cgroup *g)
+static void remove_leaves(int fd)
 {
-	int copy = openat(g->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *ent;
 
 	if (!d) {
 		fd_close(&copy);
-		return -errno;
+		return;
 	}
 	while ((ent = readdir(d)))
 		if (ent->d_type == DT_DIR && ent->d_name[0] != '.')
-			(void)unlinkat(g->fd, ent->d_name, AT_REMOVEDIR);
+			(void)unlinkat(fd, ent->d_name, AT_REMOVEDIR);
 	(void)closedir(d);
-	return 0;
 }
 
-int cgroup_remove(struct cgroup *g, int timeout_ms)
+static int remove_group(int *fd, int parent_fd, const char *name, uint64_t end)
 {
-	uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-
-	if (g->fd < 0)
+	if (*fd < 0)
 		return 0;
 	for (;;) {
 		int err;
 
-		(void)remove_leaves(g);
-		if (unlinkat(g->parent_fd, g->name, AT_REMOVEDIR) == 0)
+		remove_leaves(*fd);
+		if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
 			break;
 		err = errno;
 		if (err == ENOENT)
@@ -190,12 +155,28 @@ int cgroup_remove(struct cgroup *g, int timeout_ms)
 			return -err;
 		(void)poll(NULL, 0, 1);
 	}
-	fd_close(&g->fd);
+	fd_close(fd);
 	return 0;
+}
+
+int cgroup_remove(struct cgroup *g, int timeout_ms)
+{
+	uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	int r = 0, last;
+
+	/* The v2 group last: where it is gone, whoever cleans up need not look for others. */
+	for (int c = 0; c < CGROUP_CONTROLLERS && r == 0; c++)
+		r = remove_group(&g->v1_fd[c], g->v1_parent_fd[c], g->name, end);
+	last = remove_group(&g->fd, g->parent_fd, g->name, end);
+	return r < 0 ? r : last;
 }
 
 void cgroup_done(struct cgroup *g)
 {
 	fd_close(&g->fd);
 	fd_close(&g->parent_fd);
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
+		fd_close(&g->v1_fd[c]);
+		fd_close(&g->v1_parent_fd[c]);
+	}
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control groups of one sandbox in the v2 hierarchy, below the caller's own group:
+ * Control groups of one sandbox, below the caller's own group.
+ *
+ * In the v2 hierarchy, which tells calls apart and kills them:
  *
  *   cay-ID/            the sandbox, with init in it; frozen and killed as a whole
  *   cay-ID/call-N      all processes of call N
+ *
+ * Limits are written there too where the v2 hierarchy has the controllers. Where a controller
+ * has a v1 hierarchy, cay-ID (and for a limit of a call's own cay-ID/call-N) is made there as
+ * well, once a limit asks for it: cgroup_limit.h.
  *
  * A group that was killed is never used again: the kernel kills whoever is cloned into it.
  * Where groups cannot be made (rootless without delegation), fd stays FD_NONE and everything
@@ -15,14 +21,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
+
 struct cgroup {
 	int fd;	       /* cay-ID, or FD_NONE */
 	int parent_fd; /* the caller's own group */
+	/* The same in the v1 hierarchies. */
+	int v1_fd[CGROUP_CONTROLLERS], v1_parent_fd[CGROUP_CONTROLLERS];
 	char name[40];
 	uid_t owner; /* who inside may put processes into the groups: root of the sandbox */
 	gid_t owner_gid;
 	bool chown;
 };
+
+/* No groups yet: what cgroup_done() and the rest take. */
+extern const struct cgroup cgroup_none;
 
 /* -EACCES, -EROFS, -ENOENT and the like where this host does not let us. */
 int cgroup_new(struct cgroup *g, const char *id);

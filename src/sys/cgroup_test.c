@@ -148,7 +148,7 @@ static void groups_are_given_to_the_owner_and_only_for_its_processes(void)
 
 static void without_a_group_nothing_happens(void)
 {
-	struct cgroup none = { .fd = FD_NONE, .parent_fd = FD_NONE };
+	struct cgroup none = cgroup_none;
 
 	CHECK(cgroup_leaf(&none, "call-1") == -ENOENT);
 	CHECK(cgroup_delegate(&none, 0, 0) == 0 && cgroup_kill(&none) == 0);

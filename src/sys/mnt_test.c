@@ -184,6 +184,7 @@ static void after_a_pivot_nothing_of_the_old_root_is_left(void)
 	CHECK(there("/f") && !there("/tmp") && !there("/etc") && !there("/proc"));
 	CHECK(there("/../../f") && chdir("..") == 0 && there("f"));
 	CHECK(mnt_pivot(tmp) < 0);
+	_exit(0); /* the sanitizers' look at the end needs a /proc */
 }
 
 static void an_id_map_changes_who_owns_what(void)

@@ -411,6 +411,14 @@ static void limit_hit(struct page *p)
 	if (has(p, "detail"))
 		say(p, ": ");
 	say_field(p, "detail");
+	if (has_num(p, "bytes")) {
+		say(p, " of ");
+		say_size(p, num(p, "bytes"));
+	}
+	if (has_num(p, "pids"))
+		sayf(p, " %" PRId64, num(p, "pids"));
+	if (num(p, "count") > 1)
+		sayf(p, ", %" PRId64 " times", num(p, "count"));
 }
 
 static void trace_gap(struct page *p)
@@ -461,6 +469,7 @@ static void any_event(struct page *p)
 	X("file.delete", RED, file_any) \
 	X("file.rename", YELLOW, file_any) \
 	X("limit.hit", RED, limit_hit) \
+	X("limit.unenforced", YELLOW, limit_hit) \
 	X("process.exec", BLUE, process_exec) \
 	X("process.exit", BLUE, process_exit) \
 	X("sandbox.create", MAGENTA, sandbox_create) \

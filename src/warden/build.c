@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "sys/userns.h"
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -106,6 +107,8 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 		w->ephemeral = v != 0;
 	else if (f.tag == TAG_TRACE)
 		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
+	else if (f.tag == TAG_PROFILE)
+		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
 		/* The first ranges are people's own: root inside must never be root outside. */
 		if (v < USERNS_IDS || v > UINT32_MAX - USERNS_IDS)
@@ -156,6 +159,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 		return add_env(w, f.value, e);
 	case TAG_EPHEMERAL:
 	case TAG_TRACE:
+	case TAG_PROFILE:
 	case TAG_UID_BASE:
 		return take_number(w, f, e);
 	case TAG_ID:
@@ -165,8 +169,8 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
-	default: /* what only the trace wants to know */
-		return 0;
+	default: /* a limit, or what only the trace wants to know */
+		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
 }
 
@@ -232,10 +236,12 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "hostname", str_of(w->spec.hostname));
 	trace_text(t, "driver", str_of(ns_driver.name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
+	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
 	trace_array(t, "mounts");
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));
 	trace_array_end(t);
+	limits_trace(w);
 	r = trace_end(t);
 	if (r == 0)
 		r = trace_flush(t);
@@ -299,6 +305,8 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
+	limits_trace_unenforced(w);
+	disk_open(w);
 	w->state = SANDBOX_RUNNING;
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "sys/fdpass.h"
+#include "warden/limits.h"
 
 struct call *call_by_id(struct warden *w, uint32_t id)
 {
@@ -43,7 +44,7 @@ void call_free(struct call *c)
 	call_io_close(c);
 	if (c->watch)
 		watch_call_free(c->watch);
-	if (w->cell.has_cgroup && c->group[0])
+	if (c->group[0])
 		(void)cgroup_remove_leaf(&w->cell.cgroup, c->group);
 	free(c);
 }
@@ -148,6 +149,7 @@ static struct call *call_new(struct client *client, uint32_t chan, const struct 
 		.report_fd = FD_NONE,
 		.in_fd = FD_NONE,
 		.started_ns = clock_mono_ns(),
+		.disk_full = w->disk_full,
 	};
 	c->out = c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
 	c->next = w->calls;
@@ -168,6 +170,8 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 		r = open_group(c, fds);
 	if (r < 0)
 		return err_sys(e, -r, "prepare a call");
+	if (limits_open_call(c, a, fds, e) < 0)
+		return -1;
 	ask_trace(a, c);
 	r = trace_end(&w->trace);
 	if (r == 0)
@@ -182,7 +186,7 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 
 int call_start(struct client *client, uint32_t chan, struct str body, struct err *e)
 {
-	int fds[FD_ROLES] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE };
+	int fds[FD_ROLES] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE };
 	struct warden *w = client->w;
 	struct call *c;
 	struct ask a;
@@ -198,6 +202,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	if (w->ncalls >= LIMIT_CALLS)
 		return err_set(e, ERR_LIMIT, "%d calls are running or left processes behind",
 			       LIMIT_CALLS);
+	if (!a.timeout_ms)
+		a.timeout_ms = w->defaults.timeout_ms;
 	c = call_new(client, chan, &a);
 	if (!c)
 		return err_sys(e, ENOMEM, "start a call");
@@ -209,6 +215,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	}
 	w->running++;
+	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
 	return 0;
@@ -219,7 +226,7 @@ void call_started(struct call *c, int pid)
 	c->started = true;
 	if (c->client)
 		(void)CONN_SAY(&c->client->conn, MSG_C_STARTED, c->chan, { TAG_CALL, c->id, NULL },
-			       { TAG_PID, (uint64_t)pid, NULL });
+			       { TAG_PID, (uint64_t)pid, NULL }, { TAG_WARNING, 0, c->warning });
 }
 
 static const char *reason_of(const struct call *c)
@@ -229,7 +236,7 @@ static const char *reason_of(const struct call *c)
 	return WIFSIGNALED(c->status) ? "signal" : "exit";
 }
 
-static void trace_exit(struct call *c, uint64_t duration_us)
+static int trace_exit(struct call *c, uint64_t duration_us)
 {
 	struct trace *t = &c->w->trace;
 
@@ -244,7 +251,7 @@ static void trace_exit(struct call *c, uint64_t duration_us)
 	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
 	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
-	warden_trace_end(c->w);
+	return warden_trace_end(c->w);
 }
 
 static void say_exit(struct call *c, uint64_t duration_us)
@@ -255,7 +262,8 @@ static void say_exit(struct call *c, uint64_t duration_us)
 		       { TAG_STATUS, (uint64_t)c->status, NULL }, { TAG_REASON, 0, reason_of(c) },
 		       { TAG_DURATION_US, duration_us, NULL }, { TAG_CPU_US, c->cpu_us, NULL },
 		       { TAG_MAXRSS_KB, c->maxrss_kb, NULL }, { TAG_OUT_BYTES, c->out.bytes, NULL },
-		       { TAG_ERR_BYTES, c->err.bytes, NULL });
+		       { TAG_ERR_BYTES, c->err.bytes, NULL }, { TAG_OOM_KILLS, c->oom_kills, NULL },
+		       { TAG_MEMORY, c->oom_limit, NULL });
 }
 
 static void mark_answered(struct call *c)
@@ -278,12 +286,27 @@ static void end_with(struct call *c)
 	warden_end(c->w, "its command has ended");
 }
 
+/* What is not in the trace is not reported as done. */
+static void say_unwritten(struct call *c, int err)
+{
+	struct err e;
+
+	(void)err_sys(&e, err, "the trace cannot be written, the sandbox ends");
+	if (err == ENOSPC)
+		(void)err_hint(&e, "the file system of the state directory is full");
+	if (c->client)
+		(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
+}
+
 static void answer(struct call *c)
 {
 	uint64_t us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
+	int r = trace_exit(c, us);
 
-	trace_exit(c, us);
-	say_exit(c, us);
+	if (r < 0)
+		say_unwritten(c, -r);
+	else
+		say_exit(c, us);
 	mark_answered(c);
 	if (c->final)
 		end_with(c);
@@ -308,6 +331,7 @@ void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb
 	c->status = status;
 	c->cpu_us = cpu_us;
 	c->maxrss_kb = maxrss_kb;
+	limits_close_call(c);
 	call_check_done(c);
 }
 

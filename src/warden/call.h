@@ -50,6 +50,13 @@ struct call {
 	int status;
 	uint64_t cpu_us, maxrss_kb;
 	char group[24]; /* name of its control group */
+	/* limits.c */
+	uint64_t memory;	     /* its own limit; 0: none */
+	struct cgroup_counts counts; /* when it began */
+	bool counted;		     /* the counters will be looked at again */
+	bool disk_full;		     /* it began above the limit of the disk */
+	uint64_t oom_kills, oom_limit;
+	char warning[CGROUP_WHY + 48];
 	struct call *next;
 };
 
@@ -72,7 +79,7 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb);
 struct call *call_by_id(struct warden *w, uint32_t id);
 
-/* End every process of the call. reason: timeout, killed, client_gone… */
+/* End every process of the call. reason: timeout, killed, client_gone, disk… */
 void call_kill(struct call *c, const char *reason);
 /* The sandbox is gone: answer and free. */
 void call_end(struct call *c, const char *reason);
@@ -90,7 +97,8 @@ struct ask {
 	struct str body;
 	enum call_op op;
 	bool tty, final;
-	uint64_t rows, cols, timeout_ms, mode;
+	uint64_t rows, cols, timeout_ms, mode, call_memory;
+	bool best_effort;
 	struct str cwd, user, call_id, path;
 	int argc, nlabels;
 };

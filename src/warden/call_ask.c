@@ -47,6 +47,12 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 	case TAG_FINAL:
 		a->final = v != 0;
 		break;
+	case TAG_CALL_MEMORY:
+		a->call_memory = v;
+		break;
+	case TAG_BEST_EFFORT:
+		a->best_effort = v != 0;
+		break;
 	default:
 		break;
 	}
@@ -146,6 +152,21 @@ static int put_args(struct buf *out, const struct ask *a)
 	return r;
 }
 
+/* What every process of the command may have; init sets these as rlimits. */
+static int put_limits(struct buf *out, const struct warden *w)
+{
+	const struct cell_limits *l = &w->spec.limits;
+	int r = 0;
+
+	if (l->files)
+		r = field_put_u64(out, TAG_FILES, l->files);
+	if (r == 0 && l->disk)
+		r = field_put_u64(out, TAG_DISK, l->disk);
+	if (r == 0 && w->cell.nproc)
+		r = field_put_u64(out, TAG_PIDS, w->cell.nproc);
+	return r;
+}
+
 static int put_run(struct buf *out, const struct ask *a, const struct call *c, uint64_t roles)
 {
 	const struct defaults *d = &c->w->defaults;
@@ -158,6 +179,8 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 	if (r == 0)
 		r = field_put_u64(out, TAG_MODE, a->mode);
 	if (r == 0)
+		r = field_put_u64(out, TAG_PROFILE, c->w->profile);
+	if (r == 0)
 		r = field_put_u64(out, TAG_FDS, roles);
 	if (r == 0 && cwd.n)
 		r = field_put(out, TAG_CWD, cwd);
@@ -165,6 +188,8 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 		r = field_put(out, TAG_USER, user);
 	if (r == 0 && a->path.n)
 		r = field_put(out, TAG_PATH, a->path);
+	if (r == 0)
+		r = put_limits(out, c->w);
 	if (r == 0)
 		r = put_args(out, a);
 	return r < 0 ? r : put_env(out, a, c);
@@ -256,4 +281,6 @@ void ask_trace(const struct ask *a, struct call *c)
 		trace_list(a, t, TAG_LABEL, "labels");
 	if (a->timeout_ms)
 		trace_num(t, "timeout_ms", (int64_t)a->timeout_ms);
+	if (c->memory)
+		trace_num(t, "memory", (int64_t)c->memory);
 }

@@ -39,6 +39,7 @@ static int add(struct changes_merge *m, enum changes_kind kind, struct str name,
 	uint32_t dir;
 	int r = dir_of(m, &dir);
 
+	*ret = CHANGES_NONE;
 	if (r < 0)
 		return r;
 	return changes_report_add(m->report, kind, dir, name, rec,

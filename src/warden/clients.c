@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
@@ -77,6 +78,23 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 	return 0;
 }
 
+static int say_ready(struct client *c)
+{
+	const struct warden *w = c->w;
+	struct conn_field fields[2 + ARRAY_LEN(w->cell.unenforced)] = {
+		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		{ TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL },
+	};
+	char text[ARRAY_LEN(w->cell.unenforced)][CGROUP_WHY + 48];
+	int n = 2;
+
+	for (int i = 0; i < w->cell.nunenforced; i++)
+		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
+						   limits_warning(&w->cell.unenforced[i], text[i],
+								  sizeof text[i]) };
+	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
+}
+
 static int on_build(struct client *c, const struct frame *f, struct err *e)
 {
 	struct warden *w = c->w;
@@ -86,8 +104,7 @@ static int on_build(struct client *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox is built already");
 	if (warden_build(w, f->body, e) < 0)
 		return -1;
-	r = CONN_SAY(&c->conn, MSG_C_READY, 0, { TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
-		     { TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL });
+	r = say_ready(c);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 

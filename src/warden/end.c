@@ -5,9 +5,12 @@
  * which the warden turns itself as its last act: the catalog is none of its business.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 static void end_calls(struct warden *w)
@@ -33,6 +36,7 @@ static void end_now(struct loop_timer *t)
 	struct err e = { 0 };
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
+	disk_close(w);
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
 	end_calls(w);
@@ -52,6 +56,16 @@ void warden_end(struct warden *w, const char *reason)
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
 }
 
+/* How much of STATE/sandboxes/ID is STATE. */
+static int state_len(const char *dir)
+{
+	int n = (int)strlen(dir);
+
+	for (int parts = 0; n > 0 && parts < 2;)
+		parts += dir[--n] == '/';
+	return n;
+}
+
 void warden_leave(struct warden *w)
 {
 	bool asked = false;
@@ -60,9 +74,13 @@ void warden_leave(struct warden *w)
 		asked |= c->wants_destroyed || c->creator;
 	if (!asked && w->program && w->spec.id) {
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
+		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
 
+		/* Our environment is empty; STATE/sandboxes/ID is what we know. */
+		(void)snprintf(state, sizeof state, "CAY_STATE=%.*s", state_len(w->spec.dir),
+			       w->spec.dir);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execv(w->program, argv);
+		(void)execve(w->program, argv, envp);
 	}
 	_exit(0);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "warden/call.h"
+#include "warden/limits.h"
 #include "warden/warden.h"
 
 struct said {
@@ -82,7 +83,10 @@ static void on_closed(struct conn *conn, int err)
 	struct warden *w = container_of(conn, struct warden, init);
 
 	conn_done(&w->init);
-	warden_end(w, err < 0 ? "init broke the protocol" : "init ended");
+	if (limits_killed_init(w))
+		warden_end(w, "out of memory: even init was killed");
+	else
+		warden_end(w, err < 0 ? "init broke the protocol" : "init ended");
 }
 
 int init_link_open(struct warden *w, struct err *e)

@@ -27,7 +27,7 @@ void warden_fail(struct warden *w, const char *what, int err)
 	warden_end(w, reason);
 }
 
-void warden_trace_end(struct warden *w)
+int warden_trace_end(struct warden *w)
 {
 	int r = trace_end(&w->trace);
 
@@ -35,6 +35,7 @@ void warden_trace_end(struct warden *w)
 		r = trace_flush(&w->trace);
 	if (r < 0)
 		warden_fail(w, "write the trace", -r);
+	return r;
 }
 
 /* The creator's terminal is not ours: no signals from it, no output to it. */
@@ -75,6 +76,16 @@ static void raise_files(struct warden *w)
 		w->spec.files = 0;
 }
 
+/* Events of this turn reach the trace before we sleep: a follower sees them at once. */
+static void on_turned(struct loop *l)
+{
+	struct warden *w = container_of(l, struct warden, loop);
+	int r = w->trace.batch.len ? trace_flush(&w->trace) : 0;
+
+	if (r < 0)
+		warden_fail(w, "write the trace", -r);
+}
+
 static bool is_socket(int fd)
 {
 	struct stat st;
@@ -100,7 +111,7 @@ int main(int argc, char **argv)
 				.stream_fd = FD_NONE,
 				.root_fd = FD_NONE,
 				.devpts_fd = FD_NONE,
-				.cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+				.cgroup = cgroup_none };
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);
@@ -109,6 +120,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (loop_init(&w.loop) < 0 || client_adopt(&w, CREATOR_FD, true) < 0)
 		return 1;
+	w.loop.turned = on_turned;
 	(void)loop_run(&w.loop);
 	warden_leave(&w);
 }

@@ -114,7 +114,8 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	struct buf *out = &c->conn.out;
 	uint64_t us = row->ticks * (1000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 	char state[2] = { row->state, '\0' };
-	uint32_t call = w->watch ? watch_call_of(w->watch, (int)row->pid) : 0;
+	bool is_init = row->inside == 1; /* of no call, and its ancestors are the host's */
+	uint32_t call = w->watch && !is_init ? watch_call_of(w->watch, (int)row->pid) : 0;
 	size_t at = 0;
 	int r = conn_begin(&c->conn, MSG_C_PROCESS, chan, &at);
 

@@ -39,6 +39,7 @@ struct defaults {
 	int nenv;
 	char *cwd;
 	char *user;
+	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
 };
 
 struct warden {
@@ -52,6 +53,7 @@ struct warden {
 	struct defaults defaults;
 	bool ephemeral, rootful;
 	enum trace_level trace_level;
+	enum profile profile;
 	int lock_fd, dir_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 
@@ -74,6 +76,8 @@ struct warden {
 	uint32_t last_call, running;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
+	struct loop_timer disk_timer;
+	bool disk_full; /* more was written than --disk allows, when last looked */
 	const char *end_reason;
 	struct loop_timer end_timer;
 };
@@ -81,8 +85,8 @@ struct warden {
 /* main.c */
 /* Something that the sandbox cannot go on without has failed: end it. */
 void warden_fail(struct warden *w, const char *what, int err);
-/* End the event that was begun and write it; failing to is such a thing. */
-void warden_trace_end(struct warden *w);
+/* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
+int warden_trace_end(struct warden *w);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);

@@ -20,8 +20,9 @@ enum msg {
 	/* both ways */
 	MSG_HELLO = 1, /* VERSION */
 	/* warden to init */
-	MSG_RUN = 2,	/* OP, ARG*, ENV*, CWD, USER, TTY; descriptors by FD_ROLE, in order */
-	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group */
+	MSG_RUN = 2, /* OP, ARG*, ENV*, CWD, USER, TTY, PROFILE, FILES, DISK, PIDS; descriptors by
+			FD_ROLE, in order */
+	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group; channel 0: to every process */
 	MSG_STOP = 4,	/* end everything and exit */
 	/* init to warden */
 	MSG_STARTED = 16, /* PID as seen inside */
@@ -33,7 +34,7 @@ enum msg {
 	MSG_C_HELLO = 64, /* VERSION */
 	MSG_C_BUILD = 65, /* the sandbox; once, first, from the creator only */
 	MSG_C_EXEC = 66, /* OP, ARG*, ENV*, CWD, USER, TTY, ROWS, COLS, CALL_ID, LABEL*, TIMEOUT_MS,
-			    FINAL */
+			    FINAL, CALL_MEMORY, BEST_EFFORT */
 	MSG_C_STDIN = 67,     /* raw bytes */
 	MSG_C_STDIN_EOF = 68, /* empty */
 	MSG_C_SIGNAL = 69,    /* SIGNAL */
@@ -43,13 +44,13 @@ enum msg {
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
 	/* warden to client */
-	MSG_C_READY = 96,   /* built; PID of init, START_US */
-	MSG_C_STARTED = 97, /* CALL, PID */
+	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
+	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
 	MSG_C_STDOUT = 98,  /* raw bytes */
 	MSG_C_STDERR = 99,  /* raw bytes */
 	MSG_C_CREDIT = 100, /* BYTES of stdin that were taken */
 	MSG_C_EXIT = 101,   /* CALL, STATUS, REASON, DURATION_US, CPU_US, MAXRSS_KB, OUT_BYTES,
-			       ERR_BYTES */
+			       ERR_BYTES, OOM_KILLS, MEMORY */
 	MSG_C_PROCESS =
 		102,	   /* PID, PPID, CALL, USER, STATE, CPU_US, RSS_KB, ARG*; one per process */
 	MSG_C_END = 103,   /* end of a list */
@@ -78,6 +79,7 @@ enum fd_role {
 	FD_STDERR,
 	FD_REPORT, /* socket: the child sends its seccomp listener here before exec */
 	FD_CGROUP, /* directory of the call's control group */
+	FD_ENTRY,  /* cgroup.procs of a v1 group that the child enters by itself */
 	FD_ROLES,
 };
 
@@ -130,8 +132,19 @@ enum tag {
 	TAG_MOUNT,     /* nested fields M_* */
 	TAG_PROGRAM,   /* path of cay, for the warden's last act */
 	TAG_DEFAULT_USER,
-	TAG_FINAL, /* the sandbox ends with this call */
-	TAG_STAGE, /* enum run_stage: how far a command got that never ran */
+	TAG_FINAL,   /* the sandbox ends with this call */
+	TAG_STAGE,   /* enum run_stage: how far a command got that never ran */
+	TAG_PROFILE, /* enum profile; absent: dev */
+	/* Limits: of MSG_C_BUILD; FILES, DISK and PIDS also of MSG_RUN, as rlimits */
+	TAG_MEMORY,	 /* bytes; in MSG_C_EXIT the limit that processes were killed for */
+	TAG_CPU_MILLI,	 /* thousandths of one CPU */
+	TAG_PIDS,	 /* processes and threads */
+	TAG_FILES,	 /* open files of one process */
+	TAG_DISK,	 /* bytes */
+	TAG_BEST_EFFORT, /* go on without limits that cannot be enforced; MSG_C_EXEC too */
+	TAG_CALL_MEMORY, /* MSG_C_EXEC: bytes */
+	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
+	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
 };
 
 /* Fields nested in TAG_MOUNT. */
@@ -145,6 +158,12 @@ enum mount_tag {
 enum mount_kind {
 	MOUNT_OVERLAY = 0, /* copy-on-write over M_LOWER */
 	MOUNT_RO = 1,	   /* read-only bind of M_LOWER */
+};
+
+/* What commands may do inside; ARCHITECTURE.md has the list. */
+enum profile {
+	PROFILE_DEV = 0,    /* as on a machine of one's own: root, setuid programs, debuggers */
+	PROFILE_LOCKED = 1, /* one user without any right to become more */
 };
 
 enum trace_level {

@@ -46,12 +46,9 @@ def cay():
 
 
 @pytest.fixture
-def fresh_cay(cay):
-    """The same with a state directory for one test, empty but for the host's base layer."""
+def fresh_cay():
+    """The same with an empty state directory for one test."""
     own = make_cay()
-    if not os.path.isdir(f'{cay.state}/templates/host'):
-        cay('run', '--', 'true', check=True)
-    os.symlink(f'{cay.state}/templates', f'{own.state}/templates')
     yield own
     drop_cay(own)
 

@@ -36,10 +36,10 @@ print('saw', len(seen))
 
 
 @pytest.fixture
-def sandbox(fresh_cay):
-    name = fresh_cay('create', check=True).out.strip()
+def sandbox(cay):
+    name = cay('create', check=True).out.strip()
     yield name
-    fresh_cay('kill', name, check=True)
+    cay('kill', name, check=True)
 
 
 @pytest.fixture
@@ -51,51 +51,51 @@ def open_dir():
     shutil.rmtree(path)
 
 
-def test_a_path_through_descriptors_of_a_file_operation_does_not_reach_the_host(fresh_cay, sandbox, open_dir):
+def test_a_path_through_descriptors_of_a_file_operation_does_not_reach_the_host(cay, sandbox, open_dir):
     secret, got, planted = open_dir / 'host.txt', open_dir / 'got', open_dir / 'planted'
     secret.write_text('of the host')
     secret.chmod(0o644)
     up = '/'.join(['..'] * 12)
-    fresh_cay('exec', sandbox, '--', 'sh', '-c',
+    cay('exec', sandbox, '--', 'sh', '-c',
               f'for n in $(seq 3 16); do ln -s /proc/self/fd/$n/{up} /tmp/d$n; done', check=True)
     for n in range(3, 17):
-        fresh_cay('cp', f'{sandbox}:/tmp/d{n}{secret}', got)
+        cay('cp', f'{sandbox}:/tmp/d{n}{secret}', got)
         assert not got.exists(), f'descriptor {n} leads to the host'
-        fresh_cay('cp', secret, f'{sandbox}:/tmp/d{n}{planted}')
+        cay('cp', secret, f'{sandbox}:/tmp/d{n}{planted}')
         assert not planted.exists(), f'descriptor {n} leads to the host'
 
 
-def test_descriptors_of_inits_children_cannot_be_taken(fresh_cay, sandbox, tmp_path):
-    fresh_cay('exec', sandbox, '--', 'sh', '-c', 'head -c 20M /dev/zero > /tmp/big', check=True)
-    with fresh_cay.popen('exec', sandbox, '--', 'python3', '-c', STEAL, '3') as thief:
+def test_descriptors_of_inits_children_cannot_be_taken(cay, sandbox, tmp_path):
+    cay('exec', sandbox, '--', 'sh', '-c', 'head -c 20M /dev/zero > /tmp/big', check=True)
+    with cay.popen('exec', sandbox, '--', 'python3', '-c', STEAL, '3') as thief:
         assert thief.stdout.readline() == b'ready\n'
         for _ in range(3):
-            fresh_cay('cp', f'{sandbox}:/tmp/big', tmp_path / 'big', check=True)
+            cay('cp', f'{sandbox}:/tmp/big', tmp_path / 'big', check=True)
         for _ in range(20):
-            fresh_cay('exec', sandbox, '--', 'true', check=True)
+            cay('exec', sandbox, '--', 'true', check=True)
         out = thief.stdout.read().decode()
-    fresh_cay.pids.discard(thief.pid)
+    cay.pids.discard(thief.pid)
     assert thief.returncode == 0, out
     assert out.startswith('saw ') and int(out.split()[1]) > 0, 'the thief saw no child of init: the test proves nothing'
 
 
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='there is no root inside')
-def test_passwd_that_is_a_fifo_does_not_stop_calls(fresh_cay, sandbox):
-    fresh_cay('exec', '--user', 'root', sandbox, '--', 'sh', '-c', 'rm /etc/passwd && mkfifo /etc/passwd', check=True)
-    assert fresh_cay('exec', '--user', '1000', sandbox, '--', 'true', timeout=5).code == 0
+def test_passwd_that_is_a_fifo_does_not_stop_calls(cay, sandbox):
+    cay('exec', '--user', 'root', sandbox, '--', 'sh', '-c', 'rm /etc/passwd && mkfifo /etc/passwd', check=True)
+    assert cay('exec', '--user', '1000', sandbox, '--', 'true', timeout=5).code == 0
 
 
-def test_a_copy_out_writes_to_a_fifo_or_device_and_does_not_replace_it(fresh_cay, sandbox, tmp_path):
+def test_a_copy_out_writes_to_a_fifo_or_device_and_does_not_replace_it(cay, sandbox, tmp_path):
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    fresh_cay('cp', f'{sandbox}:/etc/hostname', fifo, timeout=10, check=True)
+    cay('cp', f'{sandbox}:/etc/hostname', fifo, timeout=10, check=True)
     assert os.read(reader, 100).strip() and fifo.is_fifo()
     os.close(reader)
-    fresh_cay('cp', f'{sandbox}:/etc/hostname', '/dev/null', timeout=10, check=True)
+    cay('cp', f'{sandbox}:/etc/hostname', '/dev/null', timeout=10, check=True)
     assert stat.S_ISCHR(os.stat('/dev/null').st_mode)
     # below a directory the name comes from inside: there it is refused
     (tmp_path / 'd').mkdir()
     os.mkfifo(tmp_path / 'd' / 'hostname')
-    result = fresh_cay('cp', f'{sandbox}:/etc/hostname', tmp_path / 'd', timeout=10)
+    result = cay('cp', f'{sandbox}:/etc/hostname', tmp_path / 'd', timeout=10)
     assert result.code != 0 and 'special file' in result.err

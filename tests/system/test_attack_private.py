@@ -26,9 +26,9 @@ def private():
 
 
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='only root inside would pass the permission bits')
-def test_root_inside_does_not_see_what_is_closed_to_others(fresh_cay, private):
-    fresh_cay('run', '--', 'true', check=True)
-    shown = fresh_cay('run', '--user', 'root', '--', 'sh', '-c',
+def test_root_inside_does_not_see_what_is_closed_to_others(cay, private):
+    cay('run', '--', 'true', check=True)
+    shown = cay('run', '--user', 'root', '--', 'sh', '-c',
                       f'cat {private}/public; cat {private}/secret {private}/closed/*; ls {private}; '
                       f'echo own > {private}/secret; mkdir {private}/closed; cat {private}/secret; stat -c %a {private}')
     assert shown.out == 'public\npublic\nown\n755\n'
@@ -36,7 +36,12 @@ def test_root_inside_does_not_see_what_is_closed_to_others(fresh_cay, private):
 
 
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='only root inside would pass the permission bits')
-def test_a_directory_that_becomes_private_is_hidden_from_the_next_sandbox(fresh_cay, private):
-    fresh_cay('run', '--', 'true', check=True)
+def test_a_directory_that_becomes_private_is_hidden_from_the_next_sandbox(cay, private):
+    cay('run', '--', 'true', check=True)
     private.chmod(0o700)
-    assert fresh_cay('run', '--user', 'root', '--', 'cat', private / 'public').out == ''
+    assert cay('run', '--user', 'root', '--', 'cat', private / 'public').out == ''
+
+
+def test_the_hosts_boot_line_is_not_shown(cay):
+    """It may carry keys and addresses of the host."""
+    assert cay('run', '--', 'cat', '/proc/cmdline', check=True).stdout == b''

@@ -14,7 +14,7 @@ import pytest
 
 HELLO, BUILD, EXEC, STDIN, STDIN_EOF, SIGNAL, RESIZE, PS, INFO, SETTLE, DESTROY = range(64, 75)
 TAG_VERSION, TAG_OP, TAG_ARG, TAG_TTY, TAG_PATH, TAG_SIGNAL = 1, 2, 3, 7, 34, 16
-STATE, ERROR = 104, 127
+EXIT = 101
 
 
 def frame(kind, body=b'', chan=1, fds=0, zero=0, length=None):
@@ -30,15 +30,32 @@ def args(*argv):
     return b''.join(field(TAG_ARG, a.encode()) for a in argv)
 
 
+def kinds_of(data):
+    """The types of the whole frames in it."""
+    while len(data) >= 12 and len(data) >= 12 + struct.unpack('<I', data[:4])[0]:
+        yield data[4]
+        data = data[12 + struct.unpack('<I', data[:4])[0]:]
+
+
 HELLO_FRAME = frame(HELLO, field(TAG_VERSION, 1), chan=0)
+
+
+def warden_of(sandbox):
+    """By its working directory; those of other users do not tell it."""
+    for pid, (_, _, name) in caylib.processes().items():
+        try:
+            if name == 'cay-warden' and os.readlink(f'/proc/{pid}/cwd').endswith(sandbox):
+                return pid
+        except OSError:
+            pass
+    raise AssertionError(f'{sandbox} has no warden')
 
 
 class Sandbox:
     def __init__(self, cay):
         self.cay = cay
         self.id = cay('create', check=True).out.strip()
-        self.warden = max(p for p, (_, state, name) in caylib.processes().items()
-                          if name == 'cay-warden' and state != 'Z' and self.id in os.readlink(f'/proc/{p}/cwd'))
+        self.warden = warden_of(self.id)
 
     def connect(self, hello=True):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -73,10 +90,10 @@ class Sandbox:
 
 
 @pytest.fixture
-def sandbox(fresh_cay):
-    box = Sandbox(fresh_cay)
+def sandbox(cay):
+    box = Sandbox(cay)
     yield box
-    fresh_cay('kill', box.id, check=True, timeout=10)
+    cay('kill', box.id, check=True, timeout=10)
 
 
 BROKEN = {
@@ -176,38 +193,48 @@ def test_a_call_whose_client_leaves_at_once_is_ended(sandbox):
 
 def test_a_blocked_client_costs_no_cpu(sandbox):
     """The command has ended, its last output waits in the pipe, and nobody reads."""
-    for size in (600_000, 640_000):
+    for size in range(480_000, 720_000, 30_000):  # where it gets stuck depends on socket buffers
         with sandbox.cay.popen('exec', sandbox.id, '--', 'head', '-c', size, '/dev/zero') as p:
-            time.sleep(0.7)  # nothing tells when the last byte has got stuck
+            time.sleep(0.3)  # nothing tells when the last byte has got stuck
             before = sandbox.cpu_ticks()
-            time.sleep(0.7)
+            time.sleep(0.4)
             spent = sandbox.cpu_ticks() - before
             assert len(p.stdout.read()) == size
         sandbox.cay.pids.discard(p.pid)
-        assert spent <= 3
+        assert spent <= 4, f'{spent} of 40 ticks with {size} bytes'
 
 
-def test_many_processes_leave_the_sandbox_usable(fresh_cay):
+def test_a_signal_right_after_the_start_arrives(sandbox):
+    """init gets both at once, when the child does not lead a process group yet."""
+    for _ in range(5):
+        with sandbox.connect() as s:
+            s.sendall(frame(EXEC, args('sleep', '30')) + frame(SIGNAL, field(TAG_SIGNAL, 9)))
+            data = b''
+            while not any(kind == EXIT for kind in kinds_of(data)):
+                data += s.recv(65536)
+
+
+def test_many_processes_leave_the_sandbox_usable(cay):
     """Each process that the warden knows takes one of its descriptors."""
     def few_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
-    name = fresh_cay('create', check=True, preexec_fn=few_files).out.strip()
-    fresh_cay('exec', name, '--', 'sh', '-c', 'i=0; while [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done', check=True)
+    name = cay('create', check=True, preexec_fn=few_files).out.strip()
+    cay('exec', name, '--', 'sh', '-c', 'i=0; while [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done', check=True)
     for _ in range(3):
-        assert fresh_cay('exec', name, '--', 'echo', 'well', timeout=5).stdout == b'well\n'
-    fresh_cay('kill', name, check=True, timeout=10)
+        assert cay('exec', name, '--', 'echo', 'well', timeout=5).stdout == b'well\n'
+    cay('kill', name, check=True, timeout=10)
 
 
-def test_the_limit_of_open_files_inside_is_that_of_the_creator(fresh_cay):
+def test_the_limit_of_open_files_inside_is_that_of_the_creator(cay):
     def files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (777, 900))
 
-    assert fresh_cay('run', '--', 'sh', '-c', 'ulimit -Sn; ulimit -Hn', preexec_fn=files).out == '777\n900\n'
+    assert cay('run', '--', 'sh', '-c', 'ulimit -Sn; ulimit -Hn', preexec_fn=files).out == '777\n900\n'
 
 
-def test_clients_that_do_not_read_do_not_delay_the_end(fresh_cay):
-    box = Sandbox(fresh_cay)
+def test_clients_that_do_not_read_do_not_delay_the_end(cay):
+    box = Sandbox(cay)
     stuck = []
     for _ in range(6):
         s = box.connect()
@@ -215,7 +242,7 @@ def test_clients_that_do_not_read_do_not_delay_the_end(fresh_cay):
         stuck.append(s)
     time.sleep(0.5)  # until their sockets are full
     begin = time.monotonic()
-    fresh_cay('kill', box.id, check=True, timeout=20)
+    cay('kill', box.id, check=True, timeout=20)
     assert time.monotonic() - begin < 4.5
     for s in stuck:
         s.close()

@@ -16,10 +16,10 @@ enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
 
 /* Files that tell about the host or its kernel, and are of no use inside. */
 static const char *const masked_files[] = {
-	"interrupts",  "kallsyms",     "kcore",		"keys",	       "key-users",
-	"kmsg",	       "kpagecount",   "kpageflags",	"kpagecgroup", "latency_stats",
-	"sched_debug", "slabinfo",     "sysrq-trigger", "timer_list",  "timer_stats",
-	"vmallocinfo", "pagetypeinfo", "config.gz",	"iomem",       "ioports",
+	"cmdline",   "interrupts",    "kallsyms",   "kcore",	   "keys",	    "key-users",
+	"kmsg",	     "kpagecount",    "kpageflags", "kpagecgroup", "latency_stats", "sched_debug",
+	"slabinfo",  "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",   "pagetypeinfo",
+	"config.gz", "iomem",	      "ioports",
 };
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
 static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
@@ -123,6 +123,7 @@ static int bind_node(int dev_fd, const char *name)
 static int add_devpts(struct tree *t, int dev_fd)
 {
 	const struct cell_spec *s = t->l->spec;
+	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
 		{ "ptmxmode", "0666" }, { "mode", "0620" }, { s->rootful ? "uid" : NULL, uid },
@@ -131,12 +132,12 @@ static int add_devpts(struct tree *t, int dev_fd)
 
 	(void)snprintf(uid, sizeof uid, "%u", s->uid_base + s->user);
 	(void)snprintf(gid, sizeof gid, "%u", s->uid_base + 5); /* tty */
-	t->devpts_fd = mnt_new("devpts", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
-	if (t->devpts_fd < 0)
-		return t->devpts_fd;
+	fd = mnt_new("devpts", opts, RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	if (fd < 0)
+		return fd;
 	if (mkdirat(dev_fd, "pts", 0755) < 0)
 		return -errno;
-	return mnt_attach_at(t->devpts_fd, dev_fd, "pts");
+	return mnt_attach_at(fd, dev_fd, "pts");
 }
 
 static int add_shm(int dev_fd)

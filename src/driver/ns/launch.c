@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -95,6 +96,24 @@ static int limit_files(uint64_t files)
 	return setrlimit(RLIMIT_NOFILE, &l) < 0 ? -errno : 0;
 }
 
+/*
+ * Before anything is made on the sandbox's account. The namespace of groups is made anew, so
+ * that the ones entered here are the roots that are seen inside.
+ */
+static int enter_groups(const struct launch *l)
+{
+	bool entered = false;
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		if (l->entries[i] < 0)
+			continue;
+		if (write(l->entries[i], "0", 1) != 1)
+			return -errno;
+		entered = true;
+	}
+	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
 static int last_settings(const struct cell_spec *s)
 {
 	static const struct rlimit no_core = { 0, 0 };
@@ -136,14 +155,19 @@ static int arrange_fds(const struct launch *l, int *init_fd)
 	return 0;
 }
 
-static void report_ready(const struct launch *l, struct tree *t)
+static void report_ready(const struct launch *l)
 {
 	struct launch_report rep = { .sys = 0 };
 	int fds[LAUNCH_FDS];
 
 	fds[LAUNCH_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fds[LAUNCH_FD_DEVPTS] = t->devpts_fd;
+	/*
+	 * Anew, in the mount namespace that we are in by now: a terminal opened through the one
+	 * before would have no name inside, and Landlock would not let it be opened again.
+	 */
+	fds[LAUNCH_FD_DEVPTS] = open("/dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(l, fds[LAUNCH_FD_ROOT] < 0 ? -errno : 0, "open the root");
+	must(l, fds[LAUNCH_FD_DEVPTS] < 0 ? -errno : 0, "open /dev/pts");
 	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, LAUNCH_FDS), "report");
 }
 
@@ -178,13 +202,13 @@ void launch_child(const struct launch *l)
 			  .root_fd = FD_NONE,
 			  .proc_fd = FD_NONE,
 			  .dev_fd = FD_NONE,
-			  .sys_fd = FD_NONE,
-			  .devpts_fd = FD_NONE };
+			  .sys_fd = FD_NONE };
 	int init_fd = l->init_fd;
 
 	/* Or we would wait for a warden that was killed, holding its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
+	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
 	build(l, &t);
@@ -193,7 +217,7 @@ void launch_child(const struct launch *l)
 	else
 		must(l, enter_rootless(l, &t), "enter the user namespace");
 	must(l, last_settings(l->spec), "make a session");
-	report_ready(l, &t);
+	report_ready(l);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, &init_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, init_fd, "", argv, envp, RAW_AT_EMPTY_PATH);

@@ -14,11 +14,12 @@
 
 struct launch {
 	const struct cell_spec *spec;
-	int setup_fd;		   /* socket to the warden */
-	int stream_fd;		   /* init's end of its stream */
-	int ours[2];		   /* the warden's ends of both */
-	int init_fd;		   /* memfd with init */
-	int userns_fd;		   /* U2; FD_NONE when rootless */
+	int setup_fd;			 /* socket to the warden */
+	int stream_fd;			 /* init's end of its stream */
+	int ours[2];			 /* the warden's ends of both */
+	int init_fd;			 /* memfd with init */
+	int userns_fd;			 /* U2; FD_NONE when rootless */
+	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own; FD_NONE: U2's */
 };
 
@@ -39,7 +40,6 @@ struct tree {
 	int stage_fd; /* where mounts are put together */
 	int root_fd;  /* the merged root */
 	int proc_fd, dev_fd, sys_fd;
-	int devpts_fd; /* the root of its devpts */
 	char what[248];
 };
 

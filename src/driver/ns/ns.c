@@ -3,7 +3,8 @@
  * The namespace driver, the warden's side of a launch. The order is fixed (launch.h has the
  * child's half):
  *
- *   1 control group   2 user namespace U2 and id maps (rootful)
+ *   1 control groups with their limits
+ *   2 user namespace U2 and id maps (rootful)
  *   3 clone3 into fresh namespaces and the group   4 id map of U1 (rootless)
  *   5 upper directories, while the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
@@ -22,6 +23,7 @@
 #include "base/cleanup.h"
 #include "driver/driver.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/limits.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
@@ -60,6 +62,8 @@ static void launch_done(struct launch *l)
 	fd_close(&l->userns_fd);
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		fd_close(&l->owner_ns[i]);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		fd_close(&l->entries[i]);
 }
 DEFINE_AUTO(struct launch, launch_done)
 
@@ -97,6 +101,13 @@ static int make_groups(const struct cell_spec *s, struct cell *c)
 	if (s->rootful)
 		(void)cgroup_delegate(&c->cgroup, s->uid_base, s->uid_base);
 	return c->cgroup.fd;
+}
+
+static int open_entries(struct launch *l, const struct cell *c, struct err *e)
+{
+	int r = cgroup_entries(&c->cgroup, l->entries);
+
+	return r < 0 ? err_sys(e, -r, "open the control groups") : 0;
 }
 
 static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
@@ -227,10 +238,14 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 			    .stream_fd = FD_NONE,
 			    .root_fd = FD_NONE,
 			    .devpts_fd = FD_NONE,
-			    .cgroup = { .fd = FD_NONE, .parent_fd = FD_NONE } };
+			    .cgroup = cgroup_none };
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		l.owner_ns[i] = FD_NONE;
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		l.entries[i] = FD_NONE;
 	group = make_groups(s, c);
+	if (limits_apply(s, c, e) < 0 || open_entries(&l, c, e) < 0)
+		return -1;
 	if (s->rootful && make_id_maps(s, &l, e) < 0)
 		return -1;
 	l.init_fd = memfd_program(s->init, "cay-init");
@@ -261,15 +276,14 @@ static void kill_all(struct cell *c)
 
 static int destroy(struct cell *c, struct err *e)
 {
-	int r = 0;
+	int r;
 
 	kill_all(c);
 	if (c->pid > 0)
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	c->pid = 0;
-	if (c->has_cgroup)
-		r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
+	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
 	c->has_cgroup = false;
 	fd_close(&c->pidfd);

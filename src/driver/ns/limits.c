@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver/ns/limits.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+static int refuse(const struct cell_spec *s, struct cell *c, const char *limit, const char *why,
+		  struct err *e)
+{
+	struct cell_unenforced *u = &c->unenforced[c->nunenforced];
+
+	if (s->limits.best_effort) {
+		u->limit = limit;
+		(void)snprintf(u->why, sizeof u->why, "%s", why);
+		c->nunenforced++;
+		return 0;
+	}
+	(void)err_set(e, ERR_UNAVAILABLE, "--%s cannot be enforced here: %s", limit, why);
+	return err_hint(e, "leave it out, or take --best-effort to go on without it");
+}
+
+static int apply_group(const struct cell_spec *s, struct cell *c, enum cgroup_controller which,
+		       const char *limit, uint64_t value, struct err *e)
+{
+	char why[CGROUP_WHY] = "";
+
+	if (!value || cgroup_limit(&c->cgroup, which, value, why) == 0)
+		return 0;
+	return refuse(s, c, limit, why, e);
+}
+
+/*
+ * An unprivileged user has one uid inside, and since Linux 5.14 RLIMIT_NPROC counts per user
+ * namespace: there it is as good as the group's limit. Root inside could use other uids.
+ */
+static int apply_pids(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	char why[CGROUP_WHY] = "";
+
+	if (!s->limits.pids || cgroup_limit(&c->cgroup, CGROUP_PIDS, s->limits.pids, why) == 0)
+		return 0;
+	if (s->rootful)
+		return refuse(s, c, "pids", why, e);
+	c->nproc = s->limits.pids;
+	return 0;
+}
+
+static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	char why[CGROUP_WHY];
+	struct rlimit r;
+
+	if (!s->limits.files || getrlimit(RLIMIT_NOFILE, &r) < 0 || s->limits.files <= r.rlim_max)
+		return 0;
+	(void)snprintf(why, sizeof why,
+		       "no process of this user may have more than %llu open files",
+		       (unsigned long long)r.rlim_max);
+	return refuse(s, c, "files", why, e);
+}
+
+int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	const struct cell_limits *l = &s->limits;
+
+	if (apply_group(s, c, CGROUP_MEMORY, "memory", l->memory, e) < 0 ||
+	    apply_group(s, c, CGROUP_CPU, "cpus", l->cpu_milli, e) < 0 || apply_pids(s, c, e) < 0)
+		return -1;
+	return apply_files(s, c, e);
+}

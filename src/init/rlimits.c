@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "init/rlimits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum {
+	FILES = 65536,	     /* enough for any build, little enough for close() in a loop */
+	LOCKED = 8 << 20,    /* the kernel's own default */
+	QUEUES = 800 * 1024, /* POSIX message queues, likewise */
+	SIGNALS = 16 * 1024,
+};
+
+#define OOM_INIT    "500"
+#define OOM_COMMAND "700"
+
+static int oom_fd = FD_NONE;
+
+static int lower(int which, uint64_t to)
+{
+	struct rlimit r;
+
+	if (getrlimit(which, &r) < 0)
+		return -errno;
+	if (r.rlim_max > to)
+		r.rlim_max = to;
+	r.rlim_cur = r.rlim_max;
+	return setrlimit(which, &r) < 0 ? -errno : 0;
+}
+
+int rlimits_apply(const struct request *r, const char **what)
+{
+	const struct {
+		int which;
+		uint64_t to;
+		const char *name;
+	} rows[] = {
+		{ RLIMIT_CORE, 0, "core files" },
+		{ RLIMIT_RTPRIO, 0, "real-time priority" },
+		{ RLIMIT_NICE, 0, "nice values" },
+		{ RLIMIT_MEMLOCK, LOCKED, "locked memory" },
+		{ RLIMIT_MSGQUEUE, QUEUES, "message queues" },
+		{ RLIMIT_SIGPENDING, SIGNALS, "pending signals" },
+		{ RLIMIT_NOFILE, r->files ? r->files : FILES, "open files" },
+		{ RLIMIT_FSIZE, r->disk ? r->disk : RLIM_INFINITY, "the size of a file" },
+		{ RLIMIT_NPROC, r->pids ? r->pids : RLIM_INFINITY, "processes" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int err = lower(rows[i].which, rows[i].to);
+
+		*what = rows[i].name;
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+static void oom_write(const char *value)
+{
+	if (oom_fd >= 0)
+		(void)pwrite(oom_fd, value, strlen(value), 0);
+}
+
+void oom_order_begin(void)
+{
+	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	oom_write(OOM_INIT);
+}
+
+void oom_order_command(void)
+{
+	oom_write(OOM_COMMAND);
+}
+
+void oom_order_init(void)
+{
+	oom_write(OOM_INIT);
+}

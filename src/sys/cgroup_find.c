@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/cgroup_find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/limits.h"
+
+enum { PROC_FILE_MAX = 4 << 20 }; /* mountinfo of a host with thousands of mounts */
+
+/* Cut the next piece up to `sep` off s. */
+static struct str cut(struct str *s, char sep)
+{
+	const char *end = s->n ? memchr(s->p, sep, s->n) : NULL;
+	struct str piece = { s->p, end ? (size_t)(end - s->p) : s->n };
+	size_t used = piece.n + (end ? 1 : 0);
+
+	s->p += used;
+	s->n -= used;
+	return piece;
+}
+
+static bool lists(struct str list, const char *word)
+{
+	while (list.n)
+		if (str_is(cut(&list, ','), word))
+			return true;
+	return false;
+}
+
+/* cgroups(7): number:controllers:path, v2 being "0::path". */
+static bool own_path(struct str text, const char *controller, struct str *ret)
+{
+	while (text.n) {
+		struct str line = cut(&text, '\n');
+		struct str number = cut(&line, ':');
+		struct str names = cut(&line, ':');
+
+		if (controller ? !lists(names, controller) : !str_is(number, "0") || names.n)
+			continue;
+		*ret = line;
+		return line.n && line.p[0] == '/';
+	}
+	return false;
+}
+
+/* proc(5): id parent dev root mountpoint options optional... - type source options */
+static bool is_mount(struct str line, const char *controller, struct str *ret_root,
+		     struct str *ret_at)
+{
+	for (int i = 0; i < 3; i++)
+		(void)cut(&line, ' ');
+	*ret_root = cut(&line, ' ');
+	*ret_at = cut(&line, ' ');
+	while (line.n)
+		if (str_is(cut(&line, ' '), "-")) {
+			if (!str_is(cut(&line, ' '), controller ? "cgroup" : "cgroup2"))
+				return false;
+			(void)cut(&line, ' ');
+			return !controller || lists(line, controller);
+		}
+	return false;
+}
+
+/* Where a mount of a part of the tree shows the group, that part's own path is not in it. */
+static bool below_root(struct str own, struct str root, struct str *ret)
+{
+	*ret = own;
+	if (str_is(root, "/"))
+		return true;
+	if (!str_starts(own, root) || (own.n > root.n && own.p[root.n] != '/'))
+		return false;
+	*ret = (struct str){ own.p + root.n, own.n - root.n };
+	return true;
+}
+
+static struct str without_self(struct str own)
+{
+	const struct str self = STR("/" CGROUP_SELF);
+
+	if (own.n >= self.n && memcmp(own.p + own.n - self.n, self.p, self.n) == 0)
+		own.n -= self.n;
+	return own;
+}
+
+static int read_proc(const char *root, const char *name, struct buf *b)
+{
+	char path[LIMIT_PATH];
+
+	(void)snprintf(path, sizeof path, "%s/proc/self/%s", root, name);
+	return io_read_file(AT_FDCWD, path, b);
+}
+
+int cgroup_find(const char *root, const char *controller, char *out, size_t size)
+{
+	auto_done(buf_done) struct buf groups = BUF_INIT(PROC_FILE_MAX);
+	auto_done(buf_done) struct buf mounts = BUF_INIT(PROC_FILE_MAX);
+	struct str own, part, at, rest, text;
+	int n, r = read_proc(root, "cgroup", &groups);
+
+	if (r == 0)
+		r = read_proc(root, "mountinfo", &mounts);
+	if (r < 0 || !own_path(buf_str(&groups), controller, &own))
+		return r < 0 ? r : -ENOENT;
+	own = without_self(own);
+	for (text = buf_str(&mounts); text.n;) {
+		if (!is_mount(cut(&text, '\n'), controller, &part, &at) ||
+		    !below_root(own, part, &rest))
+			continue;
+		n = snprintf(out, size, "%s%.*s%.*s", root, STR_ARG(at), STR_ARG(rest));
+		return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	}
+	return -ENOENT;
+}

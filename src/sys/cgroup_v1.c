@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits in the hierarchies that each controller had of its own before v2. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "sys/cgroup_limit.h"
+
+enum { PERIOD_US = 100000 };
+
+static int write_memory(int fd, const char *text)
+{
+	int r = io_write_file(fd, "memory.limit_in_bytes", text);
+
+	if (r < 0)
+		return r;
+	/* Memory and swap together, so that what is swapped out counts on. */
+	r = io_write_file(fd, "memory.memsw.limit_in_bytes", text);
+	if (r == -ENOENT || r == -EOPNOTSUPP) {
+		(void)io_write_file(fd, "memory.swappiness", "0");
+		r = 0;
+	}
+	return r;
+}
+
+static int write_cpu(int fd, uint64_t milli)
+{
+	char text[32];
+	int r;
+
+	(void)snprintf(text, sizeof text, "%d", PERIOD_US);
+	r = io_write_file(fd, "cpu.cfs_period_us", text);
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof text, "%" PRIu64, milli * (PERIOD_US / 1000));
+	return io_write_file(fd, "cpu.cfs_quota_us", text);
+}
+
+int cgroup_v1_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
+{
+	char text[32];
+	int r = -EINVAL;
+
+	(void)snprintf(text, sizeof text, "%" PRIu64, value);
+	switch (c) {
+	case CGROUP_MEMORY:
+		r = write_memory(fd, text);
+		break;
+	case CGROUP_PIDS:
+		r = io_write_file(fd, "pids.max", text);
+		break;
+	case CGROUP_CPU:
+		r = write_cpu(fd, value);
+		break;
+	case CGROUP_CONTROLLERS:
+	default:
+		break;
+	}
+	if (r < 0)
+		(void)snprintf(why, CGROUP_WHY, "cannot write the limit: %s", strerror(-r));
+	return r;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel's version and machine, and what guards the caller: confinement, capabilities. */
+#pragma once
+
+#include <stdint.h>
+
+#include "sys/probe.h"
+
+struct probe_kernel {
+	char release[66], machine[66];
+	int major, minor;
+};
+
+/* Whatever may keep us from making namespaces. Numbers are -1 where the host has no such file. */
+struct probe_guard {
+	long max_user_ns;	/* user.max_user_namespaces */
+	long userns_clone;	/* kernel.unprivileged_userns_clone, Debian */
+	long apparmor_restrict; /* kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 on */
+	char apparmor[128];	/* our own profile, or empty */
+	long seccomp;		/* mode of the caller: 2 a filter */
+	bool has_sys_admin;
+	bool container; /* Docker or Podman left their mark */
+	bool chroot;	/* our root is not that of the mount namespace */
+};
+
+/* "6.1.0-13-amd64" */
+bool probe_release_parse(const char *release, int *ret_major, int *ret_minor);
+/* Seccomp and CapEff of /proc/self/status. */
+void probe_status_parse(struct str text, struct probe_guard *g);
+
+void probe_kernel(struct probe_kernel *ret);
+void probe_guard(struct probe_guard *ret);
