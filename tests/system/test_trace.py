@@ -292,6 +292,7 @@ def test_the_trace_of_a_run_is_kept(cay):
     assert ['touch', '/tmp/run'] in execs(events) and ('file.create', '/tmp/run') in files(events)
 
 
+@pytest.mark.slow
 def test_two_thousand_processes_are_all_there(cay, box):
     cay('exec', box, '--', 'sh', '-c', 'i=0; while [ $i -lt 2000 ]; do /bin/true; i=$((i+1)); done', check=True, timeout=60)
     events = cay.events(box)
