@@ -59,6 +59,7 @@ def canaries(project):
 
 
 @rootful
+@pytest.mark.slow
 def test_root_can_remove_everything_inside_and_the_host_is_untouched(cay, canaries, project):
     r = cay('run', '--user', 'root', '--dir', project, '--', 'bash', '-c',
             'rm -rf --no-preserve-root / 2>/dev/null; echo /etc/* /usr/bin/* /home/*', timeout=120)
