@@ -32,7 +32,7 @@ bench:
 asan:
 	@scripts/setup build test
 	@scripts/build $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false
-	@CAY_NO_VM=1 scripts/test $(ASAN)
+	@scripts/test $(ASAN)
 
 fuzz:
 	@scripts/setup build fuzz
