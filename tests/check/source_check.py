@@ -245,7 +245,8 @@ def check_whitespace(sources, _edges):
 def check_machine_paths(sources, _edges):
     """Where this checkout lies, or somebody's home."""
     homes = re.compile(r'(?<![\w.])/(home|Users)/(?!user\b)[a-z_]\w*')
-    here = re.compile(re.escape(os.path.dirname(os.path.abspath(ROOT))) + r'\b')
+    # The checkout itself; not its parent, which may be a place that everybody has, such as /tmp.
+    here = re.compile(re.escape(os.path.abspath(ROOT)) + r'\b')
     for s in sources:
         for i, line in enumerate(s.lines, 1):
             m = here.search(line) or (None if s.is_test else homes.search(line))

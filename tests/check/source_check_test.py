@@ -67,7 +67,7 @@ CASES = [
     ('space at the end', 'src/cli/a.c', code('int x; \n'), 'space at the end'),
     ('no newline at the end', 'src/cli/a.c', code('int x;'), 'no newline'),
     ('machine path', 'src/cli/a.c', code('char *p = "/home' '/jane/x";\n'), 'path of one machine'),
-    ('this checkout', 'src/cli/a_test.c', code(f'char *p = "{os.path.dirname(check.ROOT)}/x";\n'), 'path of one machine'),
+    ('this checkout', 'src/cli/a_test.c', code(f'char *p = "{os.path.abspath(check.ROOT)}/x";\n'), 'path of one machine'),
     ('user inside', 'src/cli/a.c', code('char *p = "/home/user/x";\n'), None),
 ]
 
