@@ -29,6 +29,7 @@ void client_free(struct client *c)
 	for (struct call *call = w->calls; call; call = call->next)
 		if (call->client == c)
 			call_orphan(call);
+	generation_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -180,6 +181,8 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_info(c, f->chan, e);
 	case MSG_C_SETTLE:
 		return on_settle(c, f->chan, e);
+	case MSG_C_SWITCH:
+		return generation_switch(c, f->chan, f->body, e);
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");

@@ -107,11 +107,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		w.uppers[i] = w.lowers[i] = FD_NONE;
-	w.cell = (struct cell){ .pidfd = FD_NONE,
-				.stream_fd = FD_NONE,
-				.root_fd = FD_NONE,
-				.devpts_fd = FD_NONE,
-				.cgroup = cgroup_none };
+	cell_init(&w.cell);
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);

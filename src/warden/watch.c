@@ -463,11 +463,24 @@ static size_t at_least(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+int watch_move(struct watch *w, int root_fd)
+{
+	char name[LIMIT_PATH], *prefix;
+	int r = exec_name(root_fd, STR_NONE, name);
+
+	if (r < 0)
+		return r;
+	prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
+	if (!prefix)
+		return -ENOMEM;
+	free(w->prefix);
+	w->prefix = prefix;
+	w->root_fd = root_fd;
+	return 0;
+}
+
 static int watch_init(struct watch *w)
 {
-	char name[LIMIT_PATH];
-	int r;
-
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &w->sizes) < 0)
 		return -errno;
 	/* The kernel's may be larger than ours, never smaller in what we use. */
@@ -475,11 +488,7 @@ static int watch_init(struct watch *w)
 	w->resp = calloc(1, at_least(w->sizes.seccomp_notif_resp, sizeof *w->resp));
 	if (!w->notif || !w->resp)
 		return -ENOMEM;
-	r = exec_name(w->root_fd, STR_NONE, name);
-	if (r < 0)
-		return r;
-	w->prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
-	return w->prefix ? 0 : -ENOMEM;
+	return watch_move(w, w->root_fd);
 }
 
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret)

@@ -28,6 +28,8 @@ struct watch_call; /* one per call */
 
 /* root_fd: O_PATH of the sandbox's root, borrowed, to resolve program paths (openat2 IN_ROOT). */
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
+/* The sandbox has another root now. 0 or -errno. */
+int watch_move(struct watch *w, int root_fd);
 /* After its calls. */
 void watch_free(struct watch *w);
 

@@ -122,7 +122,7 @@ static int bind_node(int dev_fd, const char *name)
 
 static int add_devpts(struct tree *t, int dev_fd)
 {
-	const struct cell_spec *s = t->l->spec;
+	const struct cell_spec *s = t->spec;
 	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
@@ -179,7 +179,7 @@ static int add_node(const struct tree *t, int dev_fd, const struct node *n)
 {
 	dev_t dev = makedev(n->major, n->minor);
 
-	if (t->l->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
+	if (t->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
 		return fchmodat(dev_fd, n->name, 0666, 0) < 0 ? -errno : 0;
 	return bind_node(dev_fd, n->name);
 }
