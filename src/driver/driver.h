@@ -71,6 +71,7 @@ struct cell {
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
+	bool refused; /* it was built, and is not what it must be */
 };
 
 struct driver {

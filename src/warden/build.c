@@ -295,13 +295,26 @@ static int start_watching(struct warden *w, struct err *e)
 	return walk_open(w, e);
 }
 
+static void trace_refused(struct warden *w, const struct err *e)
+{
+	if (!w->cell.refused)
+		return;
+	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
+	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
+}
+
 int warden_build(struct warden *w, struct str body, struct err *e)
 {
 	if (build_parse(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0 || init_link_open(w, e) < 0)
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
+		trace_refused(w, e);
+		return -1;
+	}
+	if (init_link_open(w, e) < 0)
 		return -1;
 	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;

@@ -114,10 +114,10 @@ static int enter_groups(const struct launch *l)
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int last_settings(const struct cell_spec *s)
+static int last_settings(const struct launch *l)
 {
-	static const struct rlimit no_core = { 0, 0 };
-	int r = limit_files(s->files);
+	const struct rlimit no_core = { l->core, l->core };
+	int r = limit_files(l->spec->files);
 
 	if (r < 0)
 		return r;
@@ -216,7 +216,7 @@ void launch_child(const struct launch *l)
 		must(l, enter_rootful(l), "enter the user namespace");
 	else
 		must(l, enter_rootless(l, &t), "enter the user namespace");
-	must(l, last_settings(l->spec), "make a session");
+	must(l, last_settings(l), "make a session");
 	report_ready(l);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, &init_fd), "arrange descriptors");

@@ -11,6 +11,17 @@
 #pragma once
 
 #include "driver/driver.h"
+#include "sys/userns.h"
+
+enum {
+	/*
+	 * RLIMIT_CORE. Not 0: where core_pattern is a pipe, 0 still starts the host's helper, and 1
+	 * is what the kernel takes as "none at all" (fs/coredump.c). No file is that small either.
+	 * Who may not have even that stays with 0.
+	 */
+	LAUNCH_CORE = 1,
+	LAUNCH_MAPS = 4,
+};
 
 struct launch {
 	const struct cell_spec *spec;
@@ -21,6 +32,11 @@ struct launch {
 	int userns_fd;			 /* U2; FD_NONE when rootless */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own; FD_NONE: U2's */
+	/* U2's maps as seen from here, and who init is out here. */
+	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
+	int nuids, ngids;
+	uint32_t init_uid, init_gid;
+	uint64_t core; /* RLIMIT_CORE inside */
 };
 
 /* What the child says about itself: one message on setup_fd, fds only when ok. */
@@ -50,6 +66,20 @@ int tree_dev(struct tree *t);
 /* Then its root and the other mounts, and the parts from the stage into it. */
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);
+
+/* What is to be found at a mount point of the finished tree. */
+struct fixed_mount {
+	const char *path;
+	const char *type; /* NULL: whatever the host has there */
+	const char *root; /* which part of its file system; NULL: any */
+	unsigned attrs;	  /* RAW_ATTR_* that it has at least */
+	bool optional;	  /* covers something that not every kernel has */
+};
+enum { FIXED_MOUNTS = 64 };
+/* Those of /proc, /dev and /sys; returns how many. */
+int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS]);
+/* That of mount i of the spec. */
+struct fixed_mount tree_expects(const struct cell_spec *s, int i);
 
 /* Attach a new mount on the stage, under a name of its own. */
 int tree_put(struct tree *t, int mount_fd, const char *name);

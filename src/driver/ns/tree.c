@@ -216,3 +216,12 @@ int tree_place(struct tree *t)
 	}
 	return 0;
 }
+
+struct fixed_mount tree_expects(const struct cell_spec *s, int i)
+{
+	if (s->mounts[i].kind == MOUNT_OVERLAY)
+		return (struct fixed_mount){ .type = "overlay",
+					     .root = "/",
+					     .attrs = RAW_ATTR_NODEV };
+	return (struct fixed_mount){ .attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID };
+}
