@@ -292,6 +292,7 @@ static int start_watching(struct warden *w, struct err *e)
 	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
+	watch_guard(w->watch, guard_first_exec, w);
 	return walk_open(w, e);
 }
 

@@ -81,5 +81,7 @@ int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUN
 /* That of mount i of the spec. */
 struct fixed_mount tree_expects(const struct cell_spec *s, int i);
 
+/* The user namespace whose map mount i of the spec has. */
+int tree_userns(const struct tree *t, int i);
 /* Attach a new mount on the stage, under a name of its own. */
 int tree_put(struct tree *t, int mount_fd, const char *name);

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "sys/caps.h"
+#include "sys/proc_text.h"
 
 enum { FILE_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000, TEXT = 256 };
 
@@ -39,41 +40,9 @@ static int read_proc(const struct posture *p, const char *name, struct buf *b, s
 	return r < 0 ? err_sys(e, -r, "look at the sandbox: read its '%s'", name) : 0;
 }
 
-/* The next line, without its end. */
-static bool next_line(struct str *text, struct str *ret)
-{
-	const char *end = text->n ? memchr(text->p, '\n', text->n) : NULL;
-
-	if (text->n == 0)
-		return false;
-	*ret = (struct str){ text->p, end ? (size_t)(end - text->p) : text->n };
-	text->p += ret->n + (end != NULL);
-	text->n -= ret->n + (end != NULL);
-	return true;
-}
-
-static struct str skip_blanks(struct str s)
-{
-	while (s.n && (*s.p == ' ' || *s.p == '\t'))
-		s.p++, s.n--;
-	return s;
-}
-
-/* What follows a key at the beginning of a line. */
-static struct str value_of(struct str text, const char *key)
-{
-	struct str line;
-
-	while (next_line(&text, &line))
-		if (str_starts(line, str_of(key)))
-			return skip_blanks(
-				(struct str){ line.p + strlen(key), line.n - strlen(key) });
-	return STR_NONE;
-}
-
 static int want_text(struct err *e, struct str text, const char *key, const char *want)
 {
-	struct str found = value_of(text, key);
+	struct str found = proc_value(text, key);
 
 	return str_is(found, want) ? 0 : posture_differs(e, key, *want ? want : "nothing", found);
 }
@@ -93,7 +62,7 @@ static int check_map(const struct posture *p, const char *file, const struct idm
 				       i ? ", " : "", want[i].inside, want[i].outside,
 				       want[i].count);
 	at = 0;
-	for (struct str text = buf_str(&b), line; next_line(&text, &line);) {
+	for (struct str text = buf_str(&b), line; proc_line(&text, &line);) {
 		unsigned inside, outside, count;
 		char copy[TEXT];
 
@@ -118,7 +87,7 @@ int posture_maps(const struct posture *p, struct err *e)
 /* The last of the numbers of a line such as NSpid: the one that init itself sees. */
 static int want_inner(struct err *e, struct str text, const char *key, const char *want)
 {
-	struct str all = value_of(text, key), last = all;
+	struct str all = proc_value(text, key), last = all;
 
 	for (size_t i = all.n; i > 0; i--)
 		if (all.p[i - 1] == '\t') {
@@ -146,7 +115,7 @@ static int check_ids(const struct posture *p, struct str text, struct err *e)
 static int check_caps(const struct posture *p, struct str text, struct err *e)
 {
 	char want[TEXT];
-	struct str permitted = value_of(text, "CapPrm:");
+	struct str permitted = proc_value(text, "CapPrm:");
 
 	(void)snprintf(want, sizeof want, "%016" PRIx64, caps_root_inside);
 	if (want_text(e, text, "CapBnd:", want) < 0 ||
@@ -167,7 +136,7 @@ static int check_inherited(const struct posture *p, struct str text, struct err 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		char want[TEXT];
 
-		if (!str_copy(want, sizeof want, value_of(buf_str(&p->status), keys[i])) ||
+		if (!str_copy(want, sizeof want, proc_value(buf_str(&p->status), keys[i])) ||
 		    want_text(e, text, keys[i], want) < 0)
 			return -1;
 	}
@@ -197,7 +166,7 @@ int posture_status(const struct posture *p, struct err *e)
 /* "Max open files            20000                20000                files" */
 static int want_limit(struct err *e, struct str text, const char *key, uint64_t soft, bool hard_too)
 {
-	struct str found = value_of(text, key);
+	struct str found = proc_value(text, key);
 	char want[TEXT], copy[TEXT];
 	unsigned long long cur, max;
 
@@ -229,7 +198,7 @@ int posture_group(const struct posture *p, struct err *e)
 		return 0;
 	if (read_proc(p, "cgroup", &b, e) < 0)
 		return -1;
-	found = value_of(buf_str(&b), "0::");
+	found = proc_value(buf_str(&b), "0::");
 	if (found.n > name.n && found.p[found.n - name.n - 1] == '/' &&
 	    str_eq((struct str){ found.p + found.n - name.n, name.n }, name))
 		return 0;

@@ -13,15 +13,14 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "driver/ns/posture.h"
+#include "sys/mount_line.h"
 #include "sys/raw.h"
 #include "sys/resolve.h"
 
 enum { MOUNTINFO_MAX = 256 * 1024, LINES = 256 };
 
-/* One line of mountinfo, cut up in place. */
 struct line {
-	const char *id, *root, *point, *options, *type;
-	const char *propagation; /* the first optional field; NULL: none, it is private */
+	struct mount_line m;
 	bool used;
 };
 
@@ -30,59 +29,21 @@ struct table {
 	int n;
 };
 
-/* "36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue" */
-static bool cut_line(char *text, struct line *ret)
-{
-	char *save = NULL, *field[7] = { NULL };
-
-	for (size_t i = 0; i < ARRAY_LEN(field); i++)
-		field[i] = strtok_r(i ? NULL : text, " ", &save);
-	if (!field[6])
-		return false;
-	*ret = (struct line){
-		.id = field[0], .root = field[3], .point = field[4], .options = field[5]
-	};
-	if (strcmp(field[6], "-") != 0)
-		ret->propagation = field[6];
-	for (char *at = field[6]; at && strcmp(at, "-") != 0;)
-		at = strtok_r(NULL, " ", &save);
-	ret->type = strtok_r(NULL, " ", &save);
-	return ret->type != NULL;
-}
-
 static int cut_table(char *text, struct table *t, struct err *e)
 {
 	char *save = NULL;
 
-	t->n = 0;
+	*t = (struct table){ .n = 0 };
 	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
-		if (t->n == LINES || !cut_line(l, &t->lines[t->n++]))
+		if (t->n == LINES || !mount_line_cut(l, &t->lines[t->n++].m))
 			return posture_differs(e, "mounts", "a list that can be read", str_of(l));
 	return 0;
-}
-
-/* mountinfo writes blanks, tabs, newlines and backslashes as \ooo. */
-static bool same_point(const char *escaped, const char *path)
-{
-	for (; *escaped && *path; path++) {
-		char c = *escaped;
-
-		if (c == '\\' && escaped[1] && escaped[2] && escaped[3]) {
-			c = (char)((escaped[1] - '0') << 6 | (escaped[2] - '0') << 3 |
-				   (escaped[3] - '0'));
-			escaped += 3;
-		}
-		escaped++;
-		if (c != *path)
-			return false;
-	}
-	return *escaped == *path;
 }
 
 static struct line *at_point(struct table *t, const char *path)
 {
 	for (int i = 0; i < t->n; i++)
-		if (!t->lines[i].used && same_point(t->lines[i].point, path))
+		if (!t->lines[i].used && strcmp(t->lines[i].m.point, path) == 0)
 			return &t->lines[i];
 	return NULL;
 }
@@ -102,7 +63,7 @@ static struct line *at_target(struct table *t, int root_fd, const char *path)
 	if (!id)
 		return NULL;
 	for (int i = 0; i < t->n; i++)
-		if (!t->lines[i].used && atoi(t->lines[i].id) == atoi(id + strlen("mnt_id:")))
+		if (!t->lines[i].used && atoi(t->lines[i].m.id) == atoi(id + strlen("mnt_id:")))
 			return &t->lines[i];
 	return NULL;
 }
@@ -134,15 +95,15 @@ static int check_line(struct line *l, const struct fixed_mount *want, const char
 
 	l->used = true;
 	(void)snprintf(what, sizeof what, "mount on '%.100s'", path);
-	if (want->type && strcmp(l->type, want->type) != 0)
-		return posture_differs(e, what, want->type, str_of(l->type));
-	if (want->root && strcmp(l->root, want->root) != 0)
-		return posture_differs(e, what, want->root, str_of(l->root));
-	if (l->propagation)
-		return posture_differs(e, what, "no propagation", str_of(l->propagation));
+	if (want->type && strcmp(l->m.type, want->type) != 0)
+		return posture_differs(e, what, want->type, str_of(l->m.type));
+	if (want->root && strcmp(l->m.root, want->root) != 0)
+		return posture_differs(e, what, want->root, str_of(l->m.root));
+	if (l->m.propagation)
+		return posture_differs(e, what, "no propagation", str_of(l->m.propagation));
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
-		if (want->attrs & flags[i].attr && !has_option(l->options, flags[i].word))
-			return posture_differs(e, what, flags[i].word, str_of(l->options));
+		if (want->attrs & flags[i].attr && !has_option(l->m.options, flags[i].word))
+			return posture_differs(e, what, flags[i].word, str_of(l->m.options));
 	return 0;
 }
 
@@ -180,14 +141,14 @@ static int check_fixed(const struct posture *p, struct table *t, const struct fi
 	return posture_differs(e, what, want->type ? want->type : "a mask", STR("none"));
 }
 
-/* Binds of a directory bring those that are mounted below it; nobody can say how many. */
-static bool below_bind(const struct cell_spec *s, const char *point)
+/* What is shown read-only shows what is mounted below it; nobody can say how many. */
+static bool below_ro(const struct cell_spec *s, const char *point)
 {
 	for (int i = 1; i < s->nmounts; i++) {
 		size_t n = strlen(s->mounts[i].dest);
 
-		if (s->mounts[i].kind == MOUNT_RO && !s->mounts[i].has_owner &&
-		    strncmp(point, s->mounts[i].dest, n) == 0 && point[n] == '/')
+		if (s->mounts[i].kind == MOUNT_RO && strncmp(point, s->mounts[i].dest, n) == 0 &&
+		    point[n] == '/')
 			return true;
 	}
 	return false;
@@ -204,10 +165,10 @@ static int check_rest(const struct posture *p, struct table *t, struct err *e)
 
 		if (l->used)
 			continue;
-		(void)snprintf(what, sizeof what, "mount on '%.100s'", l->point);
-		if (!below_bind(p->l->spec, l->point))
-			return posture_differs(e, what, "none", str_of(l->type));
-		if (check_line(l, &ro, l->point, e) < 0)
+		(void)snprintf(what, sizeof what, "mount on '%.100s'", l->m.point);
+		if (!below_ro(p->l->spec, l->m.point))
+			return posture_differs(e, what, "none", str_of(l->m.type));
+		if (check_line(l, &ro, l->m.point, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sandbox's file systems: overlays over the template's layers, and read-only binds. */
+/* The sandbox's file systems: overlays over the template's layers, and what is read-only. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/ro.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
 #include "sys/resolve.h"
@@ -23,7 +24,7 @@ int tree_put(struct tree *t, int mount_fd, const char *name)
 	return mnt_attach_at(mount_fd, t->stage_fd, name);
 }
 
-static int userns_of(const struct tree *t, int i)
+int tree_userns(const struct tree *t, int i)
 {
 	int own = t->l->owner_ns[i];
 
@@ -39,7 +40,7 @@ static int stage_lower(struct tree *t, int i, int j)
 {
 	char name[32];
 	auto_close int fd = mnt_bind_path(t->l->spec->mounts[i].lower[j],
-					  RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, userns_of(t, i));
+					  RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, tree_userns(t, i));
 	int r;
 
 	(void)snprintf(name, sizeof name, "%d.%d", i, j);
@@ -115,21 +116,6 @@ static int new_overlay(struct tree *t, int i)
 	return r;
 }
 
-static int new_bind(struct tree *t, int i)
-{
-	const struct cell_mount *m = &t->l->spec->mounts[i];
-	int idmap = t->l->spec->rootful ? userns_of(t, i) : FD_NONE;
-	unsigned attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID;
-	int r = mnt_bind_path(m->lower[0], attrs, 1, idmap);
-
-	/* A mount below it may be of a kind that cannot be idmapped: then only the top. */
-	if (r == -EINVAL && idmap >= 0)
-		r = mnt_bind_path(m->lower[0], attrs, 0, idmap);
-	if (r < 0)
-		(void)snprintf(t->what, sizeof t->what, "bind '%s'", m->lower[0]);
-	return r;
-}
-
 /* Attach at its place inside, resolved as the sandbox would, made where it is missing. */
 static int attach(struct tree *t, int i, int mount_fd)
 {
@@ -192,9 +178,11 @@ int tree_mounts(struct tree *t)
 
 	for (int i = 1; i < t->l->spec->nmounts && r == 0; i++) {
 		bool overlay = t->l->spec->mounts[i].kind == MOUNT_OVERLAY;
-		auto_close int fd = overlay ? new_overlay(t, i) : new_bind(t, i);
+		auto_close int fd = overlay ? new_overlay(t, i) : ro_new(t, i);
 
 		r = fd < 0 ? fd : attach(t, i, fd);
+		if (r == 0 && !overlay)
+			r = ro_below(t, i);
 	}
 	return r;
 }
