@@ -14,41 +14,48 @@ def ids(cay):
     return [box['id'] for box in cay.json('ls', '--all')]
 
 
-def block_after_row(cay):
-    """Take the catalog for ourselves once a sandbox is in it that is not handed over yet."""
-    end = time.monotonic() + 10 * SLOWER
-    while time.monotonic() < end:
+def block_after_row(cay, creator):
+    """Take the catalog for ourselves once a sandbox is in it that is not handed over yet. None: it went too fast."""
+    while creator.poll() is None:
         try:
             db = sqlite3.connect(f'file:{cay.state}/catalog.db?mode=rw', uri=True, timeout=5, isolation_level=None)
-        except sqlite3.OperationalError:
-            continue
-        try:
             db.execute('BEGIN IMMEDIATE')
             if db.execute("SELECT 1 FROM sandboxes WHERE state = 'creating'").fetchone():
                 return db
             db.execute('ROLLBACK')
+            db.close()
         except sqlite3.OperationalError:
             pass
-        db.close()
         time.sleep(0.0005)
     return None
+
+
+def has_init(pid):
+    """Whether a warden of this process has an init."""
+    found = processes()
+    return any(name == 'cay-init' and found.get(parent, (0,))[0] == pid for parent, _, name in found.values())
 
 
 @pytest.mark.parametrize('sig', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_creator_that_dies_before_it_hands_over_leaves_nothing(fresh_cay, sig):
     cay = fresh_cay
-    cay('gc', check=True)
-    with cay.popen('create') as creator:
-        db = block_after_row(cay)
-        assert db, 'the row was never seen'
-        # Its warden is ready, or about to be; the creator waits for us.
-        wait_until(lambda: any(name == 'cay-init' for parent, _, name in processes().values()
-                               if processes().get(parent, (0,))[0] == creator.pid), what='init')
-        creator.send_signal(sig)
-        creator.wait(10 * SLOWER)
-        assert creator.stdout.read() == b''
-        db.execute('ROLLBACK')
-        db.close()
+    cay('run', '--', 'true', check=True)
+    for _ in range(20):
+        with cay.popen('create') as creator:
+            db = block_after_row(cay, creator)
+            if not db:
+                cay('kill', creator.stdout.read().decode().strip(), check=True)
+                continue
+            # Its warden is ready, or about to be; the creator waits for us.
+            wait_until(lambda: has_init(creator.pid), what='init')
+            creator.send_signal(sig)
+            creator.wait(10 * SLOWER)
+            assert creator.stdout.read() == b''
+            db.execute('ROLLBACK')
+            db.close()
+            break
+    else:
+        pytest.fail('the row was never seen in time')
     wait_until(lambda: ids(cay) == [], what='an empty list')
 
 
