@@ -75,7 +75,7 @@ struct cell_keep {
 	int outer_ns;		   /* user namespace that owns it; FD_NONE: ours */
 	int user_ns;		   /* user namespace of the workload */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
-	int mount_fd[CELL_MOUNTS]; /* the overlays of the last generation */
+	int mount_fd[CELL_MOUNTS]; /* those of the last generation */
 	unsigned generation;
 	pid_t helper; /* that made the last generation and may still be ending; 0: none */
 };
@@ -101,6 +101,7 @@ struct cell {
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
 	struct cell_keep keep;
+	bool refused; /* it was built, and is not what it must be */
 };
 
 static inline void cell_init(struct cell *c)

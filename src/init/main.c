@@ -197,9 +197,23 @@ static void on_enter(const struct frame *f, const int *fds)
 		_exit(1);
 }
 
+/*
+ * Not before the first order: until then nobody else is in here, and the warden has a look at
+ * us, which without root it could not have at a process that is closed to it.
+ */
+static void become_undumpable(void)
+{
+	static bool done;
+
+	if (!done && prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(1);
+	done = true;
+}
+
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	(void)c;
+	become_undumpable();
 	switch (f->type) {
 	case MSG_RUN:
 		on_run(f, fds);
@@ -262,7 +276,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	oom_order_begin();
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
 	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0)

@@ -288,7 +288,17 @@ static int start_watching(struct warden *w, struct err *e)
 	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
+	watch_guard(w->watch, guard_first_exec, w);
 	return walk_open(w, e);
+}
+
+static void trace_refused(struct warden *w, const struct err *e)
+{
+	if (!w->cell.refused)
+		return;
+	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
+	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
 }
 
 int warden_build(struct warden *w, struct str body, struct err *e)
@@ -297,7 +307,11 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0 || init_link_open(w, e) < 0)
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
+		trace_refused(w, e);
+		return -1;
+	}
+	if (init_link_open(w, e) < 0)
 		return -1;
 	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;

@@ -5,6 +5,7 @@
  * which the warden turns itself as its last act: the catalog is none of its business.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +67,10 @@ void warden_leave(struct warden *w)
 	if (!asked && w->program && w->spec.id && w->spec.state) {
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
+		sigset_t none;
 
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
 		(void)execve(w->program, argv, envp);

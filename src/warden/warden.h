@@ -57,6 +57,7 @@ struct warden {
 	char *program; /* path of cay */
 	struct defaults defaults;
 	bool ephemeral, rootful;
+	bool kept; /* it may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
@@ -90,6 +91,7 @@ struct warden {
 	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
+	struct loop_io signal_io;
 	const char *end_reason;
 	struct loop_timer end_timer;
 };
@@ -99,6 +101,9 @@ struct warden {
 void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
+
+/* guard.c: for watch_guard() */
+bool guard_first_exec(void *ctx, int pid);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);

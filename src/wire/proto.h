@@ -46,6 +46,7 @@ enum msg {
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
 	MSG_C_SWITCH = 75, /* to the next generation: SEAL or not, LAYER*, FORCE, SNAPSHOT, NAME */
+	MSG_C_KEEP = 88, /* from the creator: the sandbox is in the catalog and may outlive it */
 	/* warden to client */
 	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */

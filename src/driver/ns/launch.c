@@ -117,10 +117,10 @@ static int enter_groups(const struct launch *l)
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int last_settings(const struct cell_spec *s)
+static int last_settings(const struct launch *l)
 {
-	static const struct rlimit no_core = { 0, 0 };
-	int r = limit_files(s->files);
+	const struct rlimit no_core = { l->core, l->core };
+	int r = limit_files(l->spec->files);
 
 	if (r < 0)
 		return r;
@@ -161,7 +161,7 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 {
 	struct launch_report rep = { .sys = 0 };
 	int fds[LAUNCH_FDS + CELL_MOUNTS + 1] = { [LAUNCH_FD_M1] = m1 };
-	int n = LAUNCH_FDS + tree_overlays(t, fds + LAUNCH_FDS);
+	int n = LAUNCH_FDS + tree_fds(t, fds + LAUNCH_FDS);
 
 	if (u2 >= 0)
 		fds[n++] = u2;
@@ -238,7 +238,7 @@ void launch_child(const struct launch *l)
 	else
 		must(l, enter_rootless(l, &t, &u2), "enter the user namespace");
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
-	must(l, last_settings(l->spec), "make a session");
+	must(l, last_settings(l), "make a session");
 	report_ready(l, &t, m1, u2);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, t.keel_fd), "arrange descriptors");
