@@ -156,6 +156,7 @@ enum tag {
 	TAG_FORCE,     /* end running calls first */
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
+	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
 };
 
 /* Fields nested in TAG_MOUNT. */
