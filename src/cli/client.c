@@ -266,7 +266,7 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
 	    expect(&r, MSG_C_SWITCHED, &f, e) < 0)
 		return -1;
 	*ret = (struct client_switched){
-		.sealed = client_number(&f, TAG_SEALED, 0) != 0,
+		.result = (enum op_result)client_number(&f, TAG_SEALED, 0),
 		.duration_us = client_number(&f, TAG_DURATION_US, 0),
 		.freeze_us = client_number(&f, TAG_FREEZE_US, 0),
 	};

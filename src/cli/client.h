@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "store/state.h"
+#include "store/snapshots.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -43,7 +43,7 @@ struct client_switch {
 };
 
 struct client_switched {
-	bool sealed; /* there is such a layer; else nothing had changed */
+	enum op_result result;
 	uint64_t duration_us, freeze_us;
 };
 

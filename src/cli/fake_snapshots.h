@@ -121,12 +121,12 @@ int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e)
 	return fake_none(e);
 }
 
-int catalog_op_done(struct catalog *c, const struct op_row *op, bool sealed, const char *below,
-		    struct err *e)
+int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+		    const char *below, struct err *e)
 {
 	(void)c;
 	(void)op;
-	(void)sealed;
+	(void)result;
 	(void)below;
 	return fake_none(e);
 }

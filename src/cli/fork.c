@@ -21,16 +21,19 @@ static struct opt opts[] = {
 /* What they start from: recipe and stack. */
 struct origin {
 	char recipe_of[ID_SIZE], top[ID_SIZE];
+	char holder[ID_SIZE]; /* snapshot that is ours and goes again; empty: none */
 };
 
 static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret, struct err *e)
 {
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
+	struct snapshot_row row = { .kind = SNAPSHOT_FORK };
 
-	if (moment_open(&m, s, id, e) < 0 || moment_seal(&m, e) < 0)
+	if (moment_open(&m, s, id, e) < 0 || moment_snapshot(&m, &row, NULL, e) < 0)
 		return -1;
 	(void)str_copy(ret->recipe_of, sizeof ret->recipe_of, str_of(m.row.id));
-	(void)str_copy(ret->top, sizeof ret->top, str_of(m.row.top));
+	(void)str_copy(ret->top, sizeof ret->top, str_of(row.top));
+	(void)str_copy(ret->holder, sizeof ret->holder, str_of(row.id));
 	return 0;
 }
 
@@ -88,12 +91,26 @@ static int fork_one(const struct cmd_ctx *ctx, const struct origin *from, const 
 	return 0;
 }
 
+static int fork_all(const struct cmd_ctx *ctx, const struct origin *from, struct err *e)
+{
+	uint64_t count = o.count ? o.count : 1;
+	char name[80];
+
+	for (uint64_t i = 1; i <= count; i++) {
+		(void)snprintf(name, sizeof name, "%s-%llu", o.name ? o.name : "",
+			       (unsigned long long)i);
+		if (fork_one(ctx, from, count > 1 && o.name ? name : o.name, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
-	uint64_t count = o.count ? o.count : 1;
 	struct origin from = { 0 };
-	char name[80];
+	struct err ignored = { 0 };
+	int r;
 
 	if (cmd_need_args(ctx, 1, 1, "a sandbox or snapshot", e) < 0)
 		return -1;
@@ -104,13 +121,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 			o.name);
 	if (cli_store_open(&s, e) < 0 || find(&s, ctx->args[0], &from, e) < 0)
 		return -1;
-	for (uint64_t i = 1; i <= count; i++) {
-		(void)snprintf(name, sizeof name, count > 1 ? "%s-%llu" : "%s",
-			       o.name ? o.name : "", (unsigned long long)i);
-		if (fork_one(ctx, &from, o.name ? name : NULL, e) < 0)
-			return -1;
-	}
-	return 0;
+	r = fork_all(ctx, &from, e);
+	if (from.holder[0])
+		(void)catalog_del_snapshot(s.catalog, from.holder, &ignored);
+	return r;
 }
 
 const struct cmd cmd_fork = {

@@ -54,7 +54,7 @@ static int recover(struct moment *m, const struct op_row *op, struct err *e)
 		return -1;
 	if (strcmp(now.top, op->layer) != 0)
 		return catalog_op_cancel(m->s->catalog, m->row.id, e);
-	return catalog_op_done(m->s->catalog, op, op->kind != OP_ROLLBACK, m->row.top, e);
+	return catalog_op_done(m->s->catalog, op, OP_SEALED, m->row.top, e);
 }
 
 static int settle_journal(struct moment *m, struct err *e)
@@ -114,47 +114,33 @@ static int carry_out(struct moment *m, const struct op_row *op, struct client_sw
 		return -1;
 	}
 	failpoint("op.switched");
-	if (catalog_op_done(c, op, res->sealed, m->row.top, e) < 0)
+	if (catalog_op_done(c, op, res->result, m->row.top, e) < 0)
 		return -1;
 	failpoint("op.done");
 	return catalog_top(c, m->row.id, m->row.top, e);
-}
-
-static int seal(struct moment *m, struct op_row *op, struct client_switched *res, struct err *e)
-{
-	struct client_switch ask = { .seal = op->layer,
-				     .snapshot = op->snapshot,
-				     .name = op->name[0] ? op->name : NULL };
-
-	(void)str_copy(op->sandbox, sizeof op->sandbox, str_of(m->row.id));
-	if (state_id_new(op->layer, e) < 0)
-		return -1;
-	return carry_out(m, op, &ask, res, e);
 }
 
 int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_switched *res,
 		    struct err *e)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = want->kind, .note = want->note };
+	struct client_switch ask = { .seal = op.layer, .snapshot = op.snapshot };
 	struct client_switched unused;
+	const char *top;
 
-	if (state_id_new(op.snapshot, e) < 0)
+	if (state_id_new(op.snapshot, e) < 0 || state_id_new(op.layer, e) < 0)
 		return -1;
+	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
 	(void)str_copy(op.name, sizeof op.name, str_of(want->name));
-	if (seal(m, &op, res ? res : &unused, e) < 0)
+	ask.name = op.name[0] ? op.name : NULL;
+	res = res ? res : &unused;
+	if (carry_out(m, &op, &ask, res, e) < 0)
 		return -1;
+	top = res->result == OP_UNCHANGED ? m->row.top : op.layer;
 	(void)str_copy(want->id, sizeof want->id, str_of(op.snapshot));
 	(void)str_copy(want->sandbox, sizeof want->sandbox, str_of(m->row.id));
-	(void)str_copy(want->top, sizeof want->top, str_of(m->row.top));
+	(void)str_copy(want->top, sizeof want->top, str_of(top));
 	return 0;
-}
-
-int moment_seal(struct moment *m, struct err *e)
-{
-	struct op_row op = { .kind = OP_FORK };
-	struct client_switched res;
-
-	return seal(m, &op, &res, e);
 }
 
 int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,

@@ -31,8 +31,6 @@ DEFINE_AUTO(struct snapshot_row, snapshot_row_done)
 /* want: name, note and kind; the rest is filled in. res may be NULL. */
 int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_switched *res,
 		    struct err *e);
-/* What it is now becomes a layer: m->row.top. Nothing else is kept of it. */
-int moment_seal(struct moment *m, struct err *e);
 /* Back to what a snapshot holds; CONFLICT with a list where calls run, unless force. */
 int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 		    struct client_switched *res, struct err *e);

@@ -20,7 +20,7 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static const char *const kinds[SNAPSHOT_KINDS] = { "snapshot", "transaction", "lost" };
+static const char *const kinds[SNAPSHOT_KINDS] = { "snapshot", "transaction", "lost", "fork" };
 
 static void put_row(struct out_json *j, const struct snapshot_row *row)
 {
@@ -48,7 +48,7 @@ static void print_made(const struct cmd_ctx *ctx, const struct snapshot_row *row
 	out_json_c(&j, "name", row->name);
 	out_json_c(&j, "sandbox", row->sandbox);
 	out_json_c(&j, "layer", row->top);
-	out_json_bool(&j, "changed", res->sealed);
+	out_json_bool(&j, "changed", res->result != OP_UNCHANGED);
 	out_json_ms(&j, "took_ms", res->duration_us);
 	out_json_ms(&j, "freeze_ms", res->freeze_us);
 	out_json_close(&j, '}');

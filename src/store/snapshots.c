@@ -125,9 +125,9 @@ int catalog_each_snapshot(struct catalog *c, const char *sandbox,
 	int r;
 
 	if (db_query(c, &q, e,
-		     "SELECT id FROM snapshots WHERE ?1 IS NULL OR sandbox = ?1"
+		     "SELECT id FROM snapshots WHERE (?1 IS NULL OR sandbox = ?1) AND kind <> ?2"
 		     " ORDER BY created_ns, id",
-		     "t", sandbox) < 0 ||
+		     "ti", sandbox, (int64_t)SNAPSHOT_FORK) < 0 ||
 	    db_id_list(c, q, &ids, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
@@ -366,35 +366,40 @@ static int set_top(struct catalog *c, const char *sandbox, const char *top, stru
 		     or_null(top));
 }
 
-static int put_result(struct catalog *c, const struct op_row *op, bool sealed, const char *below,
-		      struct err *e)
+static int put_layer(struct catalog *c, const char *id, const char *below, struct err *e)
+{
+	return db_do(c, e,
+		     "INSERT OR IGNORE INTO layers(id, parent, created_ns) VALUES(?1, ?2, ?3)",
+		     "tti", id, or_null(below), (int64_t)clock_real_ns());
+}
+
+static int put_result(struct catalog *c, const struct op_row *op, enum op_result result,
+		      const char *below, struct err *e)
 {
 	struct snapshot_row row = { .kind = op->snapshot_kind, .created_ns = clock_real_ns() };
-	const char *top = sealed || op->kind == OP_ROLLBACK ? op->layer : below;
+	const char *seen = result == OP_UNCHANGED ? below : op->layer;
 
-	if (sealed && db_do(c, e,
-			    "INSERT OR IGNORE INTO layers(id, parent, created_ns)"
-			    " VALUES(?1, ?2, ?3)",
-			    "tti", op->layer, or_null(below), (int64_t)row.created_ns) < 0)
+	if (op->kind == OP_ROLLBACK)
+		return set_top(c, op->sandbox, op->layer, e) < 0 ? -1
+								 : forget_op(c, op->sandbox, e);
+	if (result != OP_UNCHANGED && put_layer(c, op->layer, below, e) < 0)
 		return -1;
-	if (set_top(c, op->sandbox, top, e) < 0 || forget_op(c, op->sandbox, e) < 0)
+	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
 		return -1;
-	if (op->kind != OP_SNAPSHOT)
-		return 0;
 	(void)str_copy(row.id, sizeof row.id, str_of(op->snapshot));
 	(void)str_copy(row.name, sizeof row.name, str_of(op->name));
 	(void)str_copy(row.sandbox, sizeof row.sandbox, str_of(op->sandbox));
-	(void)str_copy(row.top, sizeof row.top, str_of(top));
+	(void)str_copy(row.top, sizeof row.top, str_of(seen));
 	row.note = op->note;
-	return insert(c, &row, e);
+	return insert(c, &row, e) < 0 ? -1 : forget_op(c, op->sandbox, e);
 }
 
-int catalog_op_done(struct catalog *c, const struct op_row *op, bool sealed, const char *below,
-		    struct err *e)
+int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+		    const char *below, struct err *e)
 {
 	if (db_begin(c, false, e) < 0)
 		return -1;
-	return db_end(c, put_result(c, op, sealed, below, e), e);
+	return db_end(c, put_result(c, op, result, below, e), e);
 }
 
 /* A commit that is flushed takes all before it along; it must write something. */

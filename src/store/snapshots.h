@@ -31,6 +31,7 @@ enum snapshot_kind {
 	SNAPSHOT_USER, /* asked for */
 	SNAPSHOT_TX,   /* the begin of a transaction that is open */
 	SNAPSHOT_LOST, /* what a lost sandbox left */
+	SNAPSHOT_FORK, /* holds the layers while forks are made of it */
 	SNAPSHOT_KINDS,
 };
 
@@ -46,7 +47,13 @@ struct snapshot_row {
 	char *spec; /* as of the sandbox; may be NULL */
 };
 
-enum op_kind { OP_SNAPSHOT, OP_FORK, OP_ROLLBACK, OP_KINDS };
+enum op_kind { OP_SNAPSHOT, OP_ROLLBACK };
+
+enum op_result {
+	OP_UNCHANGED, /* no layer was needed: nothing had changed, or it was a rollback */
+	OP_SEALED,    /* the changes are the layer, and the sandbox lies above it */
+	OP_COPIED,    /* the layer is a copy of them, and the sandbox stays as it was */
+};
 
 struct op_row {
 	char sandbox[ID_SIZE];
@@ -96,12 +103,9 @@ int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e);
 /* 1: there is one. 0: none. */
 int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e);
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);
-/*
- * It is done. sealed: there is such a layer now, above `below` (empty: none), else the stack is
- * as it was.
- */
-int catalog_op_done(struct catalog *c, const struct op_row *op, bool sealed, const char *below,
-		    struct err *e);
+/* It is done. below: the sandbox's top when it began (empty: none). */
+int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+		    const char *below, struct err *e);
 
 /*
  * The lock under which layers are removed and flattened. wait: until whoever holds it is done,
