@@ -108,7 +108,7 @@ static int carry_out(struct moment *m, const struct op_row *op, struct client_sw
 	failpoint("op.begun");
 	if (catalog_stack(c, base, &layers, &ask->nlayers, e) < 0 ||
 	    (ask->layers = layers, client_switch(&m->s->state, m->row.id, ask, res, e) < 0)) {
-		/* Where the warden is gone, what it left decides: store/reconcile.c. */
+		/* Where the warden is gone, what it left decides: store/lost.c. */
 		if (e->kind != ERR_UNAVAILABLE)
 			(void)catalog_op_cancel(c, m->row.id, &ignored);
 		return -1;

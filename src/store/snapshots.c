@@ -218,8 +218,8 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e)
 int db_del_state(struct catalog *c, const char *id, struct err *e)
 {
 	if (db_do(c, e, "DELETE FROM operations WHERE sandbox = ?1", "t", id) < 0 ||
-	    db_do(c, e, "DELETE FROM snapshots WHERE sandbox = ?1 AND kind = ?2", "ti", id,
-		  (int64_t)SNAPSHOT_TX) < 0)
+	    db_do(c, e, "DELETE FROM snapshots WHERE sandbox = ?1 AND kind IN (?2, ?3)", "tii", id,
+		  (int64_t)SNAPSHOT_TX, (int64_t)SNAPSHOT_LOST) < 0)
 		return -1;
 	return drop_recipe(c, id, e);
 }

@@ -10,8 +10,8 @@
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
  *
- * Whatever fails before the third is done is undone. A warden that dies on the way leaves enough
- * for store/lost.c to tell how far it came: with `next` there, step 1 is complete.
+ * Whatever fails before the third is done is undone. Then the name of the topmost layer goes into
+ * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
  *
  * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
  * the next generation. What takes time and nobody waits for is left to a child: removing files,
@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "sys/rmtree.h"
 #include "warden/call.h"
 #include "warden/generation.h"
@@ -213,11 +214,13 @@ static int make_next(struct warden *w, struct err *e)
 
 	(void)turn_find_same(w, t);
 	r = turn_move_away(w, t);
+	failpoint("switch.moved");
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
 	    ns_driver.renew(&w->cell, &w->spec, t->same, &next, e) < 0)
 		return -1;
+	failpoint("switch.renewed");
 	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
 	w->cell.mount_ns = next.mount_ns;
 	w->cell.root_fd = next.root_fd;

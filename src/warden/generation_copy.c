@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "base/failpoint.h"
 #include "sys/layercopy.h"
 #include "sys/raw.h"
 #include "sys/rmtree.h"
@@ -23,14 +23,22 @@
 
 enum { FREEZE_MS = 2000 };
 
-/* Below the state directory; closed to others like it. */
-static int open_layer(const struct warden *w, const char *id, bool make)
+/*
+ * Under a name that is none of a layer, until it is complete; with a mark that it is a copy, which
+ * tells one of those from one that the sandbox lies above.
+ */
+static void name_new(const struct warden *w, char path[LIMIT_PATH])
+{
+	(void)snprintf(path, LIMIT_PATH, "%s/layers/new-%s", w->spec.state, w->turn->seal);
+}
+
+static int open_new(const struct warden *w)
 {
 	char path[LIMIT_PATH];
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/layers/%s", w->spec.state, id);
-	if (make && mkdir(path, 0700) < 0)
+	name_new(w, path);
+	if (mkdir(path, 0700) < 0)
 		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -51,6 +59,8 @@ static void __attribute__((noreturn)) copy_all(const struct warden *w, int layer
 		(void)snprintf(name, sizeof name, "%d", i);
 		r = layercopy(&w->uppers[i], 1, 1, layer_fd, name, w->spec.rootful);
 	}
+	if (r == 0 && mkdirat(layer_fd, "copy", 0700) < 0)
+		r = -errno;
 	_exit(r < 0 ? -r & 0xff : 0);
 }
 
@@ -67,11 +77,20 @@ static uint64_t thaw(struct warden *w)
 	return us;
 }
 
-static void remove_layer(const struct warden *w, const char *id)
+static int rename_new(const struct warden *w)
+{
+	char from[LIMIT_PATH], to[LIMIT_PATH];
+
+	name_new(w, from);
+	(void)snprintf(to, sizeof to, "%s/layers/%s", w->spec.state, w->turn->seal);
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
+static void remove_new(const struct warden *w)
 {
 	char path[LIMIT_PATH];
 
-	(void)snprintf(path, sizeof path, "%s/layers/%s", w->spec.state, id);
+	name_new(w, path);
 	(void)rmtree_at(AT_FDCWD, path);
 }
 
@@ -96,16 +115,20 @@ static void on_copied(struct loop_io *io, uint32_t events)
 	int st = stop_waiting(w);
 	uint64_t freeze_us = thaw(w);
 	struct err e = { 0 };
+	int r = WIFEXITED(st) ? -WEXITSTATUS(st) : -EIO;
 
 	(void)events;
-	if (WIFEXITED(st) && WEXITSTATUS(st) == 0) {
+	failpoint("copy.copied");
+	if (r == 0)
+		r = rename_new(w);
+	failpoint("copy.renamed");
+	if (r == 0) {
 		turn_answer(w, TURN_COPIED, freeze_us);
 		generation_done(w);
 		return;
 	}
-	remove_layer(w, t->seal);
-	(void)err_sys(&e, WIFEXITED(st) ? WEXITSTATUS(st) : EIO, "copy the files of '%s'",
-		      w->spec.id);
+	remove_new(w);
+	(void)err_sys(&e, -r, "copy the files of '%s'", w->spec.id);
 	turn_fail(w, &e);
 }
 
@@ -134,12 +157,12 @@ int turn_copy(struct warden *w, struct err *e)
 	int r;
 
 	if (!w->cell.has_cgroup) {
-		err_set(e, ERR_UNAVAILABLE, "commands run, and here they cannot be made to stand "
+		err_set(e, ERR_NOT_ALLOWED, "commands run, and here they cannot be made to stand "
 					    "still for a copy: there is no control group");
 		return err_hint(e, "wait until they have ended, or run cay where groups are "
 				   "delegated: systemd-run --user --scope -p Delegate=yes");
 	}
-	layer = open_layer(w, t->seal, true);
+	layer = open_new(w);
 	if (layer < 0)
 		return err_sys(e, -layer, "make a layer");
 	t->frozen_ns = clock_mono_ns();
@@ -149,7 +172,7 @@ int turn_copy(struct warden *w, struct err *e)
 	if (r == 0)
 		return 0;
 	(void)thaw(w);
-	remove_layer(w, t->seal);
+	remove_new(w);
 	return err_sys(e, -r, "make the commands stand still");
 }
 

@@ -94,6 +94,7 @@ int turn_move_away(struct warden *w, struct turn *t)
 			r = -errno;
 		else
 			t->moved[i] = true;
+		failpoint("switch.moving");
 	}
 	return r;
 }
@@ -131,8 +132,28 @@ int turn_remember_fresh(struct warden *w)
 	return 0;
 }
 
+/* The moment at which it is done, for whoever finds us dead: store/lost.c. */
+static int write_top(struct warden *w)
+{
+	const char *top = w->spec.nlayers ? w->spec.layers[0] : "";
+	auto_close int fd = openat(w->dir_fd, "top.new",
+				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : io_write_all(fd, top, strlen(top));
+
+	if (r == 0 && renameat(w->dir_fd, "top.new", w->dir_fd, "top") < 0)
+		r = -errno;
+	return r;
+}
+
 int turn_rename_next(struct warden *w)
 {
+	int r;
+
+	failpoint("switch.entered");
+	r = write_top(w);
+	if (r < 0)
+		return r;
+	failpoint("switch.top");
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		char from[24], to[24];
 
@@ -141,6 +162,7 @@ int turn_rename_next(struct warden *w)
 		if (w->turn->moved[i] && renameat(w->dir_fd, from, w->dir_fd, to) < 0)
 			return -errno;
 	}
+	failpoint("switch.renamed");
 	return unlinkat(w->dir_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
