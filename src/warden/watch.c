@@ -13,6 +13,11 @@
  * An exit: the pidfd becomes readable. The status comes from the kernel (Linux 6.15, or from
  * the zombie while it lasts), else from init. Where neither has it yet the process is parked
  * for a moment, because init's word may be on its way.
+ *
+ * Most processes are short, and to be woken for each of their ends costs as much as all the rest.
+ * Where the kernel remembers the status of a reaped process, a new one is therefore *young*: its
+ * pidfd is only looked at, every few milliseconds together with all others, and awaited once it
+ * has lived longer than that.
  */
 #include "warden/watch.h"
 
@@ -36,8 +41,12 @@
 /* musl has them as int, glibc as unsigned long; the kernel takes 32 bits. */
 #define IOCTL_RECV ((int)SECCOMP_IOCTL_NOTIF_RECV)
 #define IOCTL_SEND ((int)SECCOMP_IOCTL_NOTIF_SEND)
+/* Linux 6.6; newer than the headers that we build with. */
+#define IOCTL_SET_FLAGS ((int)_IOW('!', 4, uint64_t))
+#define FLAG_SYNC_WAKE_UP 1ull
 
-#define PARK_NS (100 * NS_PER_MS)
+#define PARK_NS	 (100 * NS_PER_MS)
+#define YOUNG_NS (10 * NS_PER_MS)
 enum { ANCESTORS = 64 }; /* looked at to attribute a process that never exec'ed */
 
 struct watch {
@@ -49,6 +58,9 @@ struct watch {
 	struct proc_table table;
 	struct proc *parked, **parked_end; /* longest first */
 	struct loop_timer timer;
+	bool remembers; /* the kernel, how those ended that were reaped */
+	struct proc *young;
+	struct loop_timer young_timer;
 	struct seccomp_notif_sizes sizes;
 	struct seccomp_notif *notif;
 	struct seccomp_notif_resp *resp;
@@ -107,8 +119,19 @@ static void settle(struct watch_call *c)
 	c->idle(c->ctx);
 }
 
+static void young_drop(struct proc *p)
+{
+	if (!p->young_ns)
+		return;
+	*p->young_at = p->young_next;
+	if (p->young_next)
+		p->young_next->young_at = p->young_at;
+	p->young_ns = 0;
+}
+
 static void proc_drop(struct watch *w, struct proc *p)
 {
+	young_drop(p);
 	if (p->parked_ns) {
 		*p->parked_at = p->parked_next;
 		if (p->parked_next)
@@ -158,6 +181,7 @@ static void on_parked(struct loop_timer *timer)
 
 static void proc_park(struct watch *w, struct proc *p)
 {
+	young_drop(p);
 	loop_del(w->loop, &p->io);
 	fd_close(&p->pidfd);
 	p->parked_ns = clock_mono_ns();
@@ -173,16 +197,66 @@ static void proc_gone(struct proc *p)
 {
 	int status = p->status;
 
-	if (proc_status(p->pidfd, p->pid, &status) == 0 || p->has_status)
+	if (proc_was_reaped(p->pidfd, &status)) {
+		p->call->watch->remembers = true;
 		proc_ended(p, &status);
-	else
+	} else if (proc_status(p->pidfd, p->pid, &status) == 0 || p->has_status) {
+		proc_ended(p, &status);
+	} else {
 		proc_park(p->call->watch, p);
+	}
 }
 
 static void on_pidfd(struct loop_io *io, uint32_t events)
 {
 	(void)events;
 	proc_gone(container_of(io, struct proc, io));
+}
+
+/* From now on its end is awaited. Where that cannot be, it stays as it is. */
+static void grow_up(struct proc *p)
+{
+	if (loop_add(p->call->watch->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd) == 0)
+		young_drop(p);
+}
+
+/* Those of one call, or with NULL of all. May free calls that have none left. */
+static void collect(struct watch *w, const struct watch_call *only, uint64_t grown_before)
+{
+	struct proc *next;
+
+	for (struct proc *p = w->young; p; p = next) {
+		int status;
+
+		next = p->young_next;
+		if (only && p->call != only)
+			continue;
+		if (proc_was_reaped(p->pidfd, &status))
+			proc_ended(p, &status);
+		else if (p->young_ns <= grown_before)
+			grow_up(p);
+	}
+}
+
+static void on_young(struct loop_timer *timer)
+{
+	struct watch *w = container_of(timer, struct watch, young_timer);
+
+	collect(w, NULL, clock_mono_ns() - YOUNG_NS);
+	if (w->young)
+		loop_timer_set(w->loop, &w->young_timer, YOUNG_NS, on_young);
+}
+
+static void be_young(struct watch *w, struct proc *p)
+{
+	p->young_ns = clock_mono_ns();
+	p->young_next = w->young;
+	p->young_at = &w->young;
+	if (w->young)
+		w->young->young_at = &p->young_next;
+	w->young = p;
+	if (w->young_timer.at_ns == 0)
+		loop_timer_set(w->loop, &w->young_timer, YOUNG_NS, on_young);
 }
 
 static int proc_add(struct watch_call *c, const struct seen *s, struct proc **ret)
@@ -200,7 +274,10 @@ static int proc_add(struct watch_call *c, const struct seen *s, struct proc **re
 	r = proc_table_add(&w->table, p);
 	if (r < 0)
 		return r;
-	r = loop_add(w->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd);
+	if (w->remembers)
+		be_young(w, p);
+	else
+		r = loop_add(w->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd);
 	if (r < 0) {
 		proc_table_del(&w->table, p);
 		return r;
@@ -228,7 +305,7 @@ static struct proc *find_live(struct watch *w, int pid)
 
 static int inside_of(struct watch *w, int pid)
 {
-	struct proc *p = w->view.pidns_fd < 0 ? proc_table_find(&w->table, pid) : NULL;
+	struct proc *p = proc_table_find(&w->table, pid);
 
 	return p ? p->inside : proc_inside(&w->view, pid);
 }
@@ -252,7 +329,7 @@ static void identify(struct watch *w, struct seen *s)
 /* All that has to be asked while the task stands still. */
 static void look(struct watch *w, struct seen *s)
 {
-	struct exec_mem mem;
+	struct exec_mem mem __attribute__((uninitialized));
 	int r;
 
 	exec_mem_init(&mem, s->req.tid);
@@ -328,9 +405,12 @@ static bool answer(struct watch_call *c, uint64_t id)
 	return ioctl(c->listener, IOCTL_SEND, w->resp) == 0;
 }
 
+/* Nobody is left: whose end is not known yet is as good as awaited. */
 static void hang_up(struct watch_call *c)
 {
 	loop_del(c->watch->loop, &c->io);
+	if (c->procs)
+		collect(c->watch, c, UINT64_MAX);
 	fd_close(&c->listener);
 	settle(c);
 }
@@ -339,7 +419,7 @@ static void hang_up(struct watch_call *c)
 static void on_exec(struct watch_call *c)
 {
 	struct watch *w = c->watch;
-	struct seen s;
+	struct seen s __attribute__((uninitialized)); /* most of it is never touched */
 
 	memset(w->notif, 0, w->sizes.seccomp_notif);
 	if (ioctl(c->listener, IOCTL_RECV, w->notif) < 0) {
@@ -385,6 +465,8 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 	r = loop_add(w->loop, &c->io, listener, EPOLLIN, on_listener);
 	if (r < 0)
 		return r;
+	/* The task sleeps while we look and we sleep while it runs: one CPU does for both. */
+	(void)ioctl(listener, IOCTL_SET_FLAGS, FLAG_SYNC_WAKE_UP);
 	(void)TAKE_FD(listener);
 	*ret = TAKE_PTR(c);
 	return 0;
@@ -400,6 +482,11 @@ void watch_call_free(struct watch_call *c)
 	loop_del(c->watch->loop, &c->io);
 	fd_close(&c->listener);
 	free(c);
+}
+
+void watch_call_collect(struct watch_call *c)
+{
+	collect(c->watch, c, 0);
 }
 
 void watch_call_kill(const struct watch_call *c, int sig)
@@ -509,6 +596,7 @@ void watch_free(struct watch *w)
 	if (!w)
 		return;
 	loop_timer_stop(w->loop, &w->timer);
+	loop_timer_stop(w->loop, &w->young_timer);
 	proc_view_done(&w->view);
 	free(w->prefix);
 	free(w->notif);
