@@ -16,6 +16,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "cli/client.h"
 #include "image/template.h"
 
@@ -24,6 +25,7 @@ enum {
 	WARDEN_LOCK = 4,
 	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
+	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
@@ -299,9 +301,11 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 		r = send_build(n, o, p, &t, program, e);
 	n->asked = r == 0;
 	template_done(&t);
-	if (r == 0)
-		r = catalog_open(&n->state, &n->catalog, e);
-	return r < 0 ? -1 : catalog_add_sandbox(n->catalog, &n->row, root, e);
+	if (r < 0 || (n->row.ephemeral && !n->row.name[0]))
+		return r;
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	return catalog_add_sandbox(n->catalog, &n->row, root, e);
 }
 
 static void undo(struct newborn *n)
@@ -342,6 +346,48 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 int newborn_release(struct newborn *n, struct err *e)
 {
 	return catalog_set_state(n->catalog, n->row.id, "running", e);
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+int newborn_register(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && add_late(n, e) < 0)
+		return -1;
+	return newborn_release(n, e);
+}
+
+/* Where all commands are short nobody else would look after the dead. */
+static void sweep_now_and_then(struct newborn *n)
+{
+	enum { ONE_IN = 64 };
+	struct err ignored = { 0 };
+	uint8_t dice;
+
+	if (random_bytes(&dice, sizeof dice) < 0 || dice % ONE_IN != 0)
+		return;
+	if (catalog_open(&n->state, &n->catalog, &ignored) == 0)
+		(void)catalog_reconcile(n->catalog, &n->state, SWEEP, NULL, &ignored);
+}
+
+bool newborn_leave(struct newborn *n)
+{
+	if (n->catalog)
+		return false;
+	n->made = false;
+	sweep_now_and_then(n);
+	return true;
 }
 
 /* The warden closes its end when it is gone. */

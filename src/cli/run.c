@@ -20,6 +20,9 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
+/* A command that is done by then leaves no row, and need not wait for one. */
+enum { SHORT_MS = 10 };
+
 /* While the command runs: the row says so, and a few others are looked after. */
 static void while_it_runs(void *ctx)
 {
@@ -27,8 +30,9 @@ static void while_it_runs(void *ctx)
 	struct newborn *n = ctx;
 	struct err ignored = { 0 };
 
-	(void)newborn_release(n, &ignored);
-	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+	(void)newborn_register(n, &ignored);
+	if (n->catalog)
+		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -45,13 +49,15 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
+	code = command_run(ctx, n.warden_fd, &o, while_it_runs, SHORT_MS, &n, e);
 	if (code >= 0 && o.keep) {
 		if (!quiet)
 			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
 				n.row.id, n.row.id);
 		return code;
 	}
+	if (code >= 0 && newborn_leave(&n))
+		return code;
 	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
 		*e = undo;
 		return -1;

@@ -80,6 +80,10 @@ struct warden {
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */
