@@ -49,6 +49,23 @@ void call_free(struct call *c)
 	free(c);
 }
 
+static void name_group(uint32_t id, char name[GROUP_NAME])
+{
+	(void)snprintf(name, GROUP_NAME, "call-%u", id);
+}
+
+/* After a call, while nobody waits for us. Where it cannot be made the next call will say so. */
+static void make_spare_group(struct warden *w)
+{
+	char name[GROUP_NAME];
+
+	if (!w->cell.has_cgroup || w->spare_group >= 0 || w->state != SANDBOX_RUNNING)
+		return;
+	w->spare_call = w->last_call + 1;
+	name_group(w->spare_call, name);
+	w->spare_group = cgroup_leaf(&w->cell.cgroup, name);
+}
+
 /* Freed when the client has its answer and no process of the call is left. */
 static void maybe_free(struct call *c)
 {
@@ -61,6 +78,7 @@ static void maybe_free(struct call *c)
 		return;
 	walk_window_close(w, c->id);
 	call_free(c);
+	make_spare_group(w);
 }
 
 static void on_watch_idle(void *ctx)
@@ -119,12 +137,17 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 
 static int open_group(struct call *c, int fds[FD_ROLES])
 {
+	struct warden *w = c->w;
 	int fd;
 
-	if (!c->w->cell.has_cgroup)
+	if (!w->cell.has_cgroup)
 		return 0;
-	(void)snprintf(c->group, sizeof c->group, "call-%u", c->id);
-	fd = cgroup_leaf(&c->w->cell.cgroup, c->group);
+	name_group(c->id, c->group);
+	if (w->spare_group >= 0 && w->spare_call == c->id) {
+		fds[FD_CGROUP] = TAKE_FD(w->spare_group);
+		return 0;
+	}
+	fd = cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;
@@ -225,8 +248,9 @@ void call_started(struct call *c, int pid)
 {
 	c->started = true;
 	if (c->client)
-		(void)CONN_SAY(&c->client->conn, MSG_C_STARTED, c->chan, { TAG_CALL, c->id, NULL },
-			       { TAG_PID, (uint64_t)pid, NULL }, { TAG_WARNING, 0, c->warning });
+		(void)CONN_MENTION(&c->client->conn, MSG_C_STARTED, c->chan,
+				   { TAG_CALL, c->id, NULL }, { TAG_PID, (uint64_t)pid, NULL },
+				   { TAG_WARNING, 0, c->warning });
 }
 
 static const char *reason_of(const struct call *c)

@@ -12,6 +12,8 @@
 
 #include "warden/warden.h"
 
+enum { GROUP_NAME = 24 };
+
 /* One of stdout, stderr, or the master of a terminal. */
 struct outlet {
 	struct call *call;
@@ -50,7 +52,7 @@ struct call {
 	int status;
 	int unwritten; /* errno where its exit could not be put into the trace */
 	uint64_t cpu_us, maxrss_kb, duration_us;
-	char group[24]; /* name of its control group */
+	char group[GROUP_NAME]; /* name of its control group */
 	/* limits.c */
 	uint64_t memory;	     /* its own limit; 0: none */
 	struct cgroup_counts counts; /* when it began */
