@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,16 +23,6 @@
 #include "warden/warden.h"
 
 enum { FLUSH_MS = 2000 };
-
-/* How much of STATE/sandboxes/ID is STATE. */
-static int state_len(const char *dir)
-{
-	int n = (int)strlen(dir);
-
-	for (int parts = 0; n > 0 && parts < 2;)
-		parts += dir[--n] == '/';
-	return n;
-}
 
 static void end_calls(struct warden *w)
 {
@@ -54,11 +45,11 @@ static void last_events(struct warden *w)
 	(void)trace_flush(&w->trace);
 }
 
-/* STATE of STATE/sandboxes/ID, which is our directory. */
 static int open_state(struct warden *w, struct state *ret)
 {
-	ret->fd = openat(w->dir_fd, "../..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)snprintf(ret->dir, sizeof ret->dir, "%.*s", state_len(w->spec.dir), w->spec.dir);
+	if (!w->spec.state || !str_copy(ret->dir, sizeof ret->dir, str_of(w->spec.state)))
+		return -ENOENT;
+	ret->fd = open(ret->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return ret->fd < 0 ? -errno : 0;
 }
 
@@ -99,6 +90,7 @@ static void end_now(struct loop_timer *t)
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
+	generation_end(w);
 	conn_done(&w->init);
 	ns_driver.reap(&w->cell);
 	end_calls(w);
@@ -129,13 +121,14 @@ void warden_leave(struct warden *w)
 
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
-	if (!asked && w->program && w->spec.id) {
+	if (!asked && w->program && w->spec.id && w->spec.state) {
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
+		sigset_t none;
 
-		/* Our environment is empty; STATE/sandboxes/ID is what we know. */
-		(void)snprintf(state, sizeof state, "CAY_STATE=%.*s", state_len(w->spec.dir),
-			       w->spec.dir);
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
 		(void)execve(w->program, argv, envp);
 	}

@@ -14,16 +14,26 @@
 
 enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
 
-/* Files that tell about the host or its kernel, and are of no use inside. */
-static const char always_there[] = "cmdline";
+/* Below /proc; the names are paths so that whoever checks the tree can use them too. */
+#define PROC "/proc/"
+enum { MASK = RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC };
+
+/*
+ * Files that tell about the host or its kernel, and are of no use inside. The first is always
+ * there.
+ */
 static const char *const masked_files[] = {
-	"interrupts",  "kallsyms",     "kcore",		"keys",	       "key-users",
-	"kmsg",	       "kpagecount",   "kpageflags",	"kpagecgroup", "latency_stats",
-	"sched_debug", "slabinfo",     "sysrq-trigger", "timer_list",  "timer_stats",
-	"vmallocinfo", "pagetypeinfo", "config.gz",	"iomem",       "ioports",
+	PROC "cmdline",	    PROC "interrupts",	  PROC "kallsyms",	PROC "kcore",
+	PROC "keys",	    PROC "key-users",	  PROC "kmsg",		PROC "kpagecount",
+	PROC "kpageflags",  PROC "kpagecgroup",	  PROC "latency_stats", PROC "sched_debug",
+	PROC "slabinfo",    PROC "sysrq-trigger", PROC "timer_list",	PROC "timer_stats",
+	PROC "vmallocinfo", PROC "pagetypeinfo",  PROC "config.gz",	PROC "iomem",
+	PROC "ioports",
 };
-static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
-static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
+static const char *const masked_dirs[] = { PROC "acpi", PROC "asound", PROC "scsi", PROC "driver",
+					   PROC "dynamic_debug" };
+static const char *const read_only[] = { PROC "bus", PROC "fs", PROC "irq", PROC "sys",
+					 PROC "mtrr" };
 
 /* The host's own null device, verified: an image could bring another. */
 static int open_null(void)
@@ -38,10 +48,10 @@ static int open_null(void)
 	return TAKE_FD(fd);
 }
 
-/* A bind of src, or of the thing itself, over /proc/name: the mount, or -errno. */
+/* A bind of src, or of the thing itself, over a name: the mount, or -errno. */
 static int cover(const struct tree *t, int src_fd, const char *name, unsigned attrs)
 {
-	auto_close int target = openat(t->proc_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int target = openat(t->proc_fd, name + strlen(PROC), O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int bind = FD_NONE;
 	int r;
 
@@ -54,7 +64,7 @@ static int cover(const struct tree *t, int src_fd, const char *name, unsigned at
 
 static int cannot_mask(struct tree *t, const char *name, int r)
 {
-	(void)snprintf(t->what, sizeof t->what, "mask /proc/%s", name);
+	(void)snprintf(t->what, sizeof t->what, "mask %s", name);
 	return r;
 }
 
@@ -62,7 +72,7 @@ static int cannot_mask(struct tree *t, const char *name, int r)
 static int cover_all(struct tree *t, int mount_fd, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int r = mnt_cover(mount_fd, names[i]);
+		int r = mnt_cover(mount_fd, names[i] + strlen(PROC));
 
 		if (r < 0 && r != -ENOENT)
 			return cannot_mask(t, names[i], r);
@@ -72,17 +82,16 @@ static int cover_all(struct tree *t, int mount_fd, const char *const *names, siz
 
 static int mask_files(struct tree *t)
 {
-	const unsigned attrs = RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC;
 	auto_close int null = open_null(), first = FD_NONE;
 
 	if (null < 0) {
 		(void)snprintf(t->what, sizeof t->what, "/dev/null of the host");
 		return null;
 	}
-	first = cover(t, null, always_there, attrs);
+	first = cover(t, null, masked_files[0], MASK);
 	if (first < 0)
-		return cannot_mask(t, always_there, first);
-	return cover_all(t, first, masked_files, ARRAY_LEN(masked_files));
+		return cannot_mask(t, masked_files[0], first);
+	return cover_all(t, first, masked_files + 1, ARRAY_LEN(masked_files) - 1);
 }
 
 static int make_read_only(struct tree *t)
@@ -148,7 +157,7 @@ static int bind_node(int dev_fd, const char *name)
 
 static int add_devpts(struct tree *t, int dev_fd)
 {
-	const struct cell_spec *s = t->l->spec;
+	const struct cell_spec *s = t->spec;
 	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
@@ -205,7 +214,7 @@ static int add_node(const struct tree *t, int dev_fd, const struct node *n)
 {
 	dev_t dev = makedev(n->major, n->minor);
 
-	if (t->l->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
+	if (t->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
 		return fchmodat(dev_fd, n->name, 0666, 0) < 0 ? -errno : 0;
 	return bind_node(dev_fd, n->name);
 }
@@ -230,4 +239,45 @@ int tree_dev(struct tree *t)
 	if (r == 0)
 		r = add_shm(dev);
 	return r < 0 ? r : add_links(dev);
+}
+
+static int expect_all(struct fixed_mount *out, const char *const *names, size_t n,
+		      struct fixed_mount like)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[i] = like;
+		out[i].path = names[i];
+	}
+	return (int)n;
+}
+
+int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS])
+{
+	static const char *const bound[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					     "/dev/random", "/dev/urandom", "/dev/tty" };
+	static const struct fixed_mount always[] = {
+		{ "/proc", "proc", "/", HARMLESS, false },
+		{ "/sys", "tmpfs", "/", RAW_ATTR_RDONLY | HARMLESS, false },
+		{ "/dev", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
+		{ "/dev/pts", "devpts", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
+		{ "/dev/shm", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NODEV, false },
+	};
+	const struct fixed_mount file = { .root = "/null", .attrs = MASK, .optional = true },
+				 dir = { .type = "tmpfs",
+					 .root = "/",
+					 .attrs = RAW_ATTR_RDONLY | HARMLESS,
+					 .optional = true },
+				 ro = { .type = "proc",
+					.attrs = RAW_ATTR_RDONLY | HARMLESS,
+					.optional = true },
+				 node = { .attrs = RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC,
+					  .optional = s->rootful };
+	int n = (int)ARRAY_LEN(always);
+
+	memcpy(out, always, sizeof always);
+	n += expect_all(out + n, masked_files, ARRAY_LEN(masked_files), file);
+	n += expect_all(out + n, masked_dirs, ARRAY_LEN(masked_dirs), dir);
+	n += expect_all(out + n, read_only, ARRAY_LEN(read_only), ro);
+	/* As root they are nodes of our own, without a mount each. */
+	return s->rootful ? n : n + expect_all(out + n, bound, ARRAY_LEN(bound), node);
 }
