@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/io.h"
 
 /* Reads begin small and grow with what comes: most connections never see a large frame. */
@@ -17,7 +18,7 @@ enum {
 	READS_PER_TURN = 4
 };
 
-#define PATIENCE_NS (2 * NS_PER_MS)
+#define PATIENCE_NS (5 * NS_PER_MS)
 
 static void close_all(int *fds, int n)
 {
@@ -79,26 +80,11 @@ static void update_events(struct conn *c)
 
 static int queue_fds(struct conn *c, const struct msghdr *m)
 {
-	int r = m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+	int room = CONN_FDQ - c->fdq_len;
+	int came = fds_take(m, c->fdq + c->fdq_len, room);
 
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR((struct msghdr *)m, h)) {
-		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
-			if (c->fdq_len < CONN_FDQ) {
-				c->fdq[c->fdq_len++] = fd;
-				continue;
-			}
-			(void)close(fd);
-			r = -EBADMSG;
-		}
-	}
-	return r;
+	c->fdq_len += came < room ? came : room;
+	return came > room || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
 /* Bytes read, 0 at the end, -errno. */

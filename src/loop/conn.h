@@ -81,7 +81,7 @@ int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_fiel
 
 /*
  * The same for news that nobody is waiting for: it goes with the next frame that is sent, or
- * after 2 ms. A peer that is told twice within that time need not be woken twice.
+ * after 5 ms. A peer that is told twice within that time need not be woken twice.
  */
 int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
 		 int n);
