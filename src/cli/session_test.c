@@ -309,10 +309,21 @@ static void the_first_answer_counts(void)
 	CHECK(run(fails_then_exits) == -1 && e.kind == ERR_DENIED);
 }
 
+static int later_pipe[2]; /* it waits for what is done while it runs */
+
+static void on_later(void *ctx)
+{
+	CHECK(write(later_pipe[1], ctx, 1) == 1);
+}
+
 static void speaks_on_both(void)
 {
+	char byte;
+
 	expect(MSG_C_EXEC);
 	add_number(MSG_C_STARTED, TAG_CALL, 5);
+	flush_out();
+	CHECK(!s.later || (read(later_pipe[0], &byte, 1) == 1 && byte == 'x'));
 	add_data(MSG_C_STDOUT, STR("out 1 "));
 	add_data(MSG_C_STDERR, STR("err 1 "));
 	add_data(MSG_C_STDOUT, STR("out 2"));
@@ -329,7 +340,12 @@ static void output_goes_where_it_belongs(void)
 
 	s.out_fd = memfd_create("out", MFD_CLOEXEC);
 	s.err_fd = memfd_create("err", MFD_CLOEXEC);
+	CHECK(pipe2(later_pipe, O_CLOEXEC) == 0);
+	s.later = on_later;
+	s.later_ms = 1;
+	s.ctx = "x";
 	CHECK(run(speaks_on_both) == 0);
+	s.later = NULL;
 	CHECK_STR(text_of(s.out_fd), "out 1 out 2");
 	CHECK_STR(text_of(s.err_fd), "err 1 err 2");
 	s.err_text = &text;
@@ -337,40 +353,6 @@ static void output_goes_where_it_belongs(void)
 	CHECK_STR(text.data, "err 1 ");
 	CHECK_STR(text_of(s.err_fd), "err 1 err 2");
 	buf_done(&text);
-}
-
-static int later_pipe[2];
-static int laters;
-
-static void on_later(void *ctx)
-{
-	CHECK(ctx == &laters);
-	CHECK(write(later_pipe[1], "", 1) == 1);
-	laters++;
-}
-
-static void ends_when_it_was_late(void)
-{
-	char byte;
-
-	expect(MSG_C_EXEC);
-	add_number(MSG_C_STARTED, TAG_CALL, 5);
-	flush_out();
-	CHECK(read(later_pipe[0], &byte, 1) == 1);
-	add_exit(0, "exit");
-	flush_out();
-	linger();
-}
-
-static void what_need_not_delay_a_command_is_done_while_it_runs(void)
-{
-	CHECK(pipe2(later_pipe, O_CLOEXEC) == 0);
-	s.later = on_later;
-	s.later_ms = 1;
-	s.ctx = &laters;
-	CHECK(run(ends_when_it_was_late) == 0 && laters == 1);
-	s.later_ms = 60 * 1000;
-	CHECK(run(speaks_on_both) == 0 && laters == 1);
 }
 
 /* --- stdin --- */
@@ -610,8 +592,7 @@ static void signals_are_as_before_afterwards(void)
 T_MAIN(T(exit_codes_are_those_of_a_shell), T(an_error_is_told_as_it_is),
        T(a_connection_that_ends_early_is_an_error),
        T(an_exit_right_before_the_end_of_the_connection_counts), T(the_first_answer_counts),
-       T(output_goes_where_it_belongs),
-       T(what_need_not_delay_a_command_is_done_while_it_runs), T(stdin_from_a_pipe_keeps_to_its_credit),
+       T(output_goes_where_it_belongs), T(stdin_from_a_pipe_keeps_to_its_credit),
        T(stdin_from_a_file_keeps_to_its_credit), T(stdin_ends_with_its_end),
        T(twenty_megabytes_go_both_ways), T(a_signal_passes_though_the_reader_stalls),
        T(a_reader_that_is_gone_becomes_sigpipe), T(signals_are_as_before_afterwards))
