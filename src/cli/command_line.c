@@ -100,15 +100,16 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 }
 
 int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
-		void (*started)(void *ctx), void *started_ctx, struct err *e)
+		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e)
 {
 	struct session s = {
 		.warden_fd = warden_fd,
 		.in_fd = STDIN_FILENO,
 		.out_fd = STDOUT_FILENO,
 		.err_fd = STDERR_FILENO,
-		.started = started,
-		.ctx = started_ctx,
+		.later = later,
+		.later_ms = later_ms,
+		.ctx = later_ctx,
 	};
 
 	return request(ctx, 0, &s, o, NULL, e);

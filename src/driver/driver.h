@@ -139,7 +139,9 @@ struct driver {
 		     struct cell_next *ret, struct err *e);
 	/* Ends every process inside. */
 	void (*kill)(struct cell *c);
-	/* Waits for the last one, and lets go of everything. */
+	/* Ends them all and waits for the last one. */
+	void (*reap)(struct cell *c);
+	/* The same, and lets go of everything. */
 	int (*destroy)(struct cell *c, struct err *e);
 };
 

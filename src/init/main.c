@@ -132,6 +132,7 @@ static void start_job(uint32_t chan, struct request *r)
 		return;
 	}
 	*j = (struct job){ .chan = chan, .fail_fd = fail[0] };
+	child_prepare(r);
 	j->pid = clone_job(r, fail[1]);
 	(void)close(fail[1]);
 	if (j->pid < 0) {
@@ -142,7 +143,7 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	must(CONN_SAY(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
+	must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)

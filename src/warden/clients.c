@@ -94,6 +94,9 @@ static int say_ready(struct client *c)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
 						   limits_warning(&w->cell.unenforced[i], text[i],
 								  sizeof text[i]) };
+	/* Who runs one command in it has asked for that already. */
+	if (w->ephemeral)
+		return conn_mention(&c->conn, MSG_C_READY, 0, fields, n);
 	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
 }
 

@@ -87,6 +87,8 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	int spare_group; /* of the next call, made ahead; or FD_NONE */
+	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
@@ -94,6 +96,10 @@ struct warden {
 	struct loop_io signal_io;
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */

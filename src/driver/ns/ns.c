@@ -346,16 +346,23 @@ static void kill_all(struct cell *c)
 		(void)raw_pidfd_signal(c->pidfd, SIGKILL);
 }
 
-static int destroy(struct cell *c, struct err *e)
+static void reap(struct cell *c)
 {
-	int r;
-
 	kill_all(c);
 	renew_reap(c);
 	if (c->pid > 0)
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	c->pid = 0;
+	fd_close(&c->pidfd);
+}
+
+static int destroy(struct cell *c, struct err *e)
+{
+	int r;
+
+	if (c->pid > 0)
+		reap(c);
 	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
 	c->has_cgroup = false;
@@ -379,5 +386,6 @@ const struct driver ns_driver = {
 	.create = create,
 	.renew = renew,
 	.kill = kill_all,
+	.reap = reap,
 	.destroy = destroy,
 };
