@@ -19,7 +19,7 @@ static const char *const masked_files[] = {
 	"cmdline",   "interrupts",    "kallsyms",   "kcore",	   "keys",	    "key-users",
 	"kmsg",	     "kpagecount",    "kpageflags", "kpagecgroup", "latency_stats", "sched_debug",
 	"slabinfo",  "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",   "pagetypeinfo",
-	"config.gz", "iomem",	      "ioports",
+	"config.gz", "iomem",	      "ioports",    "bootconfig",
 };
 static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
 static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
