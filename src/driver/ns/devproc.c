@@ -126,8 +126,12 @@ static int add_devpts(struct tree *t, int dev_fd)
 	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
-		{ "ptmxmode", "0666" }, { "mode", "0620" }, { s->rootful ? "uid" : NULL, uid },
-		{ "gid", gid },		{ NULL, NULL },
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ "max", "128" }, /* of the 3,072 that all sandboxes have together */
+		{ s->rootful ? "uid" : NULL, uid },
+		{ "gid", gid },
+		{ NULL, NULL },
 	};
 
 	(void)snprintf(uid, sizeof uid, "%u", s->uid_base + s->user);

@@ -114,12 +114,16 @@ static int enter_groups(const struct launch *l)
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int last_settings(const struct cell_spec *s)
+static int last_settings(const struct cell_spec *s, int sysctl_fd)
 {
 	static const struct rlimit no_core = { 0, 0 };
 	int r = limit_files(s->files);
 
 	if (r < 0)
+		return r;
+	/* A host that is a container itself may show its own as read-only. */
+	r = sysctl_fd < 0 ? 0 : userns_bound_watches(sysctl_fd);
+	if (r < 0 && r != -ENOENT && r != -EROFS)
 		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
@@ -203,7 +207,7 @@ void launch_child(const struct launch *l)
 			  .proc_fd = FD_NONE,
 			  .dev_fd = FD_NONE,
 			  .sys_fd = FD_NONE };
-	int init_fd = l->init_fd;
+	int init_fd = l->init_fd, sysctl_fd;
 
 	/* Or we would wait for a warden that was killed, holding its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
@@ -211,12 +215,13 @@ void launch_child(const struct launch *l)
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
+	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	build(l, &t);
 	if (l->spec->rootful)
 		must(l, enter_rootful(l), "enter the user namespace");
 	else
 		must(l, enter_rootless(l, &t), "enter the user namespace");
-	must(l, last_settings(l->spec), "make a session");
+	must(l, last_settings(l->spec, sysctl_fd), "make a session");
 	report_ready(l);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, &init_fd), "arrange descriptors");

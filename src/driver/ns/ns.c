@@ -71,7 +71,7 @@ static int make_id_maps(const struct cell_spec *s, struct launch *l, struct err 
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
-	l->userns_fd = userns_new(&all, 1);
+	l->userns_fd = userns_new_owned(&all, 1, s->uid_base);
 	if (l->userns_fd < 0)
 		return err_sys(e, -l->userns_fd, "make a user namespace");
 	for (int i = 0; i < s->nmounts; i++) {
