@@ -129,7 +129,7 @@ int changes_tree_root(struct changes_tree *t, const struct changes_root *root,
 		      struct changes_node *ret)
 {
 	auto_close int fd = openat(root->upper_fd, ".", DIR_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 	int r = fd < 0 ? -errno : stat_at(fd, "", &s);
 
 	if (r < 0)
@@ -186,7 +186,7 @@ int changes_tree_look(struct changes_tree *t, const struct changes_rec *old,
 	struct changes_frame *f = changes_tree_top(t);
 	const struct changes_name *n = &t->names[f->next++];
 	const char *name = t->text.data + n->off;
-	struct statx s;
+	struct statx s = { 0 };
 	int r = 0;
 
 	*ret = (struct changes_node){ .fd = FD_NONE, .name = { name, n->len } };
@@ -283,7 +283,7 @@ int changes_tree_push(struct changes_tree *t, struct changes_node *node)
 /* Takes fd if it is the frame's directory. */
 static bool adopt(struct changes_frame *f, int fd)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0)
 		return false;
@@ -368,7 +368,7 @@ static int lower_dir(struct changes_tree *t, struct changes_frame *f)
 int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_rec *ret)
 {
 	int fd = lower_dir(t, changes_tree_top(t));
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, name.p, &s) < 0 || is_whiteout(&s))
 		return 0;
@@ -390,7 +390,7 @@ static enum changes_content compare_links(int upper, int lower, const char *name
 static int open_file(int dirfd, const char *name, uint64_t size)
 {
 	auto_close int fd = openat(dirfd, name, FILE_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, "", &s) < 0 || !IS(s.stx_mode, S_IFREG) || s.stx_size != size)
 		return FD_NONE;
@@ -443,7 +443,7 @@ enum changes_content changes_tree_compare(struct changes_tree *t, const struct c
 
 uint64_t changes_tree_ctime(const struct changes_tree *t)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (changes_tree_top(t)->fd < 0 || stat_at(changes_tree_top(t)->fd, "", &s) < 0)
 		return clock_real_ns();
