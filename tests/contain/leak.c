@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second wall. Somebody on the host gives a directory of the host away, over a socket that
- * he has shown inside; everyone may do everything with it, as far as its permissions say.
+ * The second wall. Somebody on the host gives a directory of the host away, to a socket that we
+ * listen on; everyone may do everything with it, as far as its permissions say.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,11 +23,16 @@ static int given(void)
 	struct msghdr m = {
 		.msg_iov = &v, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space
 	};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), got = -1;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), peer, got = -1;
 
 	(void)snprintf(a.sun_path, sizeof a.sun_path, "%s", param("GIVER"));
-	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
-	    recvmsg(fd, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
+	(void)unlink(a.sun_path);
+	if (bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(a.sun_path, 0777) < 0 ||
+	    listen(fd, 1) < 0)
+		_exit(UNSET);
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	(void)unlink(a.sun_path);
+	if (peer < 0 || recvmsg(peer, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
 		_exit(UNSET);
 	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof got);
 	return got;

@@ -3,6 +3,7 @@
 
 import array
 import collections
+import contextlib
 import ctypes
 import errno
 import os
@@ -87,7 +88,8 @@ class Ground:
             f.write('secret')
         os.chmod(f'{self.dir}/given/secret', 0o666)
         shutil.copy(PROBE, f'{self.dir}/given/true')
-        os.makedirs(f'{self.dir}/show')
+        os.makedirs(f'{self.dir}/ask')
+        os.chmod(f'{self.dir}/ask', 0o777)
         with open('/proc/self/cgroup', encoding='utf-8') as f:
             groups = [line.rstrip('\n').split(':', 2) for line in f]
         hierarchy, path = next((c, p) for n, c, p in groups if c == 'memory' or n == '0')
@@ -110,23 +112,30 @@ class Ground:
         tcp = self.listen(('127.0.0.1', 0), family=socket.AF_INET)
         os.chmod(f'{self.dir}/sock', 0o777)
         self.params.update(ABSTRACT=name, ABSTRACT_DGRAM=f'{name}-d', SOCKET=f'{self.dir}/sock', TCP_PORT=tcp.getsockname()[1],
-                           GIVER=f'{self.dir}/show/sock')
-        giver = self.listen(f'{self.dir}/show/sock')
-        os.chmod(f'{self.dir}/show/sock', 0o777)
-        threading.Thread(target=self.give, args=(giver,), daemon=True).start()
-        self.ends.append(lambda: giver.shutdown(socket.SHUT_RDWR))
+                           GIVER=f'{self.dir}/ask/sock')
 
-    def give(self, giver):
-        """A directory of the host to everybody who asks."""
+    def give(self, path, over):
+        """A directory of the host to everybody who listens there."""
         given = os.open(f'{self.dir}/given', os.O_RDONLY | os.O_DIRECTORY)
-        while True:
-            try:
-                peer, _ = giver.accept()
-            except OSError:
-                os.close(given)
-                return
-            with peer:
-                peer.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [given]))])
+        while not over.wait(0.002):
+            with socket.socket(socket.AF_UNIX) as s:
+                try:
+                    s.connect(path)
+                    s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [given]))])
+                except OSError:
+                    pass
+        os.close(given)
+
+    @contextlib.contextmanager
+    def giving(self, path):
+        over = threading.Event()
+        giver = threading.Thread(target=self.give, args=(path, over))
+        giver.start()
+        try:
+            yield
+        finally:
+            over.set()
+            giver.join()
 
     def lay_messages(self):
         key, name = os.getpid() | 0x43410000, f'/cay-ground-{os.getpid()}'
@@ -159,21 +168,24 @@ class Ground:
     def outside(self, setting):
         """The probe in a setting where nothing holds it."""
         command = [*SETTINGS[setting], PROBE, 'run', *self.arguments()]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              pass_fds=self.fds, timeout=120 * caylib.SLOWER, check=False)
+        with self.giving(self.params['GIVER']):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, pass_fds=self.fds, timeout=120 * caylib.SLOWER, check=False)
         assert done.returncode == 0, done.stderr
         return outcomes(done.stdout)
 
     def inside(self, cay, profile, user):
         """The probe in a sandbox: beside a call of the same user, with descriptors leaked into every cay."""
-        ref = cay('create', '--profile', profile, '--ro', f'{PROBE}:/probe', '--ro', f'{self.dir}/show:/show', check=True,
+        ref = cay('create', '--profile', profile, '--ro', f'{PROBE}:/probe', check=True,
                   pass_fds=self.fds).out.strip()
+        init = cay.json('show', ref)[0]['init_pid']
         try:
             with cay.popen('exec', '--user', user, ref, '--', 'sh', '-c', 'echo $$; exec sleep 600', pass_fds=self.fds) as peer:
-                arguments = self.arguments(PEER=int(peer.stdout.readline()), GIVER='/show/sock',
+                arguments = self.arguments(PEER=int(peer.stdout.readline()), GIVER='/tmp/giver',
                                            CONTROL=f'{cay.state}/sandboxes/{ref}/sock')
-                done = cay('exec', '--user', user, ref, '--', '/probe', 'run', *arguments, timeout=120, check=True,
-                           pass_fds=self.fds)
+                with self.giving(f'/proc/{init}/root/tmp/giver'):
+                    done = cay('exec', '--user', user, ref, '--', '/probe', 'run', *arguments, timeout=120, check=True,
+                               pass_fds=self.fds)
             return outcomes(done.out)
         finally:
             cay('kill', ref, check=True)

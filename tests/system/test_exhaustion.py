@@ -10,12 +10,12 @@ import time
 import pytest
 
 import caylib
-from caylib import ROOTFUL, SLOWER, read_text
+from caylib import GROUPS, ROOTFUL, SLOWER, read_text
 
 MIB = 1 << 20
 SAMPLES = 15
 TRIES = 4
-needs_groups = pytest.mark.skipif(not ROOTFUL, reason='an ordinary user has no control groups here')
+needs_groups = pytest.mark.skipif(not GROUPS, reason='an ordinary user has no control groups here')
 needs_root = pytest.mark.skipif(not ROOTFUL, reason='about several sandboxes of root')
 
 # Each goes on for ever, as far as it is let; the words that it may say are not looked at.

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -112,6 +113,16 @@ static int enter_groups(const struct launch *l)
 		entered = true;
 	}
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+/*
+ * While we are the host's root what we set is also the least that anybody inside can set later;
+ * init and its commands choose higher ones. Without the right to it (CAP_SYS_RESOURCE) it is
+ * only a value to start from.
+ */
+static int fix_oom_order(void)
+{
+	return io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 }
 
 static int last_settings(const struct cell_spec *s, int sysctl_fd)
@@ -215,6 +226,8 @@ void launch_child(const struct launch *l)
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
+	if (l->spec->rootful)
+		must(l, fix_oom_order(), "set the order in which memory is taken back");
 	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	build(l, &t);
 	if (l->spec->rootful)
