@@ -5,6 +5,7 @@ A way that is closed outside as well proves nothing: it fails the test of contro
 says that this host may lack the thing, and then it does not count.
 """
 
+import fcntl
 import hashlib
 import os
 
@@ -14,6 +15,7 @@ import caylib
 import containlib
 
 ENOUGH = 150
+SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 KINDS = {'dev': ('dev', '1000'), 'locked': ('locked', '1000')}
 if caylib.ROOTFUL:
     KINDS['root'] = ('dev', 'root')
@@ -28,8 +30,12 @@ def test_the_probe_is_there_and_says_enough():
 
 
 def shared_files(state):
-    """Some of every layer that sandboxes share, with their sums."""
+    """Our own programs and some of every layer that sandboxes share, with their sums."""
+    own = os.path.dirname(caylib.CAY)
     tops, sums = ['/usr/bin', '/usr/lib/x86_64-linux-gnu', f'{state}/templates'], {}
+    for name in ('cay', 'cay-warden', 'cay-init'):
+        with open(os.path.join(own, name), 'rb') as f:
+            sums[name] = hashlib.sha256(f.read()).hexdigest()
     for top in tops:
         paths = sorted(os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names)
         paths = [p for p in paths if os.path.isfile(p) and not os.path.islink(p) and os.access(p, os.R_OK)]
@@ -120,6 +126,21 @@ def test_enough_of_them_prove_something(results, kind, capsys, mode):
         print(f"\ncontain ({mode}, {kind}): {len(proven)} refusals with a control; without one here: {len(rest)}"
               f"{' (' + ' '.join(rest) + ')' if kind == 'dev' else ''}")
     assert len(proven) >= ENOUGH
+
+
+def test_init_runs_from_memory_that_nobody_can_write(cay):
+    """Not from a file: whoever gets hold of /proc/PID/exe gets hold of nothing."""
+    ref = cay('create', check=True).out.strip()
+    try:
+        exe = f"/proc/{cay.json('show', ref)[0]['init_pid']}/exe"
+        assert 'memfd:' in os.readlink(exe)
+        fd = os.open(exe, os.O_RDONLY)
+        assert fcntl.fcntl(fd, fcntl.F_GET_SEALS) & SEALS == SEALS
+        os.close(fd)
+        with pytest.raises(OSError):
+            os.open(exe, os.O_WRONLY)
+    finally:
+        cay('kill', ref, check=True)
 
 
 def test_shared_layers_are_as_they_were(results):
