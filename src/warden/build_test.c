@@ -63,7 +63,7 @@ static void put_all_but(uint16_t left_out)
 	static const uint16_t texts[] = { TAG_ID, TAG_HOSTNAME, TAG_PROGRAM };
 
 	if (!box[0]) {
-		strcpy(box, "/tmp/cay-build.XXXXXX");
+		(void)snprintf(box, sizeof box, "%s", "/tmp/cay-build.XXXXXX");
 		CHECK(mkdtemp(box) != NULL && atexit(remove_box) == 0);
 	}
 	warden_free_spec(&w);
