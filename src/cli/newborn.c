@@ -531,6 +531,7 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
+	struct err second; /* the first failure is told */
 	int r;
 
 	if (!n->made)
@@ -540,8 +541,7 @@ int newborn_destroy(struct newborn *n, struct err *e)
 	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
 	 * room. */
 	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
-	if (n->catalog &&
-	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
+	if (n->catalog && catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &second : e) < 0)
 		r = -1;
 	return r;
 }
