@@ -26,7 +26,7 @@ static __attribute__((format(printf, 2, 3))) void gap(struct gaps *g, const char
 	g->at += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static bool has_ids(const struct doctor_facts *f)
+bool doctor_has_ids(const struct doctor_facts *f)
 {
 	const struct probe_subid *s = &f->subid;
 
@@ -41,13 +41,13 @@ static void find_gaps(const struct doctor_facts *f, bool dev, struct gaps *g)
 
 	if (f->filter.notify != 0)
 		gap(g, "no system-call notification");
-	if (f->filter.landlock <= 0)
+	if (f->filter.landlock < DOCTOR_LANDLOCK)
 		gap(g, "no Landlock");
 	if (f->cgroup.make != 0)
 		gap(g, "no control groups");
 	if (lack)
 		gap(g, "no limits on %s", check_set(lack, set));
-	if (dev && !has_ids(f))
+	if (dev && !doctor_has_ids(f))
 		gap(g, "one uid only, so no sudo, apt-get or useradd inside");
 }
 

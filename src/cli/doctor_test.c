@@ -22,6 +22,8 @@ static struct doctor_facts good(bool rootful)
 			    .given = 15,
 			    .offered = 15 },
 		.filter = { .killable = true, .landlock = 7 },
+		.has_pool = true,
+		.pool = { .path = "/p", .quota = true },
 		.kvm = { .api = PROBE_KVM_API,
 			 .finished = true,
 			 .guest_ns = 100000,
@@ -230,6 +232,8 @@ static void missing_walls_lower_the_level_but_do_not_block(void)
 	expect(&f, "Landlock", CHECK_MISSING, false, "not in this kernel", "CONFIG");
 	CHECK_STR(level(&f, 1).level, "reduced");
 	CHECK(strstr(level(&f, 1).sentence, "no Landlock"));
+	f.filter.landlock = 1;
+	expect(&f, "Landlock", CHECK_MISSING, false, "too old", "5.19");
 	f.filter.landlock = 4;
 	expect(&f, "Landlock", CHECK_NOTE, false, "ABI 4", "");
 	f.filter.notify = -EBUSY;
@@ -321,13 +325,21 @@ static void file_systems_have_their_notes(void)
 	f.storage.reflink = -EOPNOTSUPP;
 	expect(&f, "file system", CHECK_NOTE, false, "in memory", "CAY_STATE");
 	expect(&f, "reflink", CHECK_NOTE, false, "not on this", "");
-	expect(&f, "disk quota", CHECK_NOTE, false, "none", "btrfs");
+	f.has_pool = false;
+	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "cay setup pool");
 	(void)snprintf(f.storage.type, sizeof f.storage.type, "nfs4");
 	expect(&f, "file system", CHECK_NOTE, false, "network", "CAY_STATE");
 	f = good(true);
+	expect(&f, "disk limit", CHECK_OK, false, "held by the kernel: btrfs pool /p", "");
+	f.has_pool = false;
 	f.storage.quota = PROBE_QUOTA_BTRFS_OFF;
-	expect(&f, "disk quota", CHECK_NOTE, false, "not enabled",
-	       "btrfs quota enable /var/lib/cay");
+	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "setup pool DIRECTORY");
+	(void)err_set(&f.pool_err, ERR_UNAVAILABLE, "the pool is not there");
+	expect(&f, "disk limit", CHECK_MISSING, false, "not there", "");
+	f = good(false);
+	f.has_pool = false;
+	expect(&f, "disk limit", CHECK_NOTE, false, "a quota needs root", "");
+	f = good(true);
 	f.storage.counts_inodes = true;
 	f.storage.free_inodes = 5;
 	expect(&f, "file system", CHECK_NOTE, false, "5 inodes free; that is little", "cay gc");

@@ -20,8 +20,9 @@ struct newborn {
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
 	uint64_t start_us;
-	bool made;  /* there is something to undo */
-	bool asked; /* the warden has been told what to build */
+	char disk[sizeof((struct state *)0)->dir + 40]; /* its subvolume in the pool, or empty */
+	bool made;					/* there is something to undo */
+	bool asked;					/* the warden has been told what to build */
 };
 
 #define NEWBORN_INIT .state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1

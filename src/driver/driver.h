@@ -49,6 +49,8 @@ struct cell_spec {
 	const char *hostname;
 	const char *dir;  /* absolute path of the sandbox's directory */
 	int dir_fd;	  /* of it */
+	const char *disk; /* absolute path of the directory for uppers: the same, or a subvolume */
+	int disk_fd;	  /* of it */
 	const char *init; /* path of the cay-init program */
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
@@ -71,7 +73,8 @@ struct cell {
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
-	bool refused; /* it was built, and is not what it must be */
+	bool has_quota; /* the file system itself holds the limit on disk */
+	bool refused;	/* it was built, and is not what it must be */
 };
 
 struct driver {

@@ -55,7 +55,7 @@ struct warden {
 	bool kept; /* it may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
-	int lock_fd, dir_fd;
+	int lock_fd, dir_fd, disk_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 
 	struct conn init;

@@ -137,15 +137,16 @@ enum tag {
 	TAG_STAGE,   /* enum run_stage: how far a command got that never ran */
 	TAG_PROFILE, /* enum profile; absent: dev */
 	/* Limits: of MSG_C_BUILD; FILES, DISK and PIDS also of MSG_RUN, as rlimits */
-	TAG_MEMORY,	 /* bytes; in MSG_C_EXIT the limit that processes were killed for */
-	TAG_CPU_MILLI,	 /* thousandths of one CPU */
-	TAG_PIDS,	 /* processes and threads */
-	TAG_FILES,	 /* open files of one process */
-	TAG_DISK,	 /* bytes */
-	TAG_BEST_EFFORT, /* go on without limits that cannot be enforced; MSG_C_EXEC too */
-	TAG_CALL_MEMORY, /* MSG_C_EXEC: bytes */
-	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
-	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	TAG_MEMORY,	     /* bytes; in MSG_C_EXIT the limit that processes were killed for */
+	TAG_CPU_MILLI,	     /* thousandths of one CPU */
+	TAG_PIDS,	     /* processes and threads */
+	TAG_FILES,	     /* open files of one process */
+	TAG_DISK,	     /* bytes */
+	TAG_BEST_EFFORT,     /* go on without limits that cannot be enforced; MSG_C_EXEC too */
+	TAG_CALL_MEMORY,     /* MSG_C_EXEC: bytes */
+	TAG_OOM_KILLS,	     /* MSG_C_EXIT: processes of the call killed for lack of memory */
+	TAG_WARNING,	     /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	TAG_DISK_PATH = 128, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 };
 
 /* Fields nested in TAG_MOUNT. */

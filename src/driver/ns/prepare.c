@@ -147,12 +147,12 @@ int prepare_uppers(const struct cell_spec *s, struct err *e)
 	auto_close int upper = FD_NONE, work = FD_NONE;
 	int r = 0;
 
-	if (mkdirat(s->dir_fd, "upper", 0755) < 0 || mkdirat(s->dir_fd, "work", 0755) < 0)
-		return err_sys(e, errno, "make directories in '%s'", s->dir);
-	upper = openat(s->dir_fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	work = openat(s->dir_fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(s->disk_fd, "upper", 0755) < 0 || mkdirat(s->disk_fd, "work", 0755) < 0)
+		return err_sys(e, errno, "make directories in '%s'", s->disk);
+	upper = openat(s->disk_fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	work = openat(s->disk_fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (upper < 0 || work < 0)
-		return err_sys(e, errno, "open directories in '%s'", s->dir);
+		return err_sys(e, errno, "open directories in '%s'", s->disk);
 	for (int i = 0; i < s->nmounts && r == 0; i++) {
 		char name[12];
 

@@ -78,7 +78,7 @@ static int open_part(const struct tree *t, const char *part, int i, char *opt)
 	char path[LIMIT_PATH];
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/%s/%d", t->l->spec->dir, part, i);
+	(void)snprintf(path, sizeof path, "%s/%s/%d", t->l->spec->disk, part, i);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		(void)snprintf(opt, OPT_MAX, "/proc/self/fd/%d", fd);
