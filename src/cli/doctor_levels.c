@@ -28,9 +28,7 @@ static __attribute__((format(printf, 2, 3))) void gap(struct gaps *g, const char
 
 bool doctor_has_ids(const struct doctor_facts *f)
 {
-	const struct probe_subid *s = &f->subid;
-
-	return f->rootful || (s->uids >= 65536 && s->gids >= 65536 && s->newuidmap && s->newgidmap);
+	return f->rootful;
 }
 
 static void find_gaps(const struct doctor_facts *f, bool dev, struct gaps *g)
@@ -80,8 +78,9 @@ static void level_ns(const struct doctor_facts *f, const struct checks *l, bool 
 	(void)snprintf(ret->sentence, sizeof ret->sentence, "%s%s%s, %s; %s.",
 		       g.at ? "runs, with gaps (" : "this host gives all that it asks for", g.text,
 		       g.at ? ")" : "",
-		       dev ? "root inside is nobody outside"
-			   : "nobody inside has a capability or can gain one",
+		       !dev	    ? "nobody inside has a capability or can gain one"
+		       : f->rootful ? "root inside is nobody outside"
+				    : "there is no root inside",
 		       shared);
 }
 

@@ -252,7 +252,7 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 
 	if (pid < 0)
 		return explain_clone(-pid, l->spec->rootful, e);
-	c->pid = pid;
+	c->pid = c->cgroup.init = pid;
 	fd_close(&setup->theirs);
 	if (!l->spec->rootful) {
 		if (map_outer(pid, e) < 0)
