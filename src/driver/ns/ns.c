@@ -223,6 +223,9 @@ static void know(struct launch *l)
 	map.outside = gid;
 	l->gids[0] = map;
 	l->nuids = l->ngids = 1;
+	/* Who may raise a hard limit of 0 does. */
+	if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max < LAUNCH_CORE)
+		(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ LAUNCH_CORE, LAUNCH_CORE });
 	l->core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= LAUNCH_CORE ? LAUNCH_CORE
 										     : 0;
 }
