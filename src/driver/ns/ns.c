@@ -72,13 +72,33 @@ static void launch_done(struct launch *l)
 }
 DEFINE_AUTO(struct launch, launch_done)
 
+static int explain_clone(int err, bool rootful, struct err *e)
+{
+	err_sys(e, err, "make namespaces");
+	if (err == EPERM || err == EACCES)
+		return err_hint(
+			e,
+			rootful ? "is this inside a container? it must allow clone of "
+				  "namespaces and mounts"
+				: "this host forbids user namespaces to users: see "
+				  "kernel.unprivileged_userns_clone, "
+				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	if (err == ENOSYS)
+		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
+				   "allow it there");
+	if (err == ENOSPC || err == EUSERS)
+		return err_hint(e, "the limit of namespaces is reached: see "
+				   "/proc/sys/user/max_user_namespaces and its neighbours");
+	return -1;
+}
+
 static int make_id_maps(const struct cell_spec *s, struct launch *l, struct err *e)
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
 	l->userns_fd = userns_new(&all, 1);
 	if (l->userns_fd < 0)
-		return err_sys(e, -l->userns_fd, "make a user namespace");
+		return explain_clone(-l->userns_fd, true, e);
 	for (int i = 0; i < s->nmounts; i++) {
 		struct idmap map[5];
 		const struct cell_mount *m = &s->mounts[i];
@@ -134,26 +154,6 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	if (pid == 0)
 		launch_child(l);
 	return pid < 0 ? -errno : pid;
-}
-
-static int explain_clone(int err, bool rootful, struct err *e)
-{
-	err_sys(e, err, "make namespaces");
-	if (err == EPERM || err == EACCES)
-		return err_hint(
-			e,
-			rootful ? "is this inside a container? it must allow clone of "
-				  "namespaces and mounts"
-				: "this host forbids user namespaces to users: see "
-				  "kernel.unprivileged_userns_clone, "
-				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
-	if (err == ENOSYS)
-		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
-				   "allow it there");
-	if (err == ENOSPC || err == EUSERS)
-		return err_hint(e, "the limit of namespaces is reached: see "
-				   "/proc/sys/user/max_user_namespaces and its neighbours");
-	return -1;
 }
 
 static int map_outer(pid_t pid, struct err *e)
