@@ -12,7 +12,7 @@
 #include "cli/session.h"
 #include "wire/frame.h"
 
-enum { CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
+enum { KILLED = 128 + 9, CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
 
 static int put_terminal(struct buf *b)
 {
@@ -63,9 +63,9 @@ static void explain(const struct session_result *res)
 	char size[OUT_NUMBER];
 
 	if (strcmp(res->reason, "disk") == 0)
-		fputs("cay: the command was killed: the sandbox wrote more than its --disk "
-		      "allows\n",
-		      stderr);
+		fprintf(stderr, "cay: the command %s: the sandbox wrote %s its --disk allows\n",
+			res->code == KILLED ? "was killed" : "failed",
+			res->code == KILLED ? "more than" : "as much as");
 	if (!res->oom_kills)
 		return;
 	fprintf(stderr, "cay: %s killed: out of memory (limit %s)\n",

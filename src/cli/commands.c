@@ -20,6 +20,7 @@ const struct cmd *const commands[] = {
 	&cmd_trace,
 	&cmd_gc,
 	&cmd_doctor,
+	&cmd_setup,
 	&cmd_completion,
 	&cmd_version,
 	&cmd_help,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
+#include "store/pool.h"
 
 enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2 };
 
@@ -163,7 +164,11 @@ int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 
 int moment_sync(struct moment *m, struct err *e)
 {
-	if (syncfs(m->s->state.fd) < 0)
+	auto_close int pool = FD_NONE;
+
+	if (pool_open(&m->s->state, &pool, e) < 0)
+		return -1;
+	if (syncfs(m->s->state.fd) < 0 || (pool >= 0 && syncfs(pool) < 0))
 		return err_sys(e, errno, "sync '%s'", m->s->state.dir);
 	return catalog_sync(m->s->catalog, e);
 }

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "cli/client.h"
 #include "image/template.h"
+#include "store/pool.h"
 #include "store/snapshots.h"
 
 enum {
@@ -156,6 +157,8 @@ static int put_identity(struct buf *b, const struct newborn *n, const char *host
 	(void)snprintf(dir, sizeof dir, "%s/sandboxes/%s", n->state.dir, n->row.id);
 	if (r == 0)
 		r = field_put_c(b, TAG_PATH, dir);
+	if (r == 0 && n->disk[0])
+		r = field_put_c(b, TAG_DISK_PATH, n->disk);
 	if (r == 0)
 		r = field_put_c(b, TAG_HOSTNAME, host);
 	if (r == 0)
@@ -269,7 +272,7 @@ static int make_dir(struct newborn *n, struct err *e)
 		return err == ENOSPC ? err_hint(e, "the file system of the state directory is full")
 				     : -1;
 	}
-	return 0;
+	return pool_add(&n->state, n->row.id, n->disk, sizeof n->disk, e);
 }
 
 static int start(struct newborn *n, const char *warden, struct err *e)

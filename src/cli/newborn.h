@@ -28,6 +28,7 @@ struct newborn {
 	struct buf recipe;	 /* store/snapshots.h; it is made of it */
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
 	size_t nlayers;
+	char disk[sizeof((struct state *)0)->dir + 40]; /* its directory in the pool, or empty */
 	bool made;  /* there is something to undo */
 	bool asked; /* the warden has been told what to build */
 };

@@ -56,6 +56,9 @@ struct cell_spec {
 	const char *state; /* absolute path of the state directory */
 	const char *dir;   /* absolute path of the sandbox's directory, below it */
 	int dir_fd;	   /* of it */
+	const char *pool;  /* absolute path of the pool (store/pool.h), or NULL */
+	const char *disk;  /* absolute path of the directory for uppers: dir, or one in the pool */
+	int disk_fd;	   /* of it */
 	const char *init;  /* path of the cay-init program */
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
@@ -100,6 +103,7 @@ struct cell {
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
+	bool has_quota; /* the file system itself holds the limit on disk */
 	struct cell_keep keep;
 	bool refused; /* it was built, and is not what it must be */
 };

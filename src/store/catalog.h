@@ -103,5 +103,5 @@ int catalog_each_call(struct catalog *c, const char *id,
  */
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
 		      struct err *e);
-/* The same for one sandbox. */
+/* The same for one sandbox; CONFLICT where it is alive. */
 int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e);

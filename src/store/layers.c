@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 
 #include "store/db.h"
+#include "store/pool.h"
 #include "store/snapshots.h"
-#include "sys/rmtree.h"
+#include "sys/voltree.h"
 
 /* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
 enum { DEPTH_MAX = 64 };
@@ -112,41 +113,51 @@ static int is_known(struct catalog *c, const char *id, struct err *e)
 	return db_step(c, q, e);
 }
 
-static int remove_one(const struct state *s, int dir, const char *name, uint64_t *bytes,
-		      struct err *e)
-{
-	int r;
+struct freed {
+	int n;
+	uint64_t *bytes; /* NULL: not wanted */
+};
 
-	if (bytes)
-		*bytes += usage(dir, name, 0);
-	r = rmtree_at(dir, name);
-	return r < 0 ? err_sys(e, -r, "cannot remove %s/layers/%s", s->dir, name) : 0;
-}
-
-int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
-			struct err *e)
+/* Those below `base`/layers. */
+static int free_below(struct catalog *c, int base, struct freed *f, struct err *e)
 {
-	auto_done(dir_free) DIR *d = open_dir(s->fd, "layers");
-	int n = 0, r = 0;
+	auto_done(dir_free) DIR *d = open_dir(base, "layers");
+	int r = 0;
 
 	if (!d)
-		return err_sys(e, errno, "cannot read %s/layers", s->dir);
-	if (ret_bytes)
-		*ret_bytes = 0;
-	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
-		return -1;
+		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read the layers");
 	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
 		if (is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
 		r = state_id_ok(de->d_name) ? is_known(c, de->d_name, e) : 0;
 		if (r != 0)
 			continue;
-		r = remove_one(s, dirfd(d), de->d_name, ret_bytes, e);
-		n++;
+		if (f->bytes)
+			*f->bytes += usage(dirfd(d), de->d_name, 0);
+		r = voltree_remove(dirfd(d), de->d_name);
+		if (r < 0)
+			return err_sys(e, -r, "cannot remove layer '%s'", de->d_name);
+		f->n++;
 	}
-	if (ret_n)
-		*ret_n = n;
 	return r < 0 ? -1 : 0;
+}
+
+int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
+			struct err *e)
+{
+	struct freed f = { .bytes = ret_bytes };
+	auto_close int pool = FD_NONE;
+
+	if (ret_bytes)
+		*ret_bytes = 0;
+	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
+		return -1;
+	if (free_below(c, s->fd, &f, e) < 0 || pool_open(s, &pool, e) < 0 ||
+	    (pool >= 0 && free_below(c, pool, &f, e) < 0))
+		return -1;
+	if (ret_n)
+		*ret_n = f.n;
+	return 0;
 }
 
 void catalog_free_layers_soon(struct catalog *c, const struct state *s)

@@ -3,6 +3,7 @@
  * The warden moves uppers away, makes the next ones in `next`, and lets init enter. Then it puts
  * the name of its topmost layer into the file `top`: that is the moment at which the operation
  * is done. Before it everything goes back to where it was, after it the rest is made up for.
+ * In the pool uppers are no directories but one subvolume, of which the same holds.
  */
 #include "store/lost.h"
 
@@ -16,8 +17,11 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 #include "store/db.h"
+#include "store/pool.h"
 #include "store/snapshots.h"
+#include "sys/layer.h"
 #include "sys/rmtree.h"
+#include "sys/voltree.h"
 
 enum { MOUNTS_MAX = 64 };
 
@@ -25,7 +29,9 @@ struct lost {
 	struct catalog *c;
 	const struct state *s;
 	const char *id;
-	int dir; /* sandboxes/ID */
+	int dir;		  /* sandboxes/ID */
+	int disk;		  /* where its files lie: there, or in the pool */
+	struct layer_roots roots; /* state directory and pool */
 };
 
 static int give_up(const struct lost *l, int r, const char *what, struct err *e)
@@ -33,16 +39,37 @@ static int give_up(const struct lost *l, int r, const char *what, struct err *e)
 	return err_sys(e, -r, "%s of sandbox '%s'", what, l->id);
 }
 
-/* from/N to to/N for every N that is missing there. */
-static int move_missing(int from_dir, const char *from, int to_dir, const char *to)
+static bool is_pooled(const struct lost *l)
+{
+	return l->disk != l->dir;
+}
+
+/* Where the sandbox's own layers are. */
+static int layer_base(const struct lost *l)
+{
+	return is_pooled(l) ? l->roots.pool_fd : l->roots.state_fd;
+}
+
+static bool exists(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* from/N to to/N for every N that is missing there; in the pool all at once, or nothing. */
+static int move_missing(const struct lost *l, int from_dir, const char *from, int to_dir,
+			const char *to)
 {
 	char a[128], b[128];
 
+	if (is_pooled(l))
+		return exists(from_dir, from) && !exists(to_dir, to) &&
+				       renameat(from_dir, from, to_dir, to) < 0
+			       ? -errno
+			       : 0;
 	for (int i = 0; i < MOUNTS_MAX; i++) {
 		(void)snprintf(a, sizeof a, "%s/%d", from, i);
 		(void)snprintf(b, sizeof b, "%s/%d", to, i);
-		if (faccessat(from_dir, a, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    faccessat(to_dir, b, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (!exists(from_dir, a) || exists(to_dir, b))
 			continue;
 		if (renameat(from_dir, a, to_dir, b) < 0)
 			return -errno;
@@ -63,7 +90,7 @@ static bool is_done(const struct lost *l, const char *layer)
 /* The heaps of dropped uppers have the number of their generation: the last one is of now. */
 static int last_heap(const struct lost *l, char out[32])
 {
-	int fd = openat(l->dir, "old", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(l->disk, "old", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	long last = -1;
 
@@ -83,22 +110,24 @@ static int last_heap(const struct lost *l, char out[32])
 
 static bool has_layer(const struct lost *l, const char *layer, const char *tail)
 {
+	auto_close int fd = FD_NONE;
 	char path[80];
 
-	(void)snprintf(path, sizeof path, "layers/%s%s", layer, tail);
-	return layer[0] && faccessat(l->s->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	(void)snprintf(path, sizeof path, "%s%s", layer, tail);
+	fd = layer[0] ? layer_open(&l->roots, path, O_PATH | O_NOFOLLOW) : FD_NONE;
+	return fd >= 0;
 }
 
 static int undo(const struct lost *l, const struct op_row *op)
 {
 	char from[64];
-	int r = io_mkdir(l->dir, "upper", 0755);
+	int r = is_pooled(l) ? 0 : io_mkdir(l->disk, "upper", 0755);
 
 	if (r == 0 && op->kind == OP_ROLLBACK && last_heap(l, from) == 0)
-		r = move_missing(l->dir, from, l->dir, "upper");
+		r = move_missing(l, l->disk, from, l->disk, "upper");
 	if (r == 0 && op->kind == OP_SNAPSHOT && has_layer(l, op->layer, "")) {
 		(void)snprintf(from, sizeof from, "layers/%s", op->layer);
-		r = move_missing(l->s->fd, from, l->dir, "upper");
+		r = move_missing(l, layer_base(l), from, l->disk, "upper");
 	}
 	return r;
 }
@@ -114,7 +143,7 @@ static int settle_op(struct lost *l, struct err *e)
 		bool done = !copied && is_done(l, op.layer);
 
 		if (done)
-			did = move_missing(l->dir, "next", l->dir, "upper");
+			did = move_missing(l, l->disk, "next", l->disk, "upper");
 		else if (!copied)
 			did = undo(l, &op);
 		failpoint("lost.moved");
@@ -136,8 +165,11 @@ static int remove_rest(const struct lost *l)
 	static const char *const parts[] = { "next", "old", "work", "stage" };
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
+	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++) {
 		r = rmtree_at(l->dir, parts[i]);
+		if (r == 0 && is_pooled(l))
+			r = voltree_remove(l->disk, parts[i]);
+	}
 	return r;
 }
 
@@ -157,9 +189,9 @@ static int seal(struct lost *l, struct err *e)
 		return -1;
 	failpoint("lost.begun");
 	(void)snprintf(path, sizeof path, "layers/%s", op.layer);
-	r = io_mkdir(l->s->fd, path, 0700);
+	r = is_pooled(l) ? rmtree_at(l->disk, "upper/work") : io_mkdir(layer_base(l), path, 0700);
 	if (r == 0)
-		r = move_missing(l->dir, "upper", l->s->fd, path);
+		r = move_missing(l, l->disk, "upper", layer_base(l), path);
 	failpoint("lost.sealed");
 	if (r < 0)
 		return give_up(l, r, "keep the files", e);
@@ -181,13 +213,17 @@ static int wants_snapshot(struct lost *l, struct err *e)
 
 int lost_keep(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
-	struct lost l = { .c = c, .s = s, .id = id, .dir = FD_NONE };
-	auto_close int dir = FD_NONE;
+	struct lost l = { .c = c, .s = s, .id = id, .roots = { s->fd, FD_NONE } };
+	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
 	int r;
 
-	if (state_sandbox_open(s, id, &dir, e) < 0)
+	if (state_sandbox_open(s, id, &dir, e) < 0 || pool_open(s, &pool, e) < 0)
 		return -1;
+	disk = pool < 0 ? FD_NONE
+			: openat(pool, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	l.roots.pool_fd = pool;
 	l.dir = dir;
+	l.disk = disk >= 0 ? disk : dir;
 	if (settle_op(&l, e) < 0)
 		return -1;
 	r = wants_snapshot(&l, e);

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "store/db.h"
 #include "store/lost.h"
+#include "store/pool.h"
 
 /*
  * A younger lock without anything else may belong to a creator that has yet to take it. It would
@@ -234,11 +235,11 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	struct sweep w = { .c = c, .s = s };
+	int lock = FD_NONE, r = lock_dead(&w, id, &lock, e);
 
-	look(&w, id, true);
-	if (w.failed)
-		*e = w.first;
-	return w.failed ? -1 : 0;
+	if (r == 0)
+		return err_set(e, ERR_CONFLICT, "sandbox '%s' is alive", id);
+	return r < 0 || settle(&w, id, lock, e) < 0 ? -1 : 0;
 }
 
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
@@ -250,6 +251,9 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 
 	if (r == 0)
 		r = sweep_dir(&w, "sandboxes", false, &broken);
+	/* Subvolumes of which nothing else is left. What is not mounted is looked at once it is. */
+	if (r == 0 && pool_exists(s))
+		r = sweep_dir(&w, "pool", false, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "locks", true, &broken);
 	note(&w, r, &broken);

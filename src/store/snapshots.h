@@ -3,7 +3,8 @@
  * Layers and snapshots in the catalog.
  *
  * A sealed layer is the directory layers/ID with one directory N per mount that was changed in
- * its time (the same numbers as below a sandbox's upper/); what is in them never changes. Its
+ * its time (the same numbers as below a sandbox's upper/); what is in them never changes. It lies
+ * in the state directory, or in the pool where the sandbox had its files there (sys/layer.h). Its
  * row names the layer below it, so that a chain of rows is a stack. The top of a stack is what
  * a sandbox or a snapshot refers to; no top: nothing but the template below.
  *

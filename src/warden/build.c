@@ -135,6 +135,9 @@ static int take_text(struct warden *w, struct field f, struct err *e)
 	case TAG_PATH:
 		w->spec.dir = text;
 		break;
+	case TAG_DISK_PATH:
+		w->spec.disk = text;
+		break;
 	case TAG_PROGRAM:
 		w->program = text;
 		break;
@@ -167,6 +170,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_ID:
 	case TAG_HOSTNAME:
 	case TAG_PATH:
+	case TAG_DISK_PATH:
 	case TAG_PROGRAM:
 	case TAG_CWD:
 	case TAG_USER:
@@ -189,6 +193,19 @@ static int find_state(struct warden *w, struct err *e)
 	return w->spec.state ? 0 : -1;
 }
 
+/* Its directory in the pool is POOL/ID. */
+static int find_pool(struct warden *w, struct err *e)
+{
+	const char *slash = w->spec.disk ? strrchr(w->spec.disk, '/') : NULL;
+
+	if (!w->spec.disk)
+		return 0;
+	if (!slash || slash == w->spec.disk || strcmp(slash + 1, w->spec.id) != 0)
+		return bad(e, "a directory outside any pool");
+	w->spec.pool = keep(w, (struct str){ w->spec.disk, (size_t)(slash - w->spec.disk) }, e);
+	return w->spec.pool ? 0 : -1;
+}
+
 int build_parse(struct warden *w, struct str body, struct err *e)
 {
 	struct field f;
@@ -204,7 +221,30 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
 	w->spec.user = DEFAULT_USER;
-	return find_state(w, e);
+	return find_state(w, e) < 0 ? -1 : find_pool(w, e);
+}
+
+static int open_dir_at(int dirfd, const char *path, int *ret_fd, struct err *e)
+{
+	*ret_fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd < 0 ? err_sys(e, errno, "open '%s'", path) : 0;
+}
+
+static int open_disk(struct warden *w, struct err *e)
+{
+	struct layer_roots *r = &w->roots;
+
+	if (open_dir_at(AT_FDCWD, w->spec.state, &r->state_fd, e) < 0)
+		return -1;
+	if (!w->spec.pool) {
+		w->spec.disk = w->spec.dir;
+		return open_dir_at(r->state_fd, "layers", &w->layers_fd, e);
+	}
+	if (open_dir_at(AT_FDCWD, w->spec.pool, &r->pool_fd, e) < 0 ||
+	    open_dir_at(r->pool_fd, w->spec.id, &w->disk_fd, e) < 0)
+		return -1;
+	w->spec.disk_fd = w->disk_fd;
+	return open_dir_at(r->pool_fd, "layers", &w->layers_fd, e);
 }
 
 static int open_dir(struct warden *w, struct err *e)
@@ -212,8 +252,8 @@ static int open_dir(struct warden *w, struct err *e)
 	w->dir_fd = open(w->spec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->dir_fd < 0 || fchdir(w->dir_fd) < 0)
 		return err_sys(e, errno, "open '%s'", w->spec.dir);
-	w->spec.dir_fd = w->dir_fd;
-	return 0;
+	w->spec.dir_fd = w->spec.disk_fd = w->disk_fd = w->dir_fd;
+	return open_disk(w, e);
 }
 
 static void trace_texts(struct trace *t, struct str body, uint16_t tag, const char *key, bool list)

@@ -10,6 +10,8 @@
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
  *
+ * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
+ *
  * Whatever fails before the third is done is undone. Then the name of the topmost layer goes into
  * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
  *
@@ -25,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
-#include "sys/rmtree.h"
+#include "sys/voltree.h"
 #include "warden/call.h"
 #include "warden/generation.h"
 
@@ -119,7 +121,7 @@ void turn_fail(struct warden *w, const struct err *why)
 		t->last = failed;
 	}
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
-	(void)rmtree_at(w->dir_fd, "next");
+	(void)voltree_remove(w->disk_fd, "next");
 	turn_move_back(w, t);
 	if (t->client)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
@@ -208,6 +210,7 @@ static bool is_alone(const struct warden *w)
 
 static int make_next(struct warden *w, struct err *e)
 {
+	static const bool none[CELL_MOUNTS];
 	struct turn *t = w->turn;
 	struct cell_next next;
 	int r;
@@ -218,7 +221,7 @@ static int make_next(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
-	    ns_driver.renew(&w->cell, &w->spec, t->same, &next, e) < 0)
+	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &next, e) < 0)
 		return -1;
 	failpoint("switch.renewed");
 	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };

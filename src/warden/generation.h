@@ -16,6 +16,7 @@ struct turn {
 	/* How far it came. */
 	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */
 	bool moved[CELL_MOUNTS];
+	bool volume_moved; /* in the pool: `upper` as a whole */
 	char was[CELL_LAYERS][LAYER_ID]; /* layers of the last generation */
 	int nwas;
 	struct cell_next last; /* descriptors of the last generation */
@@ -28,8 +29,8 @@ struct turn {
 	int copy_pidfd;
 	struct loop_io copy_io;
 	uint64_t frozen_ns; /* since when calls stand still; 0: they run */
+	bool flushing;	    /* they run, and what they wrote is being written back */
 };
-
 
 /* generation_files.c: which mounts stay as they are; true where all do. */
 bool turn_find_same(const struct warden *w, struct turn *t);
@@ -42,6 +43,15 @@ int turn_rename_next(struct warden *w);
 /* Remove what is left of the last generation, in a child. */
 void turn_drop_last(struct warden *w, struct turn *t);
 void turn_end_sweepers(struct warden *w);
+
+/* generation_volume.c: the same in the pool */
+int volume_move_away(struct warden *w, struct turn *t);
+void volume_move_back(struct warden *w, struct turn *t);
+int volume_rename_next(struct warden *w);
+/* A layer `name` that is a copy of the uppers as they are now. */
+int volume_copy(const struct warden *w, const char *name);
+/* What lies in such a layer beside what was changed. */
+int volume_tidy_copy(const struct warden *w, const char *name);
 
 /* generation_copy.c: seal a copy while calls stand still. The turn ends later. */
 int turn_copy(struct warden *w, struct err *e);

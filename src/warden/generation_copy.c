@@ -4,6 +4,9 @@
  * The sandbox stays in its generation; the layer is the copy. The child does the work so that
  * the warden answers meanwhile; what it copies belongs to one who cannot always read it, so
  * that without privilege it does so as root of the outer user namespace.
+ *
+ * In the pool the copy is a snapshot of the subvolume, which takes the kernel as long as it takes
+ * to write back what is in memory only: so most of that is written before they stand still.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,38 +21,39 @@
 #include "base/failpoint.h"
 #include "sys/layercopy.h"
 #include "sys/raw.h"
-#include "sys/rmtree.h"
+#include "sys/voltree.h"
 #include "warden/generation.h"
 
-enum { FREEZE_MS = 2000 };
+enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
 
 /*
  * Under a name that is none of a layer, until it is complete; with a mark that it is a copy, which
  * tells one of those from one that the sandbox lies above.
  */
-static void name_new(const struct warden *w, char path[LIMIT_PATH])
+static void name_new(const struct warden *w, char name[NAME])
 {
-	(void)snprintf(path, LIMIT_PATH, "%s/layers/new-%s", w->spec.state, w->turn->seal);
+	(void)snprintf(name, NAME, "new-%s", w->turn->seal);
 }
 
 static int open_new(const struct warden *w)
 {
-	char path[LIMIT_PATH];
+	char name[NAME];
 	int fd;
 
-	name_new(w, path);
-	if (mkdir(path, 0700) < 0)
+	name_new(w, name);
+	if (mkdirat(w->layers_fd, name, 0700) < 0)
 		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(w->layers_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static void __attribute__((noreturn)) copy_all(const struct warden *w, int layer_fd)
+static int copy_files(const struct warden *w)
 {
-	int r = 0;
+	auto_close int layer_fd = open_new(w);
+	int r = layer_fd < 0 ? layer_fd : 0;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (w->cell.keep.outer_ns >= 0 && setns(w->cell.keep.outer_ns, CLONE_NEWUSER) < 0)
+	if (r == 0 && w->cell.keep.outer_ns >= 0 &&
+	    setns(w->cell.keep.outer_ns, CLONE_NEWUSER) < 0)
 		r = -errno;
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
 		char name[12];
@@ -59,8 +63,25 @@ static void __attribute__((noreturn)) copy_all(const struct warden *w, int layer
 		(void)snprintf(name, sizeof name, "%d", i);
 		r = layercopy(&w->uppers[i], 1, 1, layer_fd, name, w->spec.rootful);
 	}
-	if (r == 0 && mkdirat(layer_fd, "copy", 0700) < 0)
-		r = -errno;
+	return r;
+}
+
+static int copy_volume(const struct warden *w)
+{
+	char name[NAME];
+
+	if (w->turn->flushing)
+		return syncfs(w->disk_fd) < 0 ? -errno : 0;
+	name_new(w, name);
+	return volume_copy(w, name);
+}
+
+static void __attribute__((noreturn)) child(const struct warden *w)
+{
+	int r;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r = w->spec.pool ? copy_volume(w) : copy_files(w);
 	_exit(r < 0 ? -r & 0xff : 0);
 }
 
@@ -77,21 +98,27 @@ static uint64_t thaw(struct warden *w)
 	return us;
 }
 
-static int rename_new(const struct warden *w)
+static int finish_new(const struct warden *w)
 {
-	char from[LIMIT_PATH], to[LIMIT_PATH];
+	char name[NAME], mark[NAME + 8];
+	int r;
 
-	name_new(w, from);
-	(void)snprintf(to, sizeof to, "%s/layers/%s", w->spec.state, w->turn->seal);
-	return rename(from, to) < 0 ? -errno : 0;
+	name_new(w, name);
+	r = w->spec.pool ? volume_tidy_copy(w, name) : 0;
+	(void)snprintf(mark, sizeof mark, "%s/copy", name);
+	if (r == 0 && mkdirat(w->layers_fd, mark, 0700) < 0)
+		r = -errno;
+	if (r == 0 && renameat(w->layers_fd, name, w->layers_fd, w->turn->seal) < 0)
+		r = -errno;
+	return r;
 }
 
 static void remove_new(const struct warden *w)
 {
-	char path[LIMIT_PATH];
+	char name[NAME];
 
-	name_new(w, path);
-	(void)rmtree_at(AT_FDCWD, path);
+	name_new(w, name);
+	(void)voltree_remove(w->layers_fd, name);
 }
 
 /* The child is gone or will be: its status as of wait(2). */
@@ -108,31 +135,47 @@ static int stop_waiting(struct warden *w)
 	return st;
 }
 
+static void fail(struct warden *w, int r)
+{
+	struct err e = { 0 };
+
+	remove_new(w);
+	(void)err_sys(&e, -r, "copy the files of '%s'", w->spec.id);
+	turn_fail(w, &e);
+}
+
+static int freeze_and_copy(struct warden *w);
+
 static void on_copied(struct loop_io *io, uint32_t events)
 {
 	struct turn *t = container_of(io, struct turn, copy_io);
 	struct warden *w = t->w;
 	int st = stop_waiting(w);
 	uint64_t freeze_us = thaw(w);
-	struct err e = { 0 };
 	int r = WIFEXITED(st) ? -WEXITSTATUS(st) : -EIO;
 
 	(void)events;
+	if (t->flushing) {
+		t->flushing = false;
+		if (r == 0)
+			r = freeze_and_copy(w);
+		if (r < 0)
+			fail(w, r);
+		return;
+	}
 	failpoint("copy.copied");
 	if (r == 0)
-		r = rename_new(w);
+		r = finish_new(w);
 	failpoint("copy.renamed");
 	if (r == 0) {
 		turn_answer(w, TURN_COPIED, freeze_us);
 		generation_done(w);
 		return;
 	}
-	remove_new(w);
-	(void)err_sys(&e, -r, "copy the files of '%s'", w->spec.id);
-	turn_fail(w, &e);
+	fail(w, r);
 }
 
-static int start_copy(struct warden *w, int layer_fd)
+static int start_child(struct warden *w)
 {
 	struct turn *t = w->turn;
 	struct raw_clone_args args = {
@@ -145,15 +188,29 @@ static int start_copy(struct warden *w, int layer_fd)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		copy_all(w, layer_fd);
+		child(w);
 	t->copy_pid = pid;
 	return loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
 }
 
+static int freeze_and_copy(struct warden *w)
+{
+	int r;
+
+	w->turn->frozen_ns = clock_mono_ns();
+	r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+	if (r == 0) {
+		/* Which mounts are untouched now is what the copy is to hold. */
+		(void)turn_find_same(w, w->turn);
+		r = start_child(w);
+	}
+	if (r < 0)
+		(void)thaw(w);
+	return r;
+}
+
 int turn_copy(struct warden *w, struct err *e)
 {
-	struct turn *t = w->turn;
-	auto_close int layer = FD_NONE;
 	int r;
 
 	if (!w->cell.has_cgroup) {
@@ -162,16 +219,10 @@ int turn_copy(struct warden *w, struct err *e)
 		return err_hint(e, "wait until they have ended, or run cay where groups are "
 				   "delegated: systemd-run --user --scope -p Delegate=yes");
 	}
-	layer = open_new(w);
-	if (layer < 0)
-		return err_sys(e, -layer, "make a layer");
-	t->frozen_ns = clock_mono_ns();
-	r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
-	if (r == 0)
-		r = start_copy(w, layer);
+	w->turn->flushing = w->spec.pool != NULL;
+	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);
 	if (r == 0)
 		return 0;
-	(void)thaw(w);
 	remove_new(w);
 	return err_sys(e, -r, "make the commands stand still");
 }

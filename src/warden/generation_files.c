@@ -12,10 +12,10 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "sys/rmtree.h"
+#include "sys/voltree.h"
 #include "warden/generation.h"
 
-enum { SWEEP_NICE = 10 };
+enum { SWEEP_NICE = 10, PLACE = 64 };
 
 static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
 {
@@ -29,13 +29,16 @@ static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
 static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
 		   const char (*b)[LAYER_ID], int nb, int i)
 {
-	char path[LIMIT_PATH];
+	char path[64];
 
 	for (int j = 0; j < na; j++) {
+		auto_close int fd = FD_NONE;
+
 		if (has_layer(b, nb, a[j]))
 			continue;
-		(void)snprintf(path, sizeof path, "%s/layers/%s/%d", w->spec.state, a[j], i);
-		if (access(path, F_OK) == 0)
+		(void)snprintf(path, sizeof path, "%s/%d", a[j], i);
+		fd = layer_open(&w->roots, path, O_PATH);
+		if (fd >= 0)
 			return true;
 	}
 	return false;
@@ -57,40 +60,41 @@ bool turn_find_same(const struct warden *w, struct turn *t)
 	return all;
 }
 
-/* Where an upper goes: into the layer, or on the heap. */
-static void place_of(const struct warden *w, const struct turn *t, int i, char *out, size_t size)
+/* Where an upper goes: into the layer, or on the heap. The directory that the path is below. */
+static int place_of(const struct warden *w, const struct turn *t, int i, char out[PLACE])
 {
 	if (t->seal[0])
-		(void)snprintf(out, size, "%s/layers/%s/%d", w->spec.state, t->seal, i);
+		(void)snprintf(out, PLACE, "%s/%d", t->seal, i);
 	else
-		(void)snprintf(out, size, "%s/old/%u/%d", w->spec.dir, t->generation, i);
+		(void)snprintf(out, PLACE, "old/%u/%d", t->generation, i);
+	return t->seal[0] ? w->layers_fd : w->disk_fd;
 }
 
 static int make_place(const struct warden *w, const struct turn *t)
 {
-	char path[LIMIT_PATH];
+	char path[PLACE];
+	int r;
 
-	if (!t->seal[0]) {
-		int r = io_mkdir(w->dir_fd, "old", 0700);
-
-		(void)snprintf(path, sizeof path, "old/%u", t->generation);
-		return r < 0 ? r : io_mkdir(w->dir_fd, path, 0700);
-	}
-	(void)snprintf(path, sizeof path, "%s/layers/%s", w->spec.state, t->seal);
-	return mkdir(path, 0700) < 0 ? -errno : 0;
+	if (t->seal[0])
+		return mkdirat(w->layers_fd, t->seal, 0700) < 0 ? -errno : 0;
+	r = io_mkdir(w->disk_fd, "old", 0700);
+	(void)snprintf(path, sizeof path, "old/%u", t->generation);
+	return r < 0 ? r : io_mkdir(w->disk_fd, path, 0700);
 }
 
 int turn_move_away(struct warden *w, struct turn *t)
 {
-	char name[24], to[LIMIT_PATH];
-	int r = make_place(w, t);
+	char name[24], to[PLACE];
+	int r;
 
+	if (w->spec.pool)
+		return volume_move_away(w, t);
+	r = make_place(w, t);
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
 		if (w->uppers[i] < 0 || t->same[i])
 			continue;
 		(void)snprintf(name, sizeof name, "upper/%d", i);
-		place_of(w, t, i, to, sizeof to);
-		if (renameat(w->dir_fd, name, AT_FDCWD, to) < 0)
+		if (renameat(w->disk_fd, name, place_of(w, t, i, to), to) < 0)
 			r = -errno;
 		else
 			t->moved[i] = true;
@@ -101,23 +105,24 @@ int turn_move_away(struct warden *w, struct turn *t)
 
 void turn_move_back(struct warden *w, struct turn *t)
 {
-	char name[24], from[LIMIT_PATH];
+	char name[24], from[PLACE];
 
+	if (w->spec.pool) {
+		volume_move_back(w, t);
+		return;
+	}
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		if (!t->moved[i])
 			continue;
 		(void)snprintf(name, sizeof name, "upper/%d", i);
-		place_of(w, t, i, from, sizeof from);
-		if (renameat(AT_FDCWD, from, w->dir_fd, name) < 0) {
+		if (renameat(place_of(w, t, i, from), from, w->disk_fd, name) < 0) {
 			warden_fail(w, "undo a switch", errno);
 			return;
 		}
 		t->moved[i] = false;
 	}
-	if (t->seal[0]) {
-		(void)snprintf(from, sizeof from, "%s/layers/%s", w->spec.state, t->seal);
-		(void)rmdir(from);
-	}
+	if (t->seal[0])
+		(void)unlinkat(w->layers_fd, t->seal, AT_REMOVEDIR);
 }
 
 int turn_remember_fresh(struct warden *w)
@@ -126,7 +131,7 @@ int turn_remember_fresh(struct warden *w)
 		char name[24];
 
 		(void)snprintf(name, sizeof name, "next/%d", i);
-		if (w->turn->moved[i] && fstatat(w->dir_fd, name, &w->fresh[i], 0) < 0)
+		if (w->turn->moved[i] && fstatat(w->disk_fd, name, &w->fresh[i], 0) < 0)
 			return -errno;
 	}
 	return 0;
@@ -154,16 +159,18 @@ int turn_rename_next(struct warden *w)
 	if (r < 0)
 		return r;
 	failpoint("switch.top");
+	if (w->spec.pool)
+		return volume_rename_next(w);
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		char from[24], to[24];
 
 		(void)snprintf(from, sizeof from, "next/%d", i);
 		(void)snprintf(to, sizeof to, "upper/%d", i);
-		if (w->turn->moved[i] && renameat(w->dir_fd, from, w->dir_fd, to) < 0)
+		if (w->turn->moved[i] && renameat(w->disk_fd, from, w->disk_fd, to) < 0)
 			return -errno;
 	}
 	failpoint("switch.renamed");
-	return unlinkat(w->dir_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
+	return unlinkat(w->disk_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static void reap(pid_t *pid, int flags)
@@ -194,7 +201,7 @@ static pid_t *free_slot(struct warden *w)
  * At low priority and with nothing of ours but what it removes. What is closed here is closed
  * there last: the kernel takes a whole file system apart then.
  */
-static void sweep(struct warden *w, const char *heap)
+static void sweep(struct warden *w, int dirfd, const char *heap)
 {
 	pid_t *slot = free_slot(w), pid = fork();
 
@@ -203,29 +210,41 @@ static void sweep(struct warden *w, const char *heap)
 		(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
 		(void)close(w->lock_fd);
 		(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
-		(void)rmtree_at(w->dir_fd, heap);
+		(void)voltree_remove(dirfd, heap);
 		_exit(0);
 	}
 	*slot = pid > 0 ? pid : 0;
 }
 
-/* With the work directories of what is not used any more, on a heap of its own. */
-void turn_drop_last(struct warden *w, struct turn *t)
+/* The work directories of what is not used any more, onto the heap. */
+static void drop_work(struct warden *w, struct turn *t, const char *heap)
 {
-	char from[48], to[64], heap[32];
+	char from[48], to[PLACE + 24];
 
-	(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
-	if (io_mkdir(w->dir_fd, "old", 0700) == 0)
-		(void)io_mkdir(w->dir_fd, heap, 0700);
+	if (io_mkdir(w->disk_fd, "old", 0700) == 0)
+		(void)io_mkdir(w->disk_fd, heap, 0700);
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		if (!t->moved[i])
 			continue;
 		(void)snprintf(from, sizeof from, "work/%d.%u", i, w->made_in[i]);
 		(void)snprintf(to, sizeof to, "%s/work-%d", heap, i);
-		(void)renameat(w->dir_fd, from, w->dir_fd, to);
+		(void)renameat(w->disk_fd, from, w->disk_fd, to);
 		w->made_in[i] = w->cell.keep.generation;
 	}
-	sweep(w, heap);
+}
+
+void turn_drop_last(struct warden *w, struct turn *t)
+{
+	bool sealed = w->spec.pool && t->seal[0];
+	char heap[PLACE];
+
+	if (sealed)
+		(void)snprintf(heap, sizeof heap, "%s/work", t->seal);
+	else
+		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
+	if (!w->spec.pool)
+		drop_work(w, t, heap);
+	sweep(w, sealed ? w->layers_fd : w->disk_fd, heap);
 	cell_next_done(&t->last);
 }
 

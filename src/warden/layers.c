@@ -8,7 +8,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "sys/resolve.h"
 #include "warden/warden.h"
 
 /* As a sandbox's: [a-z0-9]{8,20}. It becomes part of a path. */
@@ -43,7 +42,7 @@ void layers_close(struct warden *w)
 	}
 }
 
-static int open_sealed(struct warden *w, int i, int state_fd)
+static int open_sealed(struct warden *w, int i)
 {
 	char path[64];
 
@@ -55,8 +54,8 @@ static int open_sealed(struct warden *w, int i, int state_fd)
 	for (int j = 0; j < w->spec.nlayers; j++) {
 		int fd;
 
-		(void)snprintf(path, sizeof path, "layers/%s/%d", w->spec.layers[j], i);
-		fd = resolve_beneath(state_fd, path, O_PATH | O_DIRECTORY, 0);
+		(void)snprintf(path, sizeof path, "%s/%d", w->spec.layers[j], i);
+		fd = layer_open(&w->roots, path, O_PATH | O_DIRECTORY);
 		if (fd >= 0)
 			w->layer_fds[i][w->nlayer_fds[i]++] = fd;
 		else if (fd != -ENOENT)
@@ -65,14 +64,14 @@ static int open_sealed(struct warden *w, int i, int state_fd)
 	return 0;
 }
 
-static int open_one(struct warden *w, int i, int state_fd)
+static int open_one(struct warden *w, int i)
 {
 	const struct cell_mount *m = &w->spec.mounts[i];
 	char name[24];
 	struct stat st;
 
 	(void)snprintf(name, sizeof name, "upper/%d", i);
-	w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Above the last there are only whiteouts. */
 	w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->uppers[i] < 0 || w->lowers[i] < 0 || fstat(w->uppers[i], &st) < 0)
@@ -80,17 +79,13 @@ static int open_one(struct warden *w, int i, int state_fd)
 	/* Not where it has been looked at before anybody could use it. */
 	if (st.st_ino != w->fresh[i].st_ino)
 		w->fresh[i] = st;
-	return open_sealed(w, i, state_fd);
+	return open_sealed(w, i);
 }
 
 int layers_open(struct warden *w, struct err *e)
 {
-	auto_close int state = open(w->spec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (state < 0)
-		return err_sys(e, errno, "open '%s'", w->spec.state);
 	for (int i = 0; i < w->spec.nmounts; i++) {
-		int r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i, state) : 0;
+		int r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i) : 0;
 
 		if (r < 0)
 			return err_sys(e, -r, "open the layers of '%s'", w->spec.mounts[i].dest);

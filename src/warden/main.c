@@ -122,7 +122,13 @@ static bool is_socket(int fd)
 int main(int argc, char **argv)
 {
 	static struct warden w = {
-		.listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD, .spare_group = FD_NONE
+		.listen_fd = FD_NONE,
+		.dir_fd = FD_NONE,
+		.disk_fd = FD_NONE,
+		.roots = { FD_NONE, FD_NONE },
+		.layers_fd = FD_NONE,
+		.lock_fd = LOCK_FD,
+		.spare_group = FD_NONE,
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "loop/conn.h"
+#include "sys/layer.h"
 #include "trace/log.h"
 #include "warden/changes.h"
 #include "warden/lifecycle.h"
@@ -61,6 +62,9 @@ struct warden {
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
+	int disk_fd;		  /* where upper, next and old lie: dir_fd, or in the pool */
+	struct layer_roots roots; /* where layers are looked for */
+	int layers_fd;		  /* where its own are made */
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 	char layers[CELL_LAYERS][LAYER_ID];	      /* of spec, which points there */
 	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; owned */

@@ -158,6 +158,7 @@ enum tag {
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
 	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
+	TAG_DISK_PATH = 128, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 };
 
 /* Fields nested in TAG_MOUNT. */

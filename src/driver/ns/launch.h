@@ -18,6 +18,7 @@
 #pragma once
 
 #include "driver/driver.h"
+#include "sys/layer.h"
 #include "sys/userns.h"
 
 enum {
@@ -69,7 +70,7 @@ struct tree {
 	const int *same_fd;  /* those */
 	unsigned generation;
 	int fds_fd;		   /* /proc/self/fd: what descriptors are called in options */
-	int state_fd;		   /* the state directory, with the sandbox's ids */
+	struct layer_roots roots;  /* state directory and pool, with the sandbox's ids */
 	int stage_fd;		   /* where mounts are put together */
 	int keel_fd;		   /* the keel's root */
 	int root_fd;		   /* the merged root, also the first of mount_fd */

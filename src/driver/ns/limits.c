@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver/ns/limits.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "sys/btrfs.h"
 
 static int refuse(const struct cell_spec *s, struct cell *c, const char *limit, const char *why,
 		  struct err *e)
@@ -58,6 +63,34 @@ static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
 	return refuse(s, c, "files", why, e);
 }
 
+/* In the pool the quota of each subvolume holds the limit; else the warden watches. */
+static int apply_disk(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	int r = s->limits.disk && s->pool ? btrfs_quota_is_on(s->disk_fd) : 0;
+
+	if (r < 0)
+		return err_sys(e, -r, "look for quotas in '%s'", s->pool);
+	c->has_quota = r == 1;
+	return 0;
+}
+
+int limits_volume(const struct cell_spec *s, const char *name, bool quota)
+{
+	auto_close int fd = FD_NONE;
+	uint64_t id;
+	int r = btrfs_subvolume(s->disk_fd, name);
+
+	if (r < 0)
+		return r;
+	fd = openat(s->disk_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = quota ? btrfs_id(fd, &id) : 0;
+	if (r == 0 && quota)
+		r = btrfs_limit(fd, id, s->limits.disk);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
 int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	const struct cell_limits *l = &s->limits;
@@ -65,5 +98,5 @@ int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
 	if (apply_group(s, c, CGROUP_MEMORY, "memory", l->memory, e) < 0 ||
 	    apply_group(s, c, CGROUP_CPU, "cpus", l->cpu_milli, e) < 0 || apply_pids(s, c, e) < 0)
 		return -1;
-	return apply_files(s, c, e);
+	return apply_files(s, c, e) < 0 ? -1 : apply_disk(s, c, e);
 }

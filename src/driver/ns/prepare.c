@@ -12,20 +12,26 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "driver/ns/limits.h"
 #include "sys/attrs.h"
-#include "sys/resolve.h"
+#include "sys/layer.h"
 #include "sys/rmtree.h"
 #include "sys/userns.h"
+#include "sys/voltree.h"
 
 struct prepare {
 	const struct cell_spec *s;
 	unsigned generation;
-	int state_fd, upper_fd, work_fd;
+	struct layer_roots roots;
+	int upper_fd, work_fd;
 };
+
+#define PREPARE_INIT { FD_NONE, FD_NONE }, FD_NONE, FD_NONE
 
 static void prepare_done(struct prepare *p)
 {
-	fd_close(&p->state_fd);
+	fd_close(&p->roots.state_fd);
+	fd_close(&p->roots.pool_fd);
 	fd_close(&p->upper_fd);
 	fd_close(&p->work_fd);
 }
@@ -56,8 +62,8 @@ static int find_in_layers(const struct prepare *p, int i, const char *name, int 
 	for (int j = 0; j < p->s->nlayers; j++) {
 		auto_close int fd = FD_NONE;
 
-		(void)snprintf(path, sizeof path, "layers/%s/%d/%s", p->s->layers[j], i, name);
-		fd = resolve_beneath(p->state_fd, path, O_PATH | O_NOFOLLOW, 0);
+		(void)snprintf(path, sizeof path, "%s/%d/%s", p->s->layers[j], i, name);
+		fd = layer_open(&p->roots, path, O_PATH | O_NOFOLLOW);
 		if (fd == -ENOENT)
 			continue;
 		if (fd < 0 || fstat(fd, &st) < 0)
@@ -237,11 +243,11 @@ static int check_closed(const struct cell_spec *s, struct err *e)
 {
 	struct stat st;
 
-	if (fstat(s->dir_fd, &st) < 0)
-		return err_sys(e, errno, "look at '%s'", s->dir);
+	if (fstat(s->disk_fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s'", s->disk);
 	if (st.st_uid == geteuid() && (st.st_mode & 077) == 0)
 		return 0;
-	return err_set(e, ERR_NOT_ALLOWED, "'%s' is open to other users", s->dir);
+	return err_set(e, ERR_NOT_ALLOWED, "'%s' is open to other users", s->disk);
 }
 
 static int open_new(int dirfd, const char *name)
@@ -254,19 +260,34 @@ static int open_new(int dirfd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int prepare_open(struct prepare *p, const char *upper, struct err *e)
+static int open_roots(struct prepare *p, struct err *e)
 {
 	const struct cell_spec *s = p->s;
 
+	p->roots.state_fd = open(s->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->roots.state_fd < 0)
+		return err_sys(e, errno, "open '%s'", s->state);
+	if (!s->pool)
+		return 0;
+	p->roots.pool_fd = open(s->pool, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return p->roots.pool_fd < 0 ? err_sys(e, errno, "open '%s'", s->pool) : 0;
+}
+
+static int prepare_open(struct prepare *p, const char *upper, bool quota, struct err *e)
+{
+	const struct cell_spec *s = p->s;
+	int r;
+
 	if (check_closed(s, e) < 0)
 		return -1;
-	p->upper_fd = open_new(s->dir_fd, upper);
-	p->work_fd = p->upper_fd < 0 ? FD_NONE : open_new(s->dir_fd, "work");
-	if (p->upper_fd < 0 || p->work_fd < 0)
-		return err_sys(e, p->upper_fd < 0 ? -p->upper_fd : -p->work_fd,
-			       "make directories in '%s'", s->dir);
-	p->state_fd = open(s->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return p->state_fd < 0 ? err_sys(e, errno, "open '%s'", s->state) : 0;
+	p->upper_fd = s->pool ? limits_volume(s, upper, quota) : open_new(s->disk_fd, upper);
+	if (p->upper_fd >= 0)
+		p->work_fd = open_new(s->pool ? p->upper_fd : s->disk_fd, "work");
+	r = p->upper_fd < 0 ? p->upper_fd : p->work_fd;
+	if (r >= 0)
+		return open_roots(p, e);
+	(void)err_sys(e, -r, "make directories in '%s'", s->disk);
+	return s->pool && r == -ENOSPC ? err_hint(e, "the pool is full: see cay gc, cay ls") : -1;
 }
 
 static int make_all(const struct prepare *p, const bool *same, struct err *e)
@@ -289,15 +310,15 @@ static int make_all(const struct prepare *p, const bool *same, struct err *e)
 	return 0;
 }
 
-int prepare_uppers(const struct cell_spec *s, struct err *e)
+int prepare_uppers(const struct cell_spec *s, bool quota, struct err *e)
 {
-	auto_done(prepare_done) struct prepare p = { s, 0, FD_NONE, FD_NONE, FD_NONE };
+	auto_done(prepare_done) struct prepare p = { s, 0, PREPARE_INIT };
 	int r;
 
-	if (prepare_open(&p, "upper", e) < 0 || make_all(&p, NULL, e) < 0)
+	if (prepare_open(&p, "upper", quota, e) < 0 || make_all(&p, NULL, e) < 0)
 		return -1;
 	r = fill_root(&p);
-	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->dir) : 0;
+	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->disk) : 0;
 }
 
 /* Of a generation that was never entered. */
@@ -309,23 +330,24 @@ static int remove_work(const struct cell_spec *s, unsigned generation)
 		char work[48];
 
 		(void)snprintf(work, sizeof work, "work/%d.%u", i, generation);
-		r = rmtree_at(s->dir_fd, work);
+		r = rmtree_at(s->disk_fd, work);
 	}
 	return r;
 }
 
-int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, struct err *e)
+int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, bool quota,
+		 struct err *e)
 {
-	auto_done(prepare_done) struct prepare p = { s, generation, FD_NONE, FD_NONE, FD_NONE };
-	int r = faccessat(s->dir_fd, "next", F_OK, AT_SYMLINK_NOFOLLOW);
+	auto_done(prepare_done) struct prepare p = { s, generation, PREPARE_INIT };
+	int r = faccessat(s->disk_fd, "next", F_OK, AT_SYMLINK_NOFOLLOW);
 
 	if (r == 0)
-		r = rmtree_at(s->dir_fd, "next");
+		r = voltree_remove(s->disk_fd, "next");
 	else
 		r = 0;
-	if (r == 0)
+	if (r == 0 && !s->pool)
 		r = remove_work(s, generation);
 	if (r < 0)
-		return err_sys(e, -r, "make room in '%s'", s->dir);
-	return prepare_open(&p, "next", e) < 0 ? -1 : make_all(&p, same, e);
+		return err_sys(e, -r, "make room in '%s'", s->disk);
+	return prepare_open(&p, "next", quota, e) < 0 ? -1 : make_all(&p, same, e);
 }

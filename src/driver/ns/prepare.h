@@ -10,11 +10,15 @@
  *
  * Ids on disk are those inside, whatever the sandbox's range: so layers can be shared. A setuid
  * file of root inside is one of root outside there, and the directory must be closed to all.
+ *
+ * In a pool a generation is one subvolume, with the uppers and `work` in it; quota: it gets the
+ * limit on disk.
  */
-int prepare_uppers(const struct cell_spec *s, struct err *e);
+int prepare_uppers(const struct cell_spec *s, bool quota, struct err *e);
 
 /*
  * The uppers of the next generation, in `next`: empty, with the attributes of what they lie
  * over; none for mounts that stay the same. What an earlier attempt has left is removed.
  */
-int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, struct err *e);
+int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, bool quota,
+		 struct err *e);

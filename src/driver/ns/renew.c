@@ -198,7 +198,7 @@ int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct
 
 	*ret = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE };
 	renew_reap(c);
-	if (prepare_next(spec, same, h.generation, e) < 0)
+	if (prepare_next(spec, same, h.generation, c->has_quota, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");

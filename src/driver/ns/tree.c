@@ -3,8 +3,9 @@
  * The sandbox's file systems: overlays over the template's layers, and read-only binds.
  *
  * An overlay is put together from descriptors: the upper and work directories and sealed layers
- * lie below the state directory, which is taken as one mount with the sandbox's ids; what lies
- * elsewhere on the host is a mount of its own. All of it goes away with the stage: a detached
+ * lie below the state directory or in the pool, which are taken as one mount each with the
+ * sandbox's ids; what lies elsewhere on the host is a mount of its own. All of it goes away with
+ * the stage: a detached
  * mount that is closed costs a grace period of the kernel each, those on the stage go at once.
  */
 #include <errno.h>
@@ -36,7 +37,7 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 		.detached = spec->rootful,
 		.upper = "upper",
 		.fds_fd = FD_NONE,
-		.state_fd = FD_NONE,
+		.roots = { FD_NONE, FD_NONE },
 		.stage_fd = FD_NONE,
 		.keel_fd = FD_NONE,
 		.root_fd = FD_NONE,
@@ -115,22 +116,25 @@ static int gather_lower(const struct tree *t, int i, int j)
 	return fd < 0 ? -errno : fd;
 }
 
-static int gather_state(struct tree *t)
+static int gather_root(struct tree *t, const char *path, int *ret_fd)
 {
-	if (t->detached)
-		t->state_fd = mnt_bind_path(t->spec->state, RAW_ATTR_NODEV, 0, t->userns_fd);
-	else
-		t->state_fd = open(t->spec->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (t->state_fd >= 0)
+	int fd = t->detached ? mnt_bind_path(path, RAW_ATTR_NODEV, 0, t->userns_fd)
+			     : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int err = errno;
+
+	*ret_fd = fd;
+	if (fd >= 0)
 		return 0;
-	(void)snprintf(t->what, sizeof t->what, "open '%.200s'", t->spec->state);
-	return t->detached ? t->state_fd : -errno;
+	(void)snprintf(t->what, sizeof t->what, "open '%.200s'", path);
+	return t->detached ? fd : -err;
 }
 
 int tree_gather(struct tree *t)
 {
-	int r = gather_state(t);
+	int r = gather_root(t, t->spec->state, &t->roots.state_fd);
 
+	if (r == 0 && t->spec->pool)
+		r = gather_root(t, t->spec->pool, &t->roots.pool_fd);
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
 
@@ -155,8 +159,10 @@ int tree_gather(struct tree *t)
 static int stage_all(struct tree *t)
 {
 	char name[32];
-	int r = tree_put(t, t->state_fd, "state");
+	int r = tree_put(t, t->roots.state_fd, "state");
 
+	if (r == 0 && t->spec->pool)
+		r = tree_put(t, t->roots.pool_fd, "pool");
 	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
 	for (int i = 0; i < t->spec->nmounts; i++)
 		for (int j = 0; j < CELL_LOWERS && r == 0; j++) {
@@ -189,8 +195,8 @@ static int open_layers(struct tree *t, int i, struct lowers *l)
 	for (int j = 0; j < t->spec->nlayers; j++) {
 		int fd;
 
-		(void)snprintf(path, sizeof path, "layers/%s/%d", t->spec->layers[j], i);
-		fd = resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0);
+		(void)snprintf(path, sizeof path, "%s/%d", t->spec->layers[j], i);
+		fd = layer_open(&t->roots, path, O_PATH | O_DIRECTORY);
 		if (fd >= 0)
 			l->fd[l->n++] = fd;
 		else if (fd != -ENOENT)
@@ -206,7 +212,7 @@ static int open_lowers(struct tree *t, int i, struct lowers *l)
 
 	for (int j = 0; j < m->nlower && r == 0; j++) {
 		const char *path = below_state(t, m->lower[j]);
-		int fd = path ? resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0)
+		int fd = path ? resolve_beneath(t->roots.state_fd, path, O_PATH | O_DIRECTORY, 0)
 			      : fcntl(t->lower_fd[i][j], F_DUPFD_CLOEXEC, 3);
 
 		if (fd < 0) {
@@ -236,8 +242,14 @@ static int open_part(const struct tree *t, const char *part, const char *name, c
 	char path[LIMIT_PATH];
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part, name);
-	fd = resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0);
+	/* In the pool all of a generation lies in one subvolume. */
+	if (t->spec->pool)
+		(void)snprintf(path, sizeof path, "%s/%s/%s", t->spec->id, part, name);
+	else
+		(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part,
+			       name);
+	fd = resolve_beneath(t->spec->pool ? t->roots.pool_fd : t->roots.state_fd, path,
+			     O_PATH | O_DIRECTORY, 0);
 	(void)snprintf(opt, OPT_MAX, "%d", fd);
 	return fd;
 }
@@ -245,7 +257,7 @@ static int open_part(const struct tree *t, const char *part, const char *name, c
 /* The detached overlay of mount i. */
 static int new_overlay(struct tree *t, int i)
 {
-	char lower[OPT_MAX], upper[OPT_MAX], work[OPT_MAX], work_dir[32], name[12];
+	char lower[OPT_MAX], upper[OPT_MAX], work[OPT_MAX], work_dir[16], name[32];
 	auto_done(lowers_done) struct lowers l = { .n = 0 };
 	auto_close int upper_fd = FD_NONE, work_fd = FD_NONE;
 	const struct mnt_opt opts[] = {
@@ -265,9 +277,11 @@ static int new_overlay(struct tree *t, int i)
 	int r;
 
 	(void)snprintf(name, sizeof name, "%d", i);
-	(void)snprintf(work_dir, sizeof work_dir, "%d.%u", i, t->generation);
 	upper_fd = open_part(t, t->upper, name, upper);
-	work_fd = open_part(t, "work", work_dir, work);
+	(void)snprintf(work_dir, sizeof work_dir, "%s%swork", t->spec->pool ? t->upper : "",
+		       t->spec->pool ? "/" : "");
+	(void)snprintf(name, sizeof name, "%d.%u", i, t->generation);
+	work_fd = open_part(t, work_dir, name, work);
 	r = upper_fd < 0 ? upper_fd : work_fd < 0 ? work_fd : open_lowers(t, i, &l);
 	if (r == 0)
 		r = name_lowers(&l, lower);
