@@ -188,7 +188,7 @@ static int refuse_used(int fd, struct err *e)
 	}
 	if (layers >= 0 && holds_something(layers, false)) {
 		(void)err_set(e, ERR_CONFLICT, "there are snapshots in the pool");
-		return err_hint(e, "remove them first: cay snapshots, cay snapshots --help");
+		return err_hint(e, "remove them first: cay snapshots, cay snapshot rm");
 	}
 	return 0;
 }

@@ -42,6 +42,8 @@ def pool(fresh_cay):
     yield fresh_cay
     fresh_cay('kill', '--all', '--yes')
     fresh_cay('gc', '--lost')
+    for snap in fresh_cay.json('snapshots'):
+        fresh_cay('snapshot', 'rm', snap['id'], check=True)
     fresh_cay('setup', 'pool', '--remove', check=True)
     assert not is_mounted(f'{fresh_cay.state}/pool')
     assert not os.path.exists(f'{fresh_cay.state}/pool.img')
@@ -171,3 +173,121 @@ def test_a_missing_program_is_named(fresh_cay, tmp_path):
         err = done.communicate()[1].decode()
     assert 'btrfs-progs' in err
     assert not os.path.lexists(f'{fresh_cay.state}/pool.img') and not os.path.lexists(f'{fresh_cay.state}/pool')
+
+
+def layers(cay):
+    return sorted(os.listdir(f'{cay.state}/pool/layers'))
+
+
+def read(cay, box, path):
+    return cay('exec', box, '--', 'cat', path, check=True).out
+
+
+def write(cay, box, path, text):
+    cay('exec', box, '--', 'sh', '-c', f'echo {text} >{path}', check=True)
+
+
+@needs_btrfs
+def test_a_snapshot_becomes_a_layer_in_the_pool(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    pool('snapshot', box, '--name', 's1', check=True)
+    assert len(layers(pool)) == 1 and os.listdir(f'{pool.state}/layers') in ([], ['.lock'])
+    assert os.stat(f'{pool.state}/pool/layers/{layers(pool)[0]}').st_ino == 256  # a subvolume
+    assert os.listdir(f'{pool.state}/pool/{box}') == ['upper']
+    write(pool, box, '/tmp/a', 'two')
+    write(pool, box, '/tmp/b', 'two')
+    pool('rollback', box, 's1', check=True)
+    assert read(pool, box, '/tmp/a') == 'one\n'
+    assert pool('exec', box, '--', 'test', '-e', '/tmp/b').code == 1
+    wait_until(lambda: os.listdir(f'{pool.state}/pool/{box}/old') == [], what='the last generation is removed')
+
+
+@needs_btrfs
+def test_nothing_but_what_was_changed_is_in_a_layer(pool, tmp_path):
+    box = pool.create('--dir', tmp_path)
+    write(pool, box, '/tmp/a', 'one')
+    pool('snapshot', box, check=True)
+    layer = f'{pool.state}/pool/layers/{layers(pool)[0]}'
+    wait_until(lambda: os.listdir(layer) == ['0'], what='the rest is removed')
+    write(pool, box, f'{tmp_path}/new', 'here')
+    assert read(pool, box, f'{tmp_path}/new') == 'here\n' and not os.listdir(tmp_path)
+
+
+@needs_btrfs
+def test_a_fork_has_a_place_in_the_pool(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    fork = pool('fork', box, check=True).out.strip()
+    assert subvolumes(pool) == sorted([box, fork])
+    write(pool, fork, '/tmp/a', 'two')
+    assert read(pool, box, '/tmp/a') == 'one\n' and read(pool, fork, '/tmp/a') == 'two\n'
+
+
+@needs_btrfs
+def test_layers_from_before_the_pool_lie_below_those_in_it(fresh_cay):
+    old = fresh_cay.create()
+    write(fresh_cay, old, '/tmp/a', 'one')
+    fresh_cay('snapshot', old, '--name', 's1', check=True)
+    fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    fork = fresh_cay('fork', 's1', check=True).out.strip()
+    assert subvolumes(fresh_cay) == [fork]
+    write(fresh_cay, fork, '/tmp/b', 'two')
+    fresh_cay('snapshot', fork, '--name', 's2', check=True)
+    write(fresh_cay, fork, '/tmp/a', 'three')
+    fresh_cay('rollback', fork, 's2', check=True)
+    assert read(fresh_cay, fork, '/tmp/a') == 'one\n' and read(fresh_cay, fork, '/tmp/b') == 'two\n'
+    write(fresh_cay, old, '/tmp/a', 'four')  # goes on where it was
+    fresh_cay('rollback', old, 's1', check=True)
+    assert read(fresh_cay, old, '/tmp/a') == 'one\n'
+    assert 'in the pool' in fresh_cay('setup', 'pool', '--remove').err
+    fresh_cay('kill', '--all', '--yes', check=True)
+    assert 'snapshots in the pool' in fresh_cay('setup', 'pool', '--remove').err
+    fresh_cay('snapshot', 'rm', 's1', 's2', check=True)
+    fresh_cay('setup', 'pool', '--remove', check=True)
+
+
+@needs_btrfs
+def test_a_snapshot_while_calls_run_is_of_one_moment(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    with pool.popen('exec', box, '--', 'sh', '-c', 'echo ready >/tmp/ready; exec sleep 60') as call:
+        wait_until(lambda: pool('exec', box, '--', 'test', '-e', '/tmp/ready').code == 0, what='it runs')
+        pool('snapshot', box, '--name', 's1', check=True)
+        taken = [e for e in pool.events(box) if e['kind'] == 'sandbox.snapshot'][-1]
+        assert 'freeze_us' in taken and call.poll() is None
+        write(pool, box, '/tmp/a', 'two')
+        pool('rollback', '--force', box, 's1', check=True)
+        call.wait()
+    assert read(pool, box, '/tmp/a') == 'one\n'
+
+
+@needs_btrfs
+def test_the_limit_holds_in_every_generation(pool):
+    box = pool.create('--disk', '16M')
+    big = ('exec', box, '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=1000')
+    write(pool, box, '/tmp/a', 'one')
+    pool('snapshot', box, '--name', 's1', check=True)
+    assert 'Disk quota exceeded' in pool(*big).err
+    pool('rollback', box, 's1', check=True)
+    assert 'Disk quota exceeded' in pool(*big).err
+
+
+@needs_btrfs
+def test_a_transaction_that_fails_leaves_nothing(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    assert pool('exec', '--tx', box, '--', 'sh', '-c', 'echo two >/tmp/a; exit 3').code == 3
+    assert read(pool, box, '/tmp/a') == 'one\n'
+
+
+@needs_btrfs
+def test_what_a_lost_one_had_is_kept_in_the_pool(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    os.kill(pool.warden(box), 9)
+    wait_until(lambda: pool.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    snap = pool.json('snapshots')[0]
+    fork = pool('fork', snap['id'], check=True).out.strip()
+    assert read(pool, fork, '/tmp/a') == 'one\n'
+    assert os.listdir(f'{pool.state}/pool/{box}') == []
