@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions in words. */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "policy/policy.h"
