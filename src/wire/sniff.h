@@ -12,5 +12,10 @@ enum sniff {
 	SNIFF_OTHER,
 };
 
-/* Decides within 32 bytes. Never SNIFF_MORE where `end`: the client sends no more. */
+enum { SNIFF_LINE = 4096 }; /* a line that is longer is judged as HTTP, which refuses it */
+
+/*
+ * Decides at once for TLS, SSH and methods of HTTP, else at the end of the first line. Never
+ * SNIFF_MORE where `end`: the client sends no more.
+ */
 enum sniff sniff(struct str first, bool end);
