@@ -2,6 +2,8 @@
 /* Writes HTTP/1.1 messages to the end of a buffer. 0 or -errno as buf_add(). */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 /* "HTTP/1.1 200 OK" */
