@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/suggest.h"
 
 enum { EXIT_FAILED = 1, EXIT_OURS = 125 };
 

@@ -97,7 +97,8 @@ struct policy_query {
 	struct str sni; /* canonical */
 	/* PROTO_HTTP; has_request is false until the head was read */
 	bool has_request;
-	struct str host; /* canonical name of the Host header, or text of its address */
+	struct str host;    /* canonical name of the Host header, or text of its address */
+	uint16_t host_port; /* of the Host header; 0: none was written */
 	struct str method, path;
 };
 
