@@ -17,6 +17,7 @@ enum {
 	LAST_MS = 2 * 1000,
 	TICK_MS = 200,
 	TICK_RATE_MS = 10,
+	READ = EPOLLIN | EPOLLRDHUP,
 };
 
 static void on_side(struct loop_io *io, uint32_t events);
@@ -274,17 +275,17 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	switch (f->state) {
 	case FLOW_FRONT:
 	case FLOW_LAST:
-		return dir == UP && !f->dns_waits ? EPOLLIN : 0;
+		return dir == UP && !f->dns_waits ? READ : 0;
 	case FLOW_LOOK:
-		return dir == UP && !f->wait.lookup && !s->eof ? EPOLLIN : 0;
+		return dir == UP && !f->wait.lookup && !s->eof ? READ : 0;
 	case FLOW_DIAL:
 		return dir == DOWN ? EPOLLOUT : 0;
 	case FLOW_VIA:
-		return dir == DOWN ? EPOLLIN : 0;
+		return dir == DOWN ? READ : 0;
 	case FLOW_PASS:
 		break;
 	}
-	return (s->eof || s->quiet || f->way[dir].pipe || f->way[dir].throttled ? 0 : EPOLLIN) |
+	return (s->eof || s->quiet || f->way[dir].pipe || f->way[dir].throttled ? 0 : READ) |
 	       (s->full ? EPOLLOUT : 0);
 }
 
@@ -327,6 +328,7 @@ static void on_side(struct loop_io *io, uint32_t events)
 		flow_end(f, client ? "reset by the client" : "reset by the server", true);
 		return;
 	}
+	s->hup |= (events & EPOLLRDHUP) != 0;
 	if (events & EPOLLOUT)
 		s->full = false;
 	switch (f->state) {

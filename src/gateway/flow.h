@@ -33,6 +33,7 @@ struct side {
 	struct flow *f;
 	int fd;
 	bool eof;   /* nothing more comes from it */
+	bool hup;   /* nothing more comes after what is there */
 	bool shut;  /* it was told that nothing more comes */
 	bool full;  /* it takes no more for now */
 	bool quiet; /* not to be read now, for another reason */

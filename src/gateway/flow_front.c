@@ -52,7 +52,7 @@ static void front_dns(struct flow *f, struct str in)
 	size_t n = dns_tcp_next(in, &msg);
 
 	if (n == 0) {
-		if (f->side[UP].eof)
+		if (f->side[UP].hup)
 			flow_end(f, "closed", false);
 		else
 			flow_await_more(&f->side[UP], in.n);
@@ -77,7 +77,7 @@ static void front_socks(struct flow *f, struct str in)
 	int64_t n = f->via_step ? socks_request_parse(in, &q, &rep)
 				: socks_greeting_parse(in, &ok);
 
-	if (n == 0 && !f->side[UP].eof) {
+	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
 		return;
 	}
@@ -107,7 +107,7 @@ static void front_http(struct flow *f, struct str in)
 	static struct http_head head;
 	int64_t n = http_request_parse(in, &head);
 
-	if (n == 0 && !f->side[UP].eof) {
+	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
 		return;
 	}

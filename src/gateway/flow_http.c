@@ -100,6 +100,7 @@ static int check_request(struct flow *f, const struct http_head *h)
 		q.addr = f->addrs.addrs[f->at];
 	q.has_request = true;
 	q.host = str_of(host);
+	q.host_port = h->port;
 	q.method = h->method;
 	q.path = h->path;
 	policy_decide(f->g->policy, &q, &v);
@@ -125,7 +126,7 @@ static int read_request(struct flow *f, struct str in)
 		return 0;
 	}
 	n = http_request_parse(in, &head);
-	if (n == 0 && !s->eof) {
+	if (n == 0 && !s->hup) {
 		flow_await_more(s, in.n);
 		return 0;
 	}
@@ -176,7 +177,7 @@ static int read_response(struct flow *f, struct str in)
 	struct side *s = &f->side[DOWN];
 	int64_t n = r->n ? http_response_parse(in, str_of(p->method), &head) : -EBADMSG;
 
-	if (n == 0 && !s->eof) {
+	if (n == 0 && !s->hup) {
 		flow_await_more(s, in.n);
 		return 0;
 	}
@@ -263,7 +264,9 @@ static int step(struct flow *f, enum flow_dir dir)
 		}
 		return f->way[dir].bytes != before && w->phase == PHASE_LENGTH;
 	}
-	r = s->eof && w->phase != PHASE_HEAD ? 0 : flow_peek(s, &in);
+	if (s->eof)
+		return 0;
+	r = flow_peek(s, &in);
 	if (r == -EAGAIN)
 		return 0;
 	if (r < 0) {

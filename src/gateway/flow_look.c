@@ -22,7 +22,7 @@ int flow_peek(struct side *s, struct str *ret)
 	if (n < 0)
 		return -errno;
 	if (n == 0)
-		s->eof = true;
+		s->eof = s->hup = true;
 	*ret = (struct str){ scratch, (size_t)n };
 	return 0;
 }
@@ -63,7 +63,7 @@ static enum look look_tls(struct flow *f, struct str in)
 		return LOOK_BAD;
 	}
 	n = tls_hello_parse(in, f->hello);
-	if (n == 0 && !f->side[UP].eof && in.n < SCRATCH) {
+	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH) {
 		flow_await_more(&f->side[UP], in.n);
 		return LOOK_MORE;
 	}
@@ -81,7 +81,7 @@ static enum look look_http(struct flow *f, struct str in)
 	static struct http_head head; /* large, and of no use after this */
 	int64_t n = http_request_parse(in, &head);
 
-	if (n == 0 && !f->side[UP].eof) {
+	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
 		return LOOK_MORE;
 	}
@@ -108,7 +108,7 @@ enum look flow_look(struct flow *f)
 		flow_end(f, "reset by the client", true);
 		return LOOK_BAD;
 	}
-	switch (sniff(in, s->eof)) {
+	switch (sniff(in, s->hup)) {
 	case SNIFF_MORE:
 		flow_await_more(s, in.n);
 		return LOOK_MORE;

@@ -91,7 +91,7 @@ static int64_t number_of(const struct ip *ip)
 		n = get_be32(ip->b + 12);
 	else
 		return -1;
-	return n < NETPLAN_NAMES ? n : -1;
+	return n < NETPLAN_NAMES ? (int64_t)n : -1;
 }
 
 bool pool_has(const struct ip *ip)

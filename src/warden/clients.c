@@ -8,6 +8,7 @@
 
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/warden.h"
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
@@ -29,6 +30,7 @@ void client_free(struct client *c)
 	for (struct call *call = w->calls; call; call = call->next)
 		if (call->client == c)
 			call_orphan(call);
+	net_forget_client(c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -180,6 +182,10 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_info(c, f->chan, e);
 	case MSG_C_SETTLE:
 		return on_settle(c, f->chan, e);
+	case MSG_C_POLICY:
+		return net_set_policy(c, f, e);
+	case MSG_C_NET:
+		return net_list(c, f->chan, e);
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");
