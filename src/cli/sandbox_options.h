@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/limit_options.h"
+#include "cli/net_options.h"
 #include "store/state.h"
 #include "wire/proto.h"
 
@@ -30,6 +31,7 @@ struct sandbox_opts {
 	bool tty;
 	bool keep;
 	struct limit_opts limits;
+	struct net_opts net;
 };
 
 /* clang-format off */
@@ -89,6 +91,7 @@ struct sandbox_plan {
 	int nlabels;
 	enum profile profile;
 	enum trace_level trace;
+	struct buf net_policy; /* compiled; empty: no network */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */

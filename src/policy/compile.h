@@ -13,24 +13,32 @@
 
 enum policy_format { POLICY_YAML, POLICY_JSON };
 
+struct policy_preset;
+
 struct policy_document {
 	const char *file; /* for messages and rules' origins */
 	struct str text;
 	enum policy_format format;
 };
 
-/* Gathers one policy. Rules of --deny come first, then --allow, then the document's. */
+/* Gathers one policy. Rules of --deny and --allow come first, then the document's. */
 struct policy_builder {
-	struct buf head, first, rules;
-	unsigned nrules;
+	char name[256];
+	enum policy_action def;
+	bool has_def, has_document;
+	struct policy_limits limits;
+	struct buf rules;
+	unsigned nrules, ntargets;
 };
 
 void policy_builder_init(struct policy_builder *b);
 void policy_builder_done(struct policy_builder *b);
 DEFINE_AUTO(struct policy_builder, policy_builder_done)
-/* Once at most; with what it extends. */
+/* Once at most, after all targets; with what it extends. */
 int policy_add_document(struct policy_builder *b, const struct policy_document *d, struct err *e);
-/* HOST[:PORT], ADDRESS[:PORT] or a range, as of --allow and --deny. All --deny before --allow. */
+int policy_add_preset(struct policy_builder *b, const struct policy_preset *p, struct err *e);
+/* HOST[:PORT], ADDRESS[:PORT] or a range, as of --allow and --deny. The first that matches counts.
+ */
 int policy_add_target(struct policy_builder *b, enum policy_action action, const char *target,
 		      struct err *e);
 /* The compiled form, at most LIMIT_POLICY. */

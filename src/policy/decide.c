@@ -82,7 +82,8 @@ static void judge_proto(const struct policy_rule *r, const struct policy_query *
 {
 	unsigned set = policy_protocols(r, q->port);
 
-	if (set == PROTO_ANY)
+	/* Anything is TCP. */
+	if (set & PROTO_TCP)
 		return;
 	if (q->proto == PROTO_UNKNOWN)
 		judge(j, MAYBE, POLICY_NEEDS_PROTO);
