@@ -75,7 +75,7 @@ static void judge_port(const struct policy_rule *r, const struct policy_query *q
 	for (size_t i = 0; i < r->nports && m == NO; i++)
 		if (q->port >= r->ports[i].first && q->port <= r->ports[i].last)
 			m = YES;
-	judge(j, m, 0);
+	judge(j, m, POLICY_NEEDS_PORT);
 }
 
 static void judge_proto(const struct policy_rule *r, const struct policy_query *q, struct judged *j)

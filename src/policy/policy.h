@@ -124,7 +124,12 @@ enum policy_inspect {
 	INSPECT_MUST, /* wait for them, then ask again */
 };
 
-enum { POLICY_NEEDS_ADDR = 1, POLICY_NEEDS_PROTO = 2, POLICY_NEEDS_REQUEST = 4 };
+enum {
+	POLICY_NEEDS_ADDR = 1,
+	POLICY_NEEDS_PROTO = 2,
+	POLICY_NEEDS_REQUEST = 4,
+	POLICY_NEEDS_PORT = 8
+};
 
 struct policy_verdict {
 	enum policy_verdict_kind kind;
