@@ -152,6 +152,7 @@ static unsigned take_addrs(const struct ares_addrinfo *info, struct resolve_answ
 	const struct ares_addrinfo_node *at[2] = { info->nodes, info->nodes };
 	unsigned ttl = KEEP_MOST_S;
 	bool any = true;
+	uint16_t port;
 
 	while (any && a->n < RESOLVE_ADDRS) {
 		any = false;
@@ -162,7 +163,7 @@ static unsigned take_addrs(const struct ares_addrinfo *info, struct resolve_answ
 				continue;
 			if (at[f]->ai_ttl >= 0 && (unsigned)at[f]->ai_ttl < ttl)
 				ttl = (unsigned)at[f]->ai_ttl;
-			a->addrs[a->n++] = ip_of_sockaddr(at[f]->ai_addr, NULL);
+			a->addrs[a->n++] = ip_of_sockaddr(at[f]->ai_addr, &port);
 			at[f] = at[f]->ai_next;
 			any = true;
 		}
