@@ -250,7 +250,7 @@ void policy_decide(const struct policy *p, const struct policy_query *q, struct 
 {
 	struct policy_verdict v = { .reason = REASON_DEFAULT };
 	const struct policy_rule *decider = NULL;
-	bool can_allow = false;
+	bool waits = false, can_allow = false;
 
 	for (size_t i = 0; i < p->nrules && !decider; i++) {
 		const struct policy_rule *r = &p->rules[i];
@@ -259,6 +259,7 @@ void policy_decide(const struct policy *p, const struct policy_query *q, struct 
 		if (j.match == YES) {
 			decider = r;
 		} else if (j.match == MAYBE) {
+			waits = true;
 			v.needs |= j.needs;
 			can_allow |= r->action == POLICY_ACT_ALLOW;
 		} else if (j.why_not != REASON_DEFAULT && !v.rule) {
@@ -275,7 +276,7 @@ void policy_decide(const struct policy *p, const struct policy_query *q, struct 
 	}
 	if (deny_always(q, &v))
 		v.needs = 0;
-	else if (v.needs && (v.kind == POLICY_ALLOW || can_allow)) {
+	else if (waits && (v.kind == POLICY_ALLOW || can_allow)) {
 		v.kind = POLICY_PENDING;
 		v.inspect = v.needs & ~(unsigned)POLICY_NEEDS_ADDR ? INSPECT_MUST : INSPECT_MAY;
 	} else if (v.kind == POLICY_ALLOW)

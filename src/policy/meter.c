@@ -17,18 +17,21 @@ void bucket_init(struct bucket *b, uint64_t rate, uint64_t burst, uint64_t now_n
 	*b = (struct bucket){ rate, burst, burst << UNIT_BITS, now_ns };
 }
 
+/* Time that gave no whole token yet is not forgotten: the clock moves by what was given. */
 static void refill(struct bucket *b, uint64_t now_ns)
 {
 	uint64_t full = b->burst << UNIT_BITS;
 	uint64_t passed = now_ns > b->at_ns ? now_ns - b->at_ns : 0;
-	unsigned __int128 more = (unsigned __int128)passed * b->rate << UNIT_BITS;
+	unsigned __int128 per_s = (unsigned __int128)b->rate << UNIT_BITS;
+	unsigned __int128 more = passed * per_s / NS_PER_S;
 
-	more /= NS_PER_S;
-	/* Time that gave nothing yet is not forgotten. */
-	if (more == 0)
+	if (more >= full - b->tokens) {
+		b->tokens = full;
+		b->at_ns += passed;
 		return;
-	b->at_ns = now_ns;
-	b->tokens = more >= full - b->tokens ? full : b->tokens + (uint64_t)more;
+	}
+	b->tokens += (uint64_t)more;
+	b->at_ns += (uint64_t)((more * NS_PER_S + per_s - 1) / per_s);
 }
 
 uint64_t bucket_ready(struct bucket *b, uint64_t now_ns)
