@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/dial.h"
 #include "warden/limits.h"
 #include "warden/net.h"
 #include "warden/warden.h"
@@ -31,6 +32,7 @@ void client_free(struct client *c)
 		if (call->client == c)
 			call_orphan(call);
 	net_forget_client(c);
+	dial_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -186,6 +188,8 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return net_set_policy(c, f, e);
 	case MSG_C_NET:
 		return net_list(c, f->chan, e);
+	case MSG_C_DIAL:
+		return dial_ask(c, f, e);
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");

@@ -274,6 +274,9 @@ void net_event(struct net *n, const struct frame *f)
 		return;
 	call = call_of_group(n, t.cgroup);
 	process = of_flow(t.kind) ? 0 : net_process_of(w, &call, t.inode);
+	/* Whatever runs is of a call: where there is one, it is of that. */
+	if (!call && w->ncalls == 1 && t.kind != GW_KIND_GAP)
+		call = w->calls->id;
 	if (of_flow(t.kind) && flow->event)
 		call = flow->call;
 	event = trace_begin(&w->trace, kinds[t.kind], call,

@@ -79,6 +79,8 @@ struct warden {
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	struct net *net; /* NULL: no network */
+	struct dial *dials; /* ports inside that clients wait for */
+	uint32_t ndials, last_dial;
 	const char *end_reason;
 	struct loop_timer end_timer;
 };
