@@ -46,4 +46,9 @@ enum {
 	LIMIT_POLICY_ITEMS = 1024,	 /* hosts, addresses, ports, ... of one rule, each */
 	LIMIT_POLICY_NODES = 32768,	 /* values in a policy document */
 	LIMIT_POLICY_DEPTH = 8,		 /* nested lists and maps in it */
+	LIMIT_NET_NAMES = 4096,		 /* names that one gateway knows by their addresses */
+	LIMIT_NET_LOOKUPS = 512,	 /* names that are being looked up */
+	LIMIT_NET_FLOWS = 8192,		 /* connections through one gateway */
+	LIMIT_NET_QUERIES = 1024,	 /* DNS queries that wait for their answer */
+	LIMIT_NET_DENIED = 16,		 /* refusals that the result of a call lists */
 };

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/limit_options.h"
+#include "cli/net_options.h"
 #include "store/state.h"
 #include "wire/proto.h"
 
@@ -29,7 +30,9 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	bool json;
 	struct limit_opts limits;
+	struct net_opts net;
 };
 
 /* clang-format off */
@@ -65,7 +68,10 @@ struct sandbox_opts {
 	  "End the command after this time (500ms, 10s, 5m, 1h); exit code 124", &(o).timeout_ms }, \
 	{ "tty", 't', OPT_FLAG, NULL, "Give the command a terminal", &(o).tty }, \
 	{ "call-id", 0, OPT_TEXT, "TEXT", "Your own id for this call, kept in the trace", \
-	  &(o).call_id }
+	  &(o).call_id }, \
+	{ "json", 0, OPT_FLAG, NULL, \
+	  "When it has ended, print how on stderr as one line of JSON: code, times, refusals", \
+	  &(o).json }
 
 #define SANDBOX_OPTS_KEEP(o) \
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
@@ -89,6 +95,7 @@ struct sandbox_plan {
 	int nlabels;
 	enum profile profile;
 	enum trace_level trace;
+	struct buf net_policy; /* compiled; empty: no network */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */

@@ -33,6 +33,9 @@ struct cell_unenforced {
 	char why[CGROUP_WHY];
 };
 
+/* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
+enum net_fd { NET_DIAG, NET_TCP4, NET_UDP4, NET_TCP6, NET_UDP6, NET_FDS };
+
 enum { CELL_LOWERS = 4, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
 struct cell_mount {
@@ -57,6 +60,7 @@ struct cell_spec {
 	struct cell_mount mounts[CELL_MOUNTS]; /* the root first */
 	int nmounts;
 	struct cell_limits limits;
+	bool network; /* has a gateway */
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -71,6 +75,7 @@ struct cell {
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
+	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
 
 struct driver {

@@ -11,6 +11,7 @@
 
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/warden.h"
 
 static void end_calls(struct warden *w)
@@ -40,6 +41,7 @@ static void end_now(struct loop_timer *t)
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
 	end_calls(w);
+	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
 	clients_say_destroyed(w);

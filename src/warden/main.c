@@ -111,7 +111,8 @@ int main(int argc, char **argv)
 				.stream_fd = FD_NONE,
 				.root_fd = FD_NONE,
 				.devpts_fd = FD_NONE,
-				.cgroup = cgroup_none };
+				.cgroup = cgroup_none,
+				.net_fds = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE } };
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);

@@ -24,11 +24,13 @@ enum msg {
 			FD_ROLE, in order */
 	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group; channel 0: to every process */
 	MSG_STOP = 4,	/* end everything and exit */
+	MSG_DIAL = 8,	/* PORT: connect to a port inside; channel: a number of the warden's */
 	/* init to warden */
 	MSG_STARTED = 16, /* PID as seen inside */
 	MSG_FAILED = 17,  /* STAGE, ERRNO, TEXT: the command never ran */
 	MSG_EXITED = 18,  /* STATUS as of wait(2), CPU_US, MAXRSS_KB */
 	MSG_REAPED = 19,  /* PID, STATUS: an orphan that init reaped; channel 0 */
+	MSG_DIALED = 24,  /* a connected socket, or ERRNO */
 
 	/* client to warden */
 	MSG_C_HELLO = 64, /* VERSION */
@@ -43,6 +45,9 @@ enum msg {
 	MSG_C_INFO = 72,      /* ask for the sandbox's state */
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
+	MSG_C_POLICY = 80,    /* NET_POLICY: from now on */
+	MSG_C_NET = 81,	      /* ask for the open connections */
+	MSG_C_DIAL = 82,      /* PORT: connect to a port inside */
 	/* warden to client */
 	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
@@ -57,6 +62,9 @@ enum msg {
 	MSG_C_STATE = 104, /* answer to INFO: STATE, INIT_PID, CALLS, SEQ, HASH, ... */
 	MSG_C_SETTLED = 105,   /* SEQ, HASH */
 	MSG_C_DESTROYED = 106, /* all gone; the warden ends */
+	MSG_C_POLICY_SET = 112, /* COUNT of connections that were cut */
+	MSG_C_FLOW = 113,	/* NAME ADDRESS PORT CALL OUT_BYTES BYTES DURATION_US; many */
+	MSG_C_DIALED = 114,	/* a connected socket */
 	MSG_C_ERROR = 127,     /* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
 };
 
@@ -145,6 +153,16 @@ enum tag {
 	TAG_CALL_MEMORY, /* MSG_C_EXEC: bytes */
 	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
 	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	/* Network */
+	TAG_NET_POLICY = 96, /* a compiled policy; in MSG_C_BUILD: the sandbox has a network */
+	TAG_NAMESERVER,	     /* MSG_C_BUILD, of the host: address[:port]; many */
+	TAG_PROXY,	     /* MSG_C_BUILD: through which the host dials, a URL */
+	TAG_NO_PROXY,	     /* MSG_C_BUILD: which names it does not dial so */
+	TAG_PORT,
+	TAG_ADDRESS,
+	TAG_RULE,
+	TAG_COUNT,
+	TAG_DENIED, /* MSG_C_EXIT: nested fields NAME ADDRESS PORT RULE REASON TEXT HINT COUNT; many */
 };
 
 /* Fields nested in TAG_MOUNT. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "driver/ns/net.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -173,6 +174,7 @@ static void report_ready(const struct launch *l)
 
 static void build(const struct launch *l, struct tree *t)
 {
+	const char *net = NULL;
 	int r;
 
 	must(l, mnt_make_private(), "make mounts private");
@@ -183,6 +185,7 @@ static void build(const struct launch *l, struct tree *t)
 		r = tree_dev(t);
 	must(l, r, t->what);
 	must(l, lo_up(), "bring up the loopback device");
+	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
 	must(l, wait_for_warden(l), "wait for the upper directories");

@@ -24,6 +24,7 @@
 #include "driver/driver.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
+#include "driver/ns/net.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
@@ -232,6 +233,7 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 						   .userns_fd = FD_NONE };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
+	auto_done(ends_done) struct ends net = { FD_NONE, FD_NONE };
 	int group, r;
 
 	*c = (struct cell){ .pidfd = FD_NONE,
@@ -239,6 +241,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 			    .root_fd = FD_NONE,
 			    .devpts_fd = FD_NONE,
 			    .cgroup = cgroup_none };
+	for (int i = 0; i < NET_FDS; i++)
+		c->net_fds[i] = FD_NONE;
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		l.owner_ns[i] = FD_NONE;
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
@@ -254,13 +258,16 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	r = ends_open(&setup);
 	if (r == 0)
 		r = ends_open(&stream);
+	if (r == 0 && s->network)
+		r = ends_open(&net);
 	if (r < 0)
 		return err_sys(e, -r, "make a socket pair");
 	l.setup_fd = setup.theirs;
 	l.stream_fd = stream.theirs;
+	l.net_fd = net.theirs;
 	l.ours[0] = setup.ours;
 	l.ours[1] = stream.ours;
-	if (start(&l, &setup, group, c, e) < 0)
+	if (start(&l, &setup, group, c, e) < 0 || (s->network && net_receive(net.ours, c, e) < 0))
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
 	return 0;
@@ -290,6 +297,7 @@ static int destroy(struct cell *c, struct err *e)
 	fd_close(&c->stream_fd);
 	fd_close(&c->root_fd);
 	fd_close(&c->devpts_fd);
+	net_done(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }
 

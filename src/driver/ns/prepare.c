@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/netplan.h"
 #include "sys/userns.h"
 
 /* The id on disk of an id inside. Unprivileged there is only one. */
@@ -83,6 +84,11 @@ static bool template_has_dir(const struct cell_spec *s, const char *name, struct
 	return lstat(path, st) == 0 && S_ISDIR(st->st_mode);
 }
 
+static int put_resolver(const struct cell_spec *s, int etc)
+{
+	return put_file(s, etc, "resolv.conf", "nameserver " NETPLAN_GATEWAY4_TEXT "\n");
+}
+
 /* The sandbox's own identity. A template without a plain /etc goes without. */
 static int put_identity(const struct cell_spec *s, int root_fd)
 {
@@ -103,6 +109,8 @@ static int put_identity(const struct cell_spec *s, int root_fd)
 		       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n127.0.1.1\t%s\n",
 		       s->hostname);
 	r = put_file(s, etc, "hosts", text);
+	if (r == 0 && s->network)
+		r = put_resolver(s, etc);
 	(void)snprintf(text, sizeof text, "%s\n", s->hostname);
 	if (r == 0)
 		r = put_file(s, etc, "hostname", text);
