@@ -46,6 +46,7 @@ void flow_query(const struct flow *f, struct policy_query *q)
 	if (f->hello && f->looked) {
 		q->has_sni = f->hello->has_sni;
 		q->ech = f->hello->ech;
+		q->bad_hello = f->hello->why != NULL;
 		q->sni = str_of(f->hello->sni);
 	}
 }

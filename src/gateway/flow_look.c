@@ -68,11 +68,8 @@ static enum look look_tls(struct flow *f, struct str in)
 		return LOOK_MORE;
 	}
 	spoke(f, PROTO_TLS);
-	if (n <= 0) { /* a hello that cannot be read has no name that could be trusted */
-		f->hello->has_sni = false;
-		f->hello->sni[0] = '\0';
-		f->hello->ech = false;
-	}
+	if (n <= 0) /* no name in it could be trusted */
+		*f->hello = (struct tls_hello){ .why = "it cannot be read" };
 	return LOOK_DONE;
 }
 
