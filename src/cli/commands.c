@@ -8,6 +8,7 @@ const struct cmd *const commands[] = {
 	&cmd_exec,
 	&cmd_shell,
 	&cmd_cp,
+	&cmd_diff,
 	&cmd_ls,
 	&cmd_show,
 	&cmd_ps,

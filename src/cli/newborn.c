@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "cli/client.h"
@@ -290,6 +291,8 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 ||
 	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
 		return -1;
+	free(n->row.spec);
+	n->row.spec = sandbox_plan_spec(o, p, &t);
 	r = make_dir(n, e);
 	if (r == 0 && root)
 		r = state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e);
@@ -327,7 +330,8 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	n->row.spec = sandbox_plan_spec(o, &plan);
+	/* Before any file of the host can be seen inside: what changes later is newer. */
+	n->row.created_ns = clock_real_ns();
 	for (int i = 0;; i++) {
 		if (make(n, o, &plan, e) == 0)
 			return 0;

@@ -97,5 +97,10 @@ int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 void sandbox_plan_done(struct sandbox_plan *p);
 DEFINE_AUTO(struct sandbox_plan, sandbox_plan_done)
 
-/* The options as the JSON object that a sandbox's row keeps; allocated. NULL: no memory. */
-char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p);
+struct template;
+/*
+ * The options as the JSON object that a sandbox's row keeps, with the layers that t and they
+ * stand for (NULL: without them); allocated. NULL: no memory.
+ */
+char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p,
+			const struct template *t);
