@@ -80,8 +80,7 @@ int call_paths_load(const char *sandbox, const char *call, struct path_list *ret
 	struct str line;
 	int r;
 
-	if (trace_file_open(sandbox, &file, e) < 0 ||
-	    trace_filter_init(&filter, NULL, call, e) < 0)
+	if (trace_file_open(sandbox, &file, e) < 0 || trace_filter_init(&filter, NULL, call, e) < 0)
 		return -1;
 	trace_lines_init(&lines, file.fd);
 	while ((r = trace_lines_next(&lines, &line)) > 0)

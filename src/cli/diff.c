@@ -20,8 +20,8 @@ static struct opt opts[] = {
 	{ "stat", 0, OPT_FLAG, NULL, "Also count lines, and sum up", &o.stat },
 	{ "patch", 'p', OPT_FLAG, NULL, "A patch that git apply takes, binary files included",
 	  &o.patch },
-	{ "call", 0, OPT_TEXT, "CALL", "Only files that this call changed: its number, or your id of it",
-	  &o.call },
+	{ "call", 0, OPT_TEXT, "CALL",
+	  "Only files that this call changed: its number, or your id of it", &o.call },
 	{ "no-renames", 0, OPT_FLAG, NULL, "Show a renamed file as one deleted and one added",
 	  &o.no_renames },
 	{ 0 },
@@ -129,8 +129,8 @@ static bool scope_of(const struct job *j, const struct layers_mount *m, struct d
 	return any || s->npaths;
 }
 
-static int compare(struct job *j, const char *dest, const struct stack *old, const struct stack *new,
-		   const struct diff_scope *scope, struct err *e)
+static int compare(struct job *j, const char *dest, const struct stack *old,
+		   const struct stack *new, const struct diff_scope *scope, struct err *e)
 {
 	auto_done(diff_done) struct diff d = { 0 };
 
@@ -219,10 +219,11 @@ static void say_notes(const struct job *j)
 	if (o.patch && j->totals.omitted)
 		fprintf(stderr,
 			"cay: %llu changes are not in the patch, or not all of them: git keeps no "
-			"owners, attributes, devices, nor modes but x\n",
+			"owners, attributes, devices, files above 1 GiB, nor modes but x\n",
 			(unsigned long long)j->totals.omitted);
 	if (j->unread) {
-		fprintf(stderr, "cay: warning: %llu files or directories could not be read, such as '",
+		fprintf(stderr,
+			"cay: warning: %llu files or directories could not be read, such as '",
 			(unsigned long long)j->unread);
 		out_safe_to(stderr, str_of(j->unread_first));
 		fputs("'\n", stderr);

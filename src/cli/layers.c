@@ -52,7 +52,8 @@ static int add_dir(struct stack *s, int dirfd, const char *path, struct stack_la
 
 static int open_lowers(struct layers_mount *m, const json_t *spec, bool rootful, struct err *e)
 {
-	const json_t *list = json_object_get(spec, "lower"), *owner = json_object_get(spec, "owner");
+	const json_t *list = json_object_get(spec, "lower"),
+		     *owner = json_object_get(spec, "owner");
 	struct stack_layer like = { .fd = FD_NONE };
 
 	if (owner && rootful) {
@@ -63,7 +64,8 @@ static int open_lowers(struct layers_mount *m, const json_t *spec, bool rootful,
 		auto_free char *path = text_of(json_array_get(list, i));
 
 		if (!path)
-			return err_set(e, ERR_FAILED, "the catalog names no layer for '%s'", m->dest);
+			return err_set(e, ERR_FAILED, "the catalog names no layer for '%s'",
+				       m->dest);
 		if (add_dir(&m->base, AT_FDCWD, path, like, e) < 0 ||
 		    add_dir(&m->now, AT_FDCWD, path, like, e) < 0)
 			return -1;
@@ -120,13 +122,15 @@ int layers_open(struct cli_store *s, const struct sandbox_row *row, struct layer
 	const json_t *list = json_object_get(spec, "layers");
 
 	if (!json_is_array(list))
-		return err_set(e, ERR_FAILED, "sandbox '%s' was made by an older cay: its layers are "
-			       "not known", row->id);
+		return err_set(e, ERR_FAILED,
+			       "sandbox '%s' was made by an older cay: its layers are "
+			       "not known",
+			       row->id);
 	if (state_sandbox_open(&s->state, row->id, &dirfd, e) < 0 ||
 	    open_all(&l, row, dirfd, list, e) < 0)
 		return err_ctx(e, "sandbox '%s'", row->id);
-	l.first_dir = text_of(json_object_get(
-		json_array_get(json_object_get(spec, "dirs"), 0), "dest"));
+	l.first_dir =
+		text_of(json_object_get(json_array_get(json_object_get(spec, "dirs"), 0), "dest"));
 	l.base_ns = row->created_ns - TICK_MS * NS_PER_MS;
 	*ret = l;
 	l = (struct layers){ 0 };

@@ -15,7 +15,7 @@ struct layers_mount {
 struct layers {
 	struct layers_mount *mounts; /* those that can be written, the root first */
 	int n;
-	char *first_dir; /* dest of the first --dir, or NULL */
+	char *first_dir;  /* dest of the first --dir, or NULL */
 	uint64_t base_ns; /* a file of a --dir that changed later was not seen by the sandbox */
 };
 

@@ -18,7 +18,8 @@ void blob_done(struct blob *b)
 }
 
 /* Exactly b->size bytes of the file; -ESTALE where it has become shorter. */
-static int read_pieces(const struct blob *b, int (*fn)(void *ctx, const void *p, size_t n), void *ctx)
+static int read_pieces(const struct blob *b, int (*fn)(void *ctx, const void *p, size_t n),
+		       void *ctx)
 {
 	auto_free char *mem = malloc(CHUNK);
 	int r = mem ? 0 : -ENOMEM;
@@ -50,7 +51,7 @@ static void begin_hash(struct sha1 *s, uint64_t size)
 	sha1_add(s, head, (size_t)n + 1);
 }
 
-static int hash(struct blob *b)
+int blob_hash(struct blob *b)
 {
 	struct sha1 s;
 	int r = 0;
@@ -133,8 +134,6 @@ int blob_load(const struct diff *d, const struct diff_entry *en, bool new, struc
 		if (r >= 0)
 			r = load_file(&b);
 	}
-	if (r == 0)
-		r = hash(&b);
 	if (r < 0)
 		return r;
 	*ret = b;

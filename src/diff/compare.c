@@ -102,7 +102,7 @@ static int push(struct walk *w, const char *path, const struct stack_node *old,
 		const struct stack_node *new)
 {
 	struct pending p = { .in_old = old && S_ISDIR(old->mode),
-			     .in_new = new && S_ISDIR(new->mode) };
+			     .in_new = new &&S_ISDIR(new->mode) };
 
 	if (w->ntodo == w->cap) {
 		size_t cap = w->cap ? 2 * w->cap : 64;
@@ -227,7 +227,8 @@ static int compare_both(struct walk *w, struct diff_entry *en, int old_dir, int 
 	en->content = r != 0;
 	en->unread = r < 0;
 	en->mode = (a->mode & 07777) != (b->mode & 07777) && !S_ISLNK(a->mode);
-	en->owner = a->uid != b->uid || a->gid != b->gid;
+	/* Without root there is one uid, whatever a file of the host had. */
+	en->owner = !w->d->new->userxattr && (a->uid != b->uid || a->gid != b->gid);
 	en->xattr = xattrs_differ(old_dir, new_dir, name);
 	return en->content || en->mode || en->owner || en->xattr ? add_entry(w->d, en) : 0;
 }

@@ -9,6 +9,7 @@
 #include "diff/lines.h"
 
 enum { CONTEXT = 3 };
+#define MOST_BYTES (1ull << 30) /* of a file: git takes no larger patches */
 
 static const char no_oid[] = "0000000000000000000000000000000000000000";
 
@@ -22,6 +23,20 @@ static void sides_done(struct sides *s)
 	blob_done(&s->new);
 }
 DEFINE_AUTO(struct sides, sides_done)
+
+static bool is_too_large(const struct sides *s, struct patch_counts *n)
+{
+	n->omitted_content = s->old.size > MOST_BYTES || s->new.size > MOST_BYTES;
+	n->omitted |= n->omitted_content;
+	return n->omitted_content;
+}
+
+static int hash_both(struct sides *s)
+{
+	int r = blob_hash(&s->old);
+
+	return r < 0 ? r : blob_hash(&s->new);
+}
 
 static bool in_git(mode_t mode)
 {
@@ -157,8 +172,6 @@ static int put_content(FILE *f, const struct change *c, const struct sides *s,
 	auto_done(edits_done) struct edits e = { 0 };
 	int r;
 
-	if (strcmp(s->old.oid, s->new.oid) == 0 && c->old_mode && c->new_mode)
-		return 0;
 	if (f) {
 		fprintf(f, "index %s..%s", c->old_mode ? s->old.oid : no_oid,
 			c->new_mode ? s->new.oid : no_oid);
@@ -192,8 +205,11 @@ static int one_sided(FILE *f, const struct diff *d, const struct diff_entry *en,
 		     bool new, struct patch_counts *n)
 {
 	auto_done(sides_done) struct sides s = { .old.fd = FD_NONE, .new.fd = FD_NONE };
+	struct blob *b = new ? &s.new : &s.old;
 	const mode_t mode = new ? en->new.mode : en->old.mode;
-	struct change c = { .en = en, .prefix = prefix, .old_path = en->path, .new_path = en->path };
+	struct change c = {
+		.en = en, .prefix = prefix, .old_path = en->path, .new_path = en->path
+	};
 	int r;
 
 	if (!in_git(mode)) {
@@ -201,8 +217,10 @@ static int one_sided(FILE *f, const struct diff *d, const struct diff_entry *en,
 		return 0;
 	}
 	*(new ? &c.new_mode : &c.old_mode) = git_mode(mode);
-	r = blob_load(d, en, new, new ? &s.new : &s.old);
-	if (r < 0)
+	r = blob_load(d, en, new, b);
+	if (r == 0 && f && !is_too_large(&s, n))
+		r = blob_hash(b);
+	if (r < 0 || n->omitted_content)
 		return r;
 	if (f)
 		put_header(f, &c);
@@ -230,8 +248,10 @@ static int two_sided(FILE *f, const struct diff *d, const struct diff_entry *en,
 		r = blob_load(d, en, false, &s.old);
 		if (r == 0)
 			r = blob_load(d, en, true, &s.new);
+		if (r == 0 && f && !is_too_large(&s, n))
+			r = hash_both(&s);
 	}
-	if (r < 0)
+	if (r < 0 || n->omitted_content)
 		return r;
 	if (f)
 		put_header(f, &c);

@@ -13,7 +13,8 @@
 struct patch_counts {
 	uint64_t added, removed; /* lines */
 	bool binary;
-	bool omitted; /* something of the change is not in the patch */
+	bool omitted;	      /* something of the change is not in the patch */
+	bool omitted_content; /* its content, above 1 GiB */
 };
 
 /* One change; prefix stands before its names ("" or "a/b/"). */

@@ -12,10 +12,10 @@
 #include "diff/compare.h"
 
 enum {
-	MOST_EXACT = 100000,	   /* files on either side */
-	MOST_SIMILAR = 200,	   /* the same for those that are compared with each other */
-	SIMILAR_BYTES = 1 << 20,   /* of one such file */
-	EXACT_BYTES = 256 << 20,   /* of one whose hash is taken */
+	MOST_EXACT = 100000,	 /* files on either side */
+	MOST_SIMILAR = 200,	 /* the same for those that are compared with each other */
+	SIMILAR_BYTES = 1 << 20, /* of one such file */
+	EXACT_BYTES = 256 << 20, /* of one whose hash is taken */
 	LONGEST_PIECE = 64,
 	ALIKE = 50, /* per cent */
 };
@@ -26,7 +26,7 @@ struct candidate {
 	uint8_t hash[SHA256_SIZE];
 	struct piece {
 		uint32_t hash, bytes;
-	} *pieces;
+	} * pieces;
 	size_t npieces;
 };
 
@@ -103,7 +103,8 @@ static bool hash_file(const struct diff *d, struct candidate *c)
 	if (!mem || fd < 0 || node_of(c->en)->size > EXACT_BYTES)
 		return false;
 	sha256_init(&s);
-	for (uint64_t left = EXACT_BYTES; left && (n = read(fd, mem, 65536)) > 0; left -= (uint64_t)n)
+	for (uint64_t left = EXACT_BYTES; left && (n = read(fd, mem, 65536)) > 0;
+	     left -= (uint64_t)n)
 		sha256_add(&s, mem, (size_t)n);
 	sha256_end(&s, c->hash);
 	c->failed = n != 0;
@@ -129,8 +130,8 @@ static int join(struct candidate *gone, struct candidate *new, int percent)
 	new->en->percent = percent;
 	new->en->content = percent < 100;
 	new->en->mode = (gone->en->old.mode & 07777) != (new->en->new.mode & 07777);
-	new->en->owner = gone->en->old.uid != new->en->new.uid ||
-			 gone->en->old.gid != new->en->new.gid;
+	new->en->owner =
+		gone->en->old.uid != new->en->new.uid || gone->en->old.gid != new->en->new.gid;
 	gone->taken = new->taken = true;
 	return 0;
 }
@@ -274,7 +275,7 @@ static int pair_similar(struct pairing *p)
 		struct candidate *best = NULL;
 		int most = ALIKE - 1;
 
-		for (size_t k = 0; !p->new[i].taken && k < p->ngone; k++) {
+		for (size_t k = 0; !p->new[i].taken &&k < p->ngone; k++) {
 			int percent = p->gone[k].taken ? 0 : similarity(&p->gone[k], &p->new[i]);
 
 			if (percent > most) {

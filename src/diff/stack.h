@@ -56,7 +56,7 @@ struct stack_dir {
 	struct stack_part {
 		int fd, layer;
 		bool xwhiteouts; /* whiteouts may be empty files with an attribute */
-	} *parts;		 /* topmost first */
+	} * parts;		 /* topmost first */
 	int n;
 	bool denied; /* a layer's directory could not be read */
 };
