@@ -9,6 +9,7 @@ const struct cmd *const commands[] = {
 	&cmd_shell,
 	&cmd_cp,
 	&cmd_diff,
+	&cmd_apply,
 	&cmd_ls,
 	&cmd_show,
 	&cmd_ps,

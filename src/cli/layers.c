@@ -6,14 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "trace/read.h"
 
-enum {
-	DEFAULT_USER = 1000,
-	TICK_MS = 20, /* inodes are stamped with a clock that may lag behind by this */
-};
+enum { DEFAULT_USER = 1000 };
 
 void layers_done(struct layers *l)
 {
@@ -131,7 +127,11 @@ int layers_open(struct cli_store *s, const struct sandbox_row *row, struct layer
 		return err_ctx(e, "sandbox '%s'", row->id);
 	l.first_dir =
 		text_of(json_object_get(json_array_get(json_object_get(spec, "dirs"), 0), "dest"));
-	l.base_ns = row->created_ns - TICK_MS * NS_PER_MS;
+	/*
+	 * Inodes are stamped with a clock that lags behind by a tick, so a change in the first
+	 * milliseconds would not be seen; but then the sandbox was not built yet, and saw it.
+	 */
+	l.base_ns = row->created_ns;
 	*ret = l;
 	l = (struct layers){ 0 };
 	return 0;

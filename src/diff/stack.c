@@ -114,11 +114,11 @@ static char opaque(const struct stack *s, int dirfd, const char *name)
 	return overlay_xattr(s, dirfd, name, "opaque", value, sizeof value) == 1 ? value[0] : 0;
 }
 
-size_t stack_origin(const struct stack *s, int dirfd, const char *name, void *out, size_t size)
+int stack_origin(const struct stack *s, int dirfd, const char *name, void *out, size_t size)
 {
 	ssize_t n = overlay_xattr(s, dirfd, name, "origin", out, size);
 
-	return n > 0 ? (size_t)n : 0;
+	return n < 0 ? -errno : (int)n;
 }
 
 static uint32_t inside(const struct stack_layer *l, uint32_t id)
@@ -142,6 +142,7 @@ static void fill(const struct stack *s, int layer, const struct stat *st, struct
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec,
+		.nlink = st->st_nlink,
 		.layer = layer,
 	};
 }

@@ -46,7 +46,7 @@ struct stack_node {
 	uint32_t rdev_major, rdev_minor;
 	dev_t dev;
 	ino_t ino;
-	uint64_t ctime_ns;
+	uint64_t ctime_ns, nlink;
 	int layer;		/* where it is found */
 	struct stack_mask mask; /* of a directory */
 };
@@ -102,5 +102,8 @@ static inline const char *stack_name(const struct stack_names *n, size_t i)
 
 /* Append the extended attributes that are the file's own, in order. 0 or -errno. */
 int stack_xattrs(int dirfd, const char *name, struct buf *out);
-/* The file handle of what was copied up, as overlayfs has kept it. Its length, 0: none. */
-size_t stack_origin(const struct stack *s, int dirfd, const char *name, void *out, size_t size);
+/*
+ * What overlayfs has kept of the file that this one was copied up from: the length of its
+ * handle, 0 where the file system has none, or -ENODATA where it was not copied up.
+ */
+int stack_origin(const struct stack *s, int dirfd, const char *name, void *out, size_t size);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/apply_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/limits.h"
+
+enum { MOST = 256 << 20, BASE_BYTES = 1 << 20 };
+
+void apply_memory_done(struct apply_memory *m)
+{
+	fd_close(&m->dir_fd);
+	free(m->v);
+	m->v = NULL;
+	m->n = 0;
+}
+
+static int parse(struct apply_memory *m, char *text)
+{
+	size_t cap = 0;
+
+	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		struct applied a;
+		int mount;
+
+		if (sscanf(line, "%d %64s %" SCNu64 " %" SCNu64 " %" SCNu64, &mount, a.name, &a.ino,
+			   &a.ctime_ns, &a.size) != 5 ||
+		    mount != m->mount)
+			continue;
+		if (m->n == cap) {
+			void *p = reallocarray(m->v, cap = cap ? 2 * cap : 64, sizeof a);
+
+			if (!p)
+				return -ENOMEM;
+			m->v = p;
+		}
+		m->v[m->n++] = a;
+	}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct applied *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
+
+	return r ? r : x->ctime_ns < y->ctime_ns ? -1 : x->ctime_ns > y->ctime_ns;
+}
+
+int apply_memory_load(struct apply_memory *m, int sandbox_fd, int mount, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
+	int r;
+
+	*m = (struct apply_memory){ .mount = mount };
+	m->dir_fd = fcntl(sandbox_fd, F_DUPFD_CLOEXEC, 0);
+	if (m->dir_fd < 0)
+		return err_sys(e, errno, "open the sandbox's directory");
+	r = io_read_file(m->dir_fd, "applied", &b);
+	if (r == 0 && b.len)
+		r = parse(m, b.data);
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "read what was applied before");
+	if (m->n)
+		qsort(m->v, m->n, sizeof *m->v, by_name);
+	return 0;
+}
+
+/* The first record of a path; those that follow may be of it too. */
+static size_t find(const struct apply_memory *m, const char name[SHA256_HEX])
+{
+	size_t low = 0, high = m->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (strcmp(m->v[mid].name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
+			  uint64_t size)
+{
+	const struct apply_memory *m = ctx;
+	char name[SHA256_HEX];
+
+	sha256_name(path, name);
+	for (size_t i = find(m, name); i < m->n && strcmp(m->v[i].name, name) == 0; i++)
+		if (m->v[i].ino == ino && m->v[i].ctime_ns == ctime_ns && m->v[i].size == size)
+			return true;
+	return false;
+}
+
+bool apply_memory_was_ours(void *ctx, const char *path)
+{
+	const struct apply_memory *m = ctx;
+	char name[SHA256_HEX];
+	bool ours = false;
+
+	sha256_name(path, name);
+	for (size_t i = find(m, name); i < m->n && strcmp(m->v[i].name, name) == 0; i++)
+		ours = m->v[i].ino != 0;
+	return ours;
+}
+
+static void base_path(const struct apply_memory *m, const char *path, char out[128])
+{
+	char name[SHA256_HEX];
+
+	sha256_name(path, name);
+	(void)snprintf(out, 128, "base/%d/%s", m->mount, name);
+}
+
+int apply_memory_base(void *ctx, const char *path, struct buf *ret)
+{
+	char name[128];
+
+	base_path(ctx, path, name);
+	return io_read_file(((struct apply_memory *)ctx)->dir_fd, name, ret) == 0;
+}
+
+/* What both have now is what a later merge starts from. */
+static void keep_base(const struct apply_memory *m, int host_fd, const char *path)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
+	auto_close int from = stack_open_at(host_fd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+	auto_close int to = FD_NONE;
+	char name[128], dir[32];
+
+	if (from < 0 || io_read_all(from, &b) < 0)
+		return;
+	(void)snprintf(dir, sizeof dir, "base/%d", m->mount);
+	(void)io_mkdir(m->dir_fd, "base", 0700);
+	(void)io_mkdir(m->dir_fd, dir, 0700);
+	base_path(m, path, name);
+	to = openat(m->dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (to < 0 || io_write_all(to, b.data, b.len) < 0)
+		(void)unlinkat(m->dir_fd, name, 0);
+}
+
+static int put_record(const struct apply_memory *m, const struct apply *a, const struct apply_step *s,
+		      struct buf *b)
+{
+	char name[SHA256_HEX];
+	const char *last;
+	auto_close int dir = apply_parent(a, s->path, &last);
+	struct stat st = { 0 };
+	uint64_t when = clock_real_ns();
+
+	if (s->op == APPLY_ADD || s->op == APPLY_REPLACE) {
+		if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return 0;
+		when = (uint64_t)st.st_ctim.tv_sec * NS_PER_S + (uint64_t)st.st_ctim.tv_nsec;
+		if (!s->merged)
+			keep_base(m, a->dir_fd, s->path);
+	} else if (s->op != APPLY_DELETE) {
+		return 0;
+	}
+	sha256_name(s->path, name);
+	return buf_printf(b, "%d %s %llu %llu %llu\n", m->mount, name,
+			  (unsigned long long)st.st_ino, (unsigned long long)when,
+			  (unsigned long long)st.st_size);
+}
+
+int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
+	auto_close int fd = FD_NONE;
+	int r = 0;
+
+	for (size_t i = 0; i < a->n && r == 0; i++)
+		r = put_record(m, a, &a->steps[i], &b);
+	if (r == 0)
+		fd = openat(m->dir_fd, "applied", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (r == 0)
+		r = fd < 0 ? -errno : io_write_all(fd, b.data, b.len);
+	return r < 0 ? err_sys(e, -r, "remember what was applied") : 0;
+}
