@@ -28,42 +28,76 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* A run that was cut off in this directory is finished or undone. 1: there was one. */
-static int settle_dir(const char *path, bool undo, struct err *e)
+/* Of a run that was finished the sandbox remembers as much as of any other. */
+static int remember(const struct apply *a, int sandbox_fd, int mount, struct err *e)
 {
-	auto_done(apply_done) struct apply a = { .stage_fd = FD_NONE };
+	auto_done(apply_memory_done) struct apply_memory m = { .dir_fd = FD_NONE };
+
+	if (apply_memory_load(&m, sandbox_fd, mount, e) < 0)
+		return -1;
+	return apply_memory_add(&m, a, e);
+}
+
+/* A run that was cut off in this directory is finished or undone. 1: there was one. */
+static int settle_dir(const char *path, bool undo, struct apply *a, struct err *e)
+{
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s'", path);
-	apply_init(&a, fd, "");
+	apply_init(a, fd, "");
 	if (faccessat(fd, APPLY_DIR "/journal", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (apply_lock(&a, e) < 0)
+	if (apply_lock(a, e) < 0)
 		return err_ctx(e, "'%s'", path);
-	if (!a.has_journal)
+	if (!a->has_journal)
 		return 0;
-	if ((undo ? apply_undo(&a, e) : apply_resume(&a, e)) < 0)
+	if ((undo ? apply_undo(a, e) : apply_resume(a, e)) < 0)
 		return err_ctx(e, "'%s'", path);
 	fprintf(stderr, "cay: a run that was cut off in '%s' is %s: %zu changes\n", path,
-		undo ? "undone" : "finished", a.n);
+		undo ? "undone" : "finished", a->n);
 	return 1;
 }
 
-static int settle_all(const struct layers *l, const char *to, bool undo, struct err *e)
+static int settle_mount(const struct layers_mount *m, const struct sandbox_row *row,
+			const struct cli_store *s, struct err *e)
+{
+	auto_done(apply_done) struct apply a = { .stage_fd = FD_NONE };
+	auto_close int sandbox_fd = FD_NONE;
+	const char *path = o.to ? o.to : m->host;
+	int r = settle_dir(path, o.undo, &a, e);
+
+	if (r <= 0 || o.undo || o.to || strcmp(a.id, row->id) != 0)
+		return r;
+	a.dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state_sandbox_open(&s->state, row->id, &sandbox_fd, e) < 0 ||
+	    remember(&a, sandbox_fd, m->index, e) < 0)
+		r = -1;
+	fd_close(&a.dir_fd);
+	return r;
+}
+
+static int settle_all(const struct layers *l, const struct sandbox_row *row,
+		      const struct cli_store *s, struct err *e)
 {
 	int found = 0;
 
-	if (to)
-		return settle_dir(to, undo, e);
 	for (int i = 0; i < l->n; i++) {
-		int r = l->mounts[i].host ? settle_dir(l->mounts[i].host, undo, e) : 0;
+		int r = l->mounts[i].host ? settle_mount(&l->mounts[i], row, s, e) : 0;
 
 		if (r < 0)
 			return -1;
 		found += r;
 	}
 	return found;
+}
+
+static int settle_only(const char *path, struct err *e)
+{
+	auto_done(apply_done) struct apply a = { .stage_fd = FD_NONE };
+	int r = settle_dir(path, o.undo, &a, e);
+
+	return r < 0 ? -1 : r ? 0 : err_set(e, ERR_NOT_FOUND, "nothing was cut off in '%s'", path);
 }
 
 static int plan_and_do(struct cmd_ctx *ctx, struct cli_store *s, const struct sandbox_row *row,
@@ -107,17 +141,13 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (o.resume && o.undo)
 		return cmd_usage(ctx, e, "--resume or --undo, not both");
 	/* What was cut off may be of a sandbox that is gone by now. */
-	if (settle && o.to && ctx->nargs == 0) {
-		r = settle_dir(o.to, o.undo, e);
-		return r < 0 ? -1
-		       : r   ? 0
-			     : err_set(e, ERR_NOT_FOUND, "nothing was cut off in '%s'", o.to);
-	}
+	if (settle && o.to && ctx->nargs == 0)
+		return settle_only(o.to, e);
 	if (cmd_need_args(ctx, 1, settle ? 1 : -1, "SANDBOX", e) < 0 || cli_store_open(&s, e) < 0 ||
 	    catalog_find(s.catalog, ctx->args[0], &row, e) < 0 || layers_open(&s, &row, &l, e) < 0)
 		return -1;
 	if (settle || !o.dry_run) {
-		r = settle_all(&l, o.to, o.undo, e);
+		r = settle_all(&l, &row, &s, e);
 		if (r < 0)
 			return -1;
 		if (settle)

@@ -150,8 +150,8 @@ static void keep_base(const struct apply_memory *m, int host_fd, const char *pat
 		(void)unlinkat(m->dir_fd, name, 0);
 }
 
-static int put_record(const struct apply_memory *m, const struct apply *a, const struct apply_step *s,
-		      struct buf *b)
+static int put_record(const struct apply_memory *m, const struct apply *a,
+		      const struct apply_step *s, struct buf *b)
 {
 	char name[SHA256_HEX];
 	const char *last;

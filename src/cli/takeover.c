@@ -85,6 +85,8 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 		.ctx = &d->memory,
 		.merge = o->merge,
 	};
+	if (d->rules.elsewhere) /* what we remember is about the other one */
+		d->rules.is_ours = NULL, d->rules.was_ours = NULL;
 	return apply_plan(&d->apply, &d->diff, &d->rules, e);
 }
 

@@ -425,8 +425,9 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 		return refuse(p, en, APPLY_SPECIAL);
 	if (en->unread)
 		return refuse(p, en, APPLY_UNREADABLE);
-	if (dir < 0 && dir != -ENOENT)
-		return refuse(p, en, APPLY_HOST_CHANGED); /* a link or a file by now */
+	/* Below a file or link that becomes a directory there is nothing; that one is checked. */
+	if (dir < 0 && dir != -ENOENT && (en->old.mode || (dir != -ENOTDIR && dir != -ELOOP)))
+		return refuse(p, en, APPLY_HOST_CHANGED);
 	there = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (there && st.st_dev != p->dev)
 		return refuse(p, en, APPLY_OTHER_FS);
