@@ -41,7 +41,13 @@ static void begin(void)
 
 static void end(void)
 {
-	CHECK(rmtree_at(AT_FDCWD, top) == 0);
+	char *slash = strrchr(top, '/');
+	int fd;
+
+	*slash = '\0';
+	fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CHECK(fd >= 0 && rmtree_at(fd, slash + 1) == 0);
+	(void)close(fd);
 }
 
 /* Something of every kind. */
