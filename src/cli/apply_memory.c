@@ -17,9 +17,41 @@ enum { MOST = 256 << 20, BASE_BYTES = 1 << 20 };
 void apply_memory_done(struct apply_memory *m)
 {
 	fd_close(&m->dir_fd);
+	for (size_t i = 0; i < m->n; i++)
+		free(m->v[i].path);
 	free(m->v);
 	m->v = NULL;
 	m->n = 0;
+}
+
+/* Paths in the file: what is not plain as %XX. */
+static int put_path(struct buf *b, const char *path)
+{
+	int r = 0;
+
+	for (; *path && r == 0; path++)
+		if (*path > 0x20 && *path < 0x7f && *path != '%')
+			r = buf_add(b, path, 1);
+		else
+			r = buf_printf(b, "%%%02x", (uint8_t)*path);
+	return r;
+}
+
+static char *take_path(const char *text)
+{
+	char *out = malloc(strlen(text) + 1), *at = out;
+	unsigned byte;
+
+	for (; out && *text; text++)
+		if (*text == '%' && sscanf(text + 1, "%2x", &byte) == 1 && text[1] && text[2]) {
+			*at++ = (char)byte;
+			text += 2;
+		} else {
+			*at++ = *text;
+		}
+	if (out)
+		*at = '\0';
+	return out;
 }
 
 static int parse(struct apply_memory *m, char *text)
@@ -29,11 +61,11 @@ static int parse(struct apply_memory *m, char *text)
 	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		struct applied a;
-		int mount;
+		int mount, at = 0;
 
-		if (sscanf(line, "%d %64s %" SCNu64 " %" SCNu64 " %" SCNu64, &mount, a.name, &a.ino,
-			   &a.ctime_ns, &a.size) != 5 ||
-		    mount != m->mount)
+		if (sscanf(line, "%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %n", &mount, &a.ino,
+			   &a.ctime_ns, &a.size, &at) != 4 ||
+		    !at || mount != m->mount)
 			continue;
 		if (m->n == cap) {
 			void *p = reallocarray(m->v, cap = cap ? 2 * cap : 64, sizeof a);
@@ -42,15 +74,18 @@ static int parse(struct apply_memory *m, char *text)
 				return -ENOMEM;
 			m->v = p;
 		}
+		a.path = take_path(line + at);
+		if (!a.path)
+			return -ENOMEM;
 		m->v[m->n++] = a;
 	}
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_path(const void *a, const void *b)
 {
 	const struct applied *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
+	int r = strcmp(x->path, y->path);
 
 	return r ? r : x->ctime_ns < y->ctime_ns ? -1 : x->ctime_ns > y->ctime_ns;
 }
@@ -70,19 +105,19 @@ int apply_memory_load(struct apply_memory *m, int sandbox_fd, int mount, struct 
 	if (r < 0 && r != -ENOENT)
 		return err_sys(e, -r, "read what was applied before");
 	if (m->n)
-		qsort(m->v, m->n, sizeof *m->v, by_name);
+		qsort(m->v, m->n, sizeof *m->v, by_path);
 	return 0;
 }
 
 /* The first record of a path; those that follow may be of it too. */
-static size_t find(const struct apply_memory *m, const char name[SHA256_HEX])
+static size_t find(const struct apply_memory *m, const char *path)
 {
 	size_t low = 0, high = m->n;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (strcmp(m->v[mid].name, name) < 0)
+		if (strcmp(m->v[mid].path, path) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -94,10 +129,8 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 			  uint64_t size)
 {
 	const struct apply_memory *m = ctx;
-	char name[SHA256_HEX];
 
-	sha256_name(path, name);
-	for (size_t i = find(m, name); i < m->n && strcmp(m->v[i].name, name) == 0; i++)
+	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
 		if (m->v[i].ino == ino && m->v[i].ctime_ns == ctime_ns && m->v[i].size == size)
 			return true;
 	return false;
@@ -106,13 +139,23 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 bool apply_memory_was_ours(void *ctx, const char *path)
 {
 	const struct apply_memory *m = ctx;
-	char name[SHA256_HEX];
 	bool ours = false;
 
-	sha256_name(path, name);
-	for (size_t i = find(m, name); i < m->n && strcmp(m->v[i].name, name) == 0; i++)
+	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
 		ours = m->v[i].ino != 0;
 	return ours;
+}
+
+int apply_memory_add_deleted(const struct apply_memory *m, struct diff *d, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		if (m->v[i].ino && (i + 1 == m->n || strcmp(m->v[i].path, m->v[i + 1].path) != 0))
+			r = diff_add_deleted(d, m->v[i].path);
+	if (r == 0)
+		diff_sort(d);
+	return r < 0 ? err_sys(e, -r, "compare what was applied before") : 0;
 }
 
 static void base_path(const struct apply_memory *m, const char *path, char out[128])
@@ -153,11 +196,11 @@ static void keep_base(const struct apply_memory *m, int host_fd, const char *pat
 static int put_record(const struct apply_memory *m, const struct apply *a,
 		      const struct apply_step *s, struct buf *b)
 {
-	char name[SHA256_HEX];
 	const char *last;
 	auto_close int dir = apply_parent(a, s->path, &last);
 	struct stat st = { 0 };
 	uint64_t when = clock_real_ns();
+	int r;
 
 	if (s->op == APPLY_ADD || s->op == APPLY_REPLACE) {
 		if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -168,10 +211,11 @@ static int put_record(const struct apply_memory *m, const struct apply *a,
 	} else if (s->op != APPLY_DELETE) {
 		return 0;
 	}
-	sha256_name(s->path, name);
-	return buf_printf(b, "%d %s %llu %llu %llu\n", m->mount, name,
-			  (unsigned long long)st.st_ino, (unsigned long long)when,
-			  (unsigned long long)st.st_size);
+	r = buf_printf(b, "%d %llu %llu %llu ", m->mount, (unsigned long long)st.st_ino,
+		       (unsigned long long)when, (unsigned long long)st.st_size);
+	if (r == 0)
+		r = put_path(b, s->path);
+	return r < 0 ? r : buf_add_c(b, "\n");
 }
 
 int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)

@@ -14,7 +14,7 @@ struct apply_memory {
 	int dir_fd; /* of the sandbox; owned */
 	int mount;  /* number of the --dir among the mounts */
 	struct applied {
-		char name[SHA256_HEX]; /* of the path */
+		char *path;
 		uint64_t ino, ctime_ns, size;
 	} * v; /* later ones count */
 	size_t n;
@@ -29,6 +29,12 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 			  uint64_t size);
 bool apply_memory_was_ours(void *ctx, const char *path);
 int apply_memory_base(void *ctx, const char *path, struct buf *ret);
+
+/*
+ * Files that we wrote and that the sandbox has removed since: overlayfs, which does not know
+ * that they have come into being below it, has left no whiteout. Adds them to the difference.
+ */
+int apply_memory_add_deleted(const struct apply_memory *m, struct diff *d, struct err *e);
 
 /* Remember what the steps of a have put below its directory. */
 int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e);

@@ -29,6 +29,7 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
 };
 

@@ -71,6 +71,8 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 	if (apply_memory_load(&d->memory, sandbox_fd, d->mount->index, e) < 0 ||
 	    diff_compare(&d->mount->base, &d->mount->now, scope, &d->diff, e) < 0)
 		return -1;
+	if (!scope->npaths && apply_memory_add_deleted(&d->memory, &d->diff, e) < 0)
+		return -1;
 	if (d->diff.unread)
 		return err_set(e, ERR_FAILED, "%llu files or directories below '%s' cannot be read",
 			       (unsigned long long)d->diff.unread, d->mount->dest);

@@ -342,6 +342,46 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct diff_entry *)a)->path, ((const struct diff_entry *)b)->path);
 }
 
+void diff_sort(struct diff *d)
+{
+	if (d->n)
+		qsort(d->v, d->n, sizeof *d->v, by_path);
+	d->sorted = d->n;
+}
+
+/* A layer that both do not have says something about the path, or about one above it. */
+static bool is_spoken_of(const struct diff *d, const char *path)
+{
+	auto_free char *part = strdup(path);
+
+	for (int i = 0; part && i < d->new->n - d->old->n; i++)
+		for (size_t n = 0; path[n];) {
+			auto_close int fd = FD_NONE;
+			struct stat st;
+
+			n += strcspn(path + n + (n > 0), "/") + (n > 0);
+			part[n] = '\0';
+			fd = stack_open_at(d->new->layers[i].fd, part, O_PATH | O_NOFOLLOW);
+			part[n] = path[n];
+			if (fd < 0)
+				break;
+			if (!path[n] || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+				return true;
+		}
+	return !part;
+}
+
+int diff_add_deleted(struct diff *d, const char *path)
+{
+	struct diff_entry en = { .kind = DIFF_DELETED, .path = (char *)path, .content = true };
+
+	if (d->sorted && bsearch(&en, d->v, d->sorted, sizeof en, by_path))
+		return 0;
+	if (is_spoken_of(d, path) || stack_find(d->old, path, &en.old) <= 0 || S_ISDIR(en.old.mode))
+		return 0;
+	return add_entry(d, &en);
+}
+
 int diff_compare(const struct stack *old, const struct stack *new, const struct diff_scope *scope,
 		 struct diff *ret, struct err *e)
 {
@@ -359,7 +399,6 @@ int diff_compare(const struct stack *old, const struct stack *new, const struct 
 			       LIMIT_DIFF_ENTRIES);
 	if (r < 0)
 		return err_sys(e, -r, "compare the files");
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof *ret->v, by_path);
+	diff_sort(ret);
 	return 0;
 }

@@ -31,6 +31,7 @@ struct diff {
 	const struct stack *old, *new; /* borrowed */
 	struct diff_entry *v;
 	size_t n, cap;
+	size_t sorted; /* so many, from the first on */
 	uint64_t unread; /* directories and files that could not be read */
 	char *unread_first;
 };
@@ -48,6 +49,13 @@ int diff_compare(const struct stack *old, const struct stack *new, const struct 
 		 struct diff *ret, struct err *e);
 void diff_done(struct diff *d);
 DEFINE_AUTO(struct diff, diff_done)
+
+/*
+ * Add a file as deleted that the layers below have, and of which those above say nothing. Not
+ * where the difference has it already. 0 or -errno; sort afterwards.
+ */
+int diff_add_deleted(struct diff *d, const char *path);
+void diff_sort(struct diff *d);
 
 /* Pair what was deleted with what was added: rename.c. 0 or -errno. */
 int diff_find_renames(struct diff *d);
