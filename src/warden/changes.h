@@ -29,11 +29,13 @@
 #include "trace/log.h"
 
 struct changes;
+struct changes_base;
 
 struct changes_root {
 	int upper_fd;	  /* borrowed */
 	const char *dest; /* where the overlay is mounted inside, "/" for the root */
 	int lower_fd; /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
+	struct changes_base *base; /* where to keep what files held at first; or NULL */
 };
 
 /* One call that may have changed something since the last walk. */

@@ -17,6 +17,7 @@
 #include "loop/conn.h"
 #include "trace/log.h"
 #include "warden/changes.h"
+#include "warden/changes_base.h"
 #include "warden/lifecycle.h"
 #include "warden/watch.h"
 
@@ -63,6 +64,7 @@ struct warden {
 	uint64_t created_event;
 	struct watch *watch;
 	struct changes *changes;
+	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
 	uint64_t started_ns;
 
