@@ -136,13 +136,13 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 	return false;
 }
 
-bool apply_memory_was_ours(void *ctx, const char *path)
+int apply_memory_was_ours(void *ctx, const char *path)
 {
 	const struct apply_memory *m = ctx;
-	bool ours = false;
+	int ours = 0;
 
 	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
-		ours = m->v[i].ino != 0;
+		ours = m->v[i].ino ? 1 : -1;
 	return ours;
 }
 

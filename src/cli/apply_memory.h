@@ -27,7 +27,7 @@ DEFINE_AUTO(struct apply_memory, apply_memory_done)
 /* For struct apply_rules. */
 bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
 			  uint64_t size);
-bool apply_memory_was_ours(void *ctx, const char *path);
+int apply_memory_was_ours(void *ctx, const char *path);
 int apply_memory_base(void *ctx, const char *path, struct buf *ret);
 
 /*

@@ -28,11 +28,16 @@ struct client_state {
 	uint32_t calls_running;
 	uint64_t calls_total;
 	uint64_t rss_kb; /* of all processes inside */
+	uint64_t ttl_left_ms, idle_left_ms; /* UINT64_MAX: no limit */
 };
 
 int client_ps(const struct state *s, const char *id,
 	      int (*fn)(void *ctx, const struct client_process *p), void *ctx, struct err *e);
 int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e);
+enum client_order { CLIENT_PAUSE, CLIENT_RESUME, CLIENT_EXTEND };
+/* ttl_ms: of EXTEND, 0: no end. *ret is the state that it led to. */
+int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,
+		 struct client_state *ret, struct err *e);
 /* Ends the sandbox and waits until its warden is gone. */
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e);
 /* Waits until every event up to now is in the trace; its head. */

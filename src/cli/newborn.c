@@ -293,6 +293,8 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 		return -1;
 	free(n->row.spec);
 	n->row.spec = sandbox_plan_spec(o, p, &t);
+	/* Before any file of the host can be seen inside: what changes later is newer. */
+	n->row.created_ns = clock_real_ns();
 	r = make_dir(n, e);
 	if (r == 0 && root)
 		r = state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e);
@@ -330,8 +332,6 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	/* Before any file of the host can be seen inside: what changes later is newer. */
-	n->row.created_ns = clock_real_ns();
 	for (int i = 0;; i++) {
 		if (make(n, o, &plan, e) == 0)
 			return 0;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cli/client.h"
 #include "cli/output.h"
 
 void takeover_done(struct takeover *t)
@@ -126,10 +127,16 @@ int takeover_plan(struct takeover *t, struct cli_store *s, const struct sandbox_
 {
 	auto_close int sandbox_fd = FD_NONE;
 	auto_free char **named = calloc((size_t)o->npaths + 1, sizeof *named);
+	struct err ignored;
+	char hash[65];
+	uint64_t seq;
 	int r = 0;
 
 	if (!named)
 		return err_sys(e, ENOMEM, "plan");
+	/* What the last command changed is known to the warden then. */
+	if (state_is_alive(&s->state, row->id))
+		(void)client_settle(&s->state, row->id, &seq, hash, &ignored);
 	if (layers_open(s, row, &t->layers, e) < 0 ||
 	    state_sandbox_open(&s->state, row->id, &sandbox_fd, e) < 0)
 		return -1;

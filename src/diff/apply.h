@@ -85,8 +85,8 @@ struct apply_rules {
 	/* True for a host's file (of this path, inode, ctime and size) that we wrote before. */
 	bool (*is_ours)(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
 			uint64_t size);
-	/* True where we wrote the file before, and did not remove it since. */
-	bool (*was_ours)(void *ctx, const char *path);
+	/* What we did last to a path: 1 wrote it, -1 removed it, 0 nothing. */
+	int (*was_ours)(void *ctx, const char *path);
 	bool renewed; /* we wrote before: files are no longer those that were copied up */
 	/* Content at the time when the sandbox first changed the file: 1, 0: not known. */
 	int (*base)(void *ctx, const char *path, struct buf *ret);

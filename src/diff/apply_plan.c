@@ -301,12 +301,19 @@ static int see_all(struct planner *p)
  */
 static int is_gone(struct planner *p, const struct diff_entry *en)
 {
-	struct handle was = origin_of(p, &en->new, en->path);
+	const struct apply_rules *rules = p->rules;
+	auto_done(buf_done) struct buf base = BUF_INIT(64 << 20);
+	int ours = rules->was_ours ? rules->was_ours(rules->ctx, en->path) : 0;
+	struct handle was;
 	int r = 0;
 
-	if (p->rules->was_ours && p->rules->was_ours(p->rules->ctx, en->path))
+	if (ours || rules->elsewhere)
+		return ours > 0;
+	/* Kept when the sandbox first changed it: so it was there. */
+	if (rules->base && rules->base(rules->ctx, en->path, &base) > 0)
 		return 1;
-	if (!was.n || p->rules->elsewhere || p->rules->renewed || en->new.nlink > 1)
+	was = origin_of(p, &en->new, en->path);
+	if (!was.n || rules->renewed || en->new.nlink > 1)
 		return 0;
 	if (!p->has_seen)
 		r = see_all(p);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -120,6 +121,26 @@ int cgroup_remove_leaf(struct cgroup *g, const char *leaf)
 int cgroup_kill(struct cgroup *g)
 {
 	return g->fd < 0 ? 0 : kill_below(g->fd, ".");
+}
+
+static bool is_frozen(int fd)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+
+	return io_read_file(fd, "cgroup.events", &b) == 0 && b.data && strstr(b.data, "frozen 1");
+}
+
+int cgroup_freeze(struct cgroup *g, bool on, int wait_ms)
+{
+	uint64_t end = clock_mono_ns() + (uint64_t)wait_ms * NS_PER_MS;
+	int r = g->fd < 0 ? -ENOENT : io_write_file(g->fd, "cgroup.freeze", on ? "1" : "0");
+
+	while (r == 0 && is_frozen(g->fd) != on) {
+		if (clock_mono_ns() > end)
+			return -ETIMEDOUT;
+		(void)poll(NULL, 0, 1);
+	}
+	return r;
 }
 
 static void remove_leaves(int fd)

@@ -11,6 +11,7 @@
 
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 static void end_calls(struct warden *w)
@@ -37,6 +38,7 @@ static void end_now(struct loop_timer *t)
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
+	expiry_close(w);
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
 	end_calls(w);
@@ -50,6 +52,9 @@ void warden_end(struct warden *w, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
+	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
+	if (w->state == SANDBOX_PAUSED && w->cell.has_cgroup)
+		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
 	ns_driver.kill(&w->cell);

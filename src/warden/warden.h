@@ -80,6 +80,13 @@ struct warden {
 	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
+	/* pause.h */
+	uint64_t ttl_ms, idle_ms; /* 0: none */
+	bool pauses;		  /* instead of ending when a time is over */
+	bool ttl_over;
+	struct loop_timer ttl_timer, idle_timer;
+	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
+	uint64_t paused_ns;
 	const char *end_reason;
 	struct loop_timer end_timer;
 };

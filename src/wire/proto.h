@@ -43,6 +43,9 @@ enum msg {
 	MSG_C_INFO = 72,      /* ask for the sandbox's state */
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
+	MSG_C_PAUSE = 84,     /* stop everything inside; answered by STATE, like the next two */
+	MSG_C_RESUME = 85,
+	MSG_C_EXTEND = 86, /* TTL_MS: time to live from now on; 0: no end */
 	/* warden to client */
 	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
@@ -145,6 +148,12 @@ enum tag {
 	TAG_CALL_MEMORY, /* MSG_C_EXEC: bytes */
 	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
 	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	/* Times of a sandbox; those that are left are absent where there is no limit */
+	TAG_TTL_MS = 200,
+	TAG_IDLE_MS = 201,
+	TAG_ON_TIMEOUT = 202, /* 0: kill, 1: pause */
+	TAG_TTL_LEFT_MS = 203,
+	TAG_IDLE_LEFT_MS = 204,
 };
 
 /* Fields nested in TAG_MOUNT. */

@@ -106,6 +106,7 @@ def test_a_file_deleted_on_the_host_is_not_brought_back(cay, sandbox, project):
     assert result.code == 1 and 'deleted on the host' in result.err
 
 
+@rootful  # without root overlayfs keeps no handles
 def test_a_directory_swapped_on_the_host_is_noticed(cay, sandbox, project):
     ref = sandbox(project)
     other = project.parent / 'other'
