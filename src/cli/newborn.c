@@ -345,7 +345,14 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 
 int newborn_release(struct newborn *n, struct err *e)
 {
-	return catalog_set_state(n->catalog, n->row.id, "running", e);
+	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
+
+	if (catalog_set_state(n->catalog, n->row.id, "running", e) < 0)
+		return -1;
+	if (!n->row.ephemeral &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
+		return err_sys(e, errno, "tell the warden to keep the sandbox");
+	return 0;
 }
 
 /* The warden closes its end when it is gone. */

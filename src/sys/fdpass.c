@@ -6,10 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-
 union control {
-	char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
+	char bytes[CMSG_SPACE(sizeof(int) * FDPASS_FDS)];
 	struct cmsghdr align;
 };
 
@@ -20,7 +18,7 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (nfds > LIMIT_FRAME_FDS)
+	if (nfds > FDPASS_FDS)
 		return -EMSGSIZE;
 	if (nfds > 0) {
 		size_t bytes = sizeof(int) * (size_t)nfds;

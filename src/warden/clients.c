@@ -30,6 +30,7 @@ void client_free(struct client *c)
 	for (struct call *call = w->calls; call; call = call->next)
 		if (call->client == c)
 			call_orphan(call);
+	generation_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -39,7 +40,8 @@ static void on_closed(struct conn *conn, int err)
 {
 	struct client *c = container_of(conn, struct client, conn);
 	struct warden *w = c->w;
-	bool last = c->creator && (w->ephemeral || w->state == SANDBOX_NEW);
+	/* Nobody knows of a sandbox that its creator has not come to hand over. */
+	bool last = c->creator && (w->ephemeral || !w->kept);
 
 	(void)err;
 	client_free(c);
@@ -217,6 +219,8 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_info(c, f->chan, e);
 	case MSG_C_SETTLE:
 		return on_settle(c, f->chan, e);
+	case MSG_C_SWITCH:
+		return generation_switch(c, f->chan, f->body, e);
 	case MSG_C_PAUSE:
 	case MSG_C_RESUME:
 	case MSG_C_EXTEND:
@@ -224,6 +228,9 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");
+		return 0;
+	case MSG_C_KEEP:
+		c->w->kept |= c->creator;
 		return 0;
 	case MSG_C_STDIN:
 	case MSG_C_STDIN_EOF:

@@ -5,6 +5,7 @@
  * which the warden turns itself as its last act: the catalog is none of its business.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ static void end_now(struct loop_timer *t)
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
+	generation_end(w);
 	expiry_close(w);
 	conn_done(&w->init);
 	(void)ns_driver.destroy(&w->cell, &e);
@@ -61,29 +63,20 @@ void warden_end(struct warden *w, const char *reason)
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
 }
 
-/* How much of STATE/sandboxes/ID is STATE. */
-static int state_len(const char *dir)
-{
-	int n = (int)strlen(dir);
-
-	for (int parts = 0; n > 0 && parts < 2;)
-		parts += dir[--n] == '/';
-	return n;
-}
-
 void warden_leave(struct warden *w)
 {
 	bool asked = false;
 
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
-	if (!asked && w->program && w->spec.id) {
+	if (!asked && w->program && w->spec.id && w->spec.state) {
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
+		sigset_t none;
 
-		/* Our environment is empty; STATE/sandboxes/ID is what we know. */
-		(void)snprintf(state, sizeof state, "CAY_STATE=%.*s", state_len(w->spec.dir),
-			       w->spec.dir);
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
 		(void)execve(w->program, argv, envp);
 	}

@@ -52,6 +52,8 @@ struct watch {
 	struct seccomp_notif_sizes sizes;
 	struct seccomp_notif *notif;
 	struct seccomp_notif_resp *resp;
+	bool (*guard)(void *ctx, int tid); /* NULL: asked already, or there is none */
+	void *guard_ctx;
 };
 
 struct watch_call {
@@ -317,14 +319,29 @@ static void report(struct watch_call *c, struct seen *s)
 	}
 }
 
+void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx)
+{
+	w->guard = guard;
+	w->guard_ctx = ctx;
+}
+
+static bool passes_guard(struct watch *w, int tid)
+{
+	bool (*guard)(void *, int) = w->guard;
+
+	w->guard = NULL;
+	return !guard || guard(w->guard_ctx, tid);
+}
+
 /* False where the task is not there any more. */
-static bool answer(struct watch_call *c, uint64_t id)
+static bool answer(struct watch_call *c, uint64_t id, bool go_on)
 {
 	struct watch *w = c->watch;
 
 	memset(w->resp, 0, w->sizes.seccomp_notif_resp);
 	w->resp->id = id;
-	w->resp->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	w->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+	w->resp->error = go_on ? 0 : -EPERM;
 	return ioctl(c->listener, IOCTL_SEND, w->resp) == 0;
 }
 
@@ -350,8 +367,12 @@ static void on_exec(struct watch_call *c)
 	s.file_fd = s.pidfd = FD_NONE;
 	s.known = NULL;
 	exec_req_of(w->notif, &s.req);
+	if (!passes_guard(w, s.req.tid)) {
+		(void)answer(c, w->notif->id, false);
+		return;
+	}
 	look(w, &s);
-	if (answer(c, w->notif->id) && s.found != EXEC_MISS)
+	if (answer(c, w->notif->id, true) && s.found != EXEC_MISS)
 		report(c, &s);
 	fd_close(&s.file_fd);
 	fd_close(&s.pidfd);
@@ -463,11 +484,24 @@ static size_t at_least(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+int watch_move(struct watch *w, int root_fd)
+{
+	char name[LIMIT_PATH], *prefix;
+	int r = exec_name(root_fd, STR_NONE, name);
+
+	if (r < 0)
+		return r;
+	prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
+	if (!prefix)
+		return -ENOMEM;
+	free(w->prefix);
+	w->prefix = prefix;
+	w->root_fd = root_fd;
+	return 0;
+}
+
 static int watch_init(struct watch *w)
 {
-	char name[LIMIT_PATH];
-	int r;
-
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &w->sizes) < 0)
 		return -errno;
 	/* The kernel's may be larger than ours, never smaller in what we use. */
@@ -475,11 +509,7 @@ static int watch_init(struct watch *w)
 	w->resp = calloc(1, at_least(w->sizes.seccomp_notif_resp, sizeof *w->resp));
 	if (!w->notif || !w->resp)
 		return -ENOMEM;
-	r = exec_name(w->root_fd, STR_NONE, name);
-	if (r < 0)
-		return r;
-	w->prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
-	return w->prefix ? 0 : -ENOMEM;
+	return watch_move(w, w->root_fd);
 }
 
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret)

@@ -28,8 +28,15 @@ struct watch_call; /* one per call */
 
 /* root_fd: O_PATH of the sandbox's root, borrowed, to resolve program paths (openat2 IN_ROOT). */
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
+/* The sandbox has another root now. 0 or -errno. */
+int watch_move(struct watch *w, int root_fd);
 /* After its calls. */
 void watch_free(struct watch *w);
+/*
+ * Is asked once, with the thread of the first exec that is seen, while it waits. Where it says
+ * false that exec fails with EPERM.
+ */
+void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx);
 
 /*
  * Takes the listener. parent: the call.start event. `idle` runs when the listener has hung up

@@ -14,15 +14,23 @@
 
 enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
 
+/* Below /proc; the names are paths so that whoever checks the tree can use them too. */
+#define PROC "/proc/"
+enum { MASK = RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC };
+
 /* Files that tell about the host or its kernel, and are of no use inside. */
 static const char *const masked_files[] = {
-	"cmdline",   "interrupts",    "kallsyms",   "kcore",	   "keys",	    "key-users",
-	"kmsg",	     "kpagecount",    "kpageflags", "kpagecgroup", "latency_stats", "sched_debug",
-	"slabinfo",  "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",   "pagetypeinfo",
-	"config.gz", "iomem",	      "ioports",
+	PROC "cmdline",	    PROC "interrupts",	  PROC "kallsyms",	PROC "kcore",
+	PROC "keys",	    PROC "key-users",	  PROC "kmsg",		PROC "kpagecount",
+	PROC "kpageflags",  PROC "kpagecgroup",	  PROC "latency_stats", PROC "sched_debug",
+	PROC "slabinfo",    PROC "sysrq-trigger", PROC "timer_list",	PROC "timer_stats",
+	PROC "vmallocinfo", PROC "pagetypeinfo",  PROC "config.gz",	PROC "iomem",
+	PROC "ioports",
 };
-static const char *const masked_dirs[] = { "acpi", "asound", "scsi", "driver", "dynamic_debug" };
-static const char *const read_only[] = { "bus", "fs", "irq", "sys", "mtrr" };
+static const char *const masked_dirs[] = { PROC "acpi", PROC "asound", PROC "scsi", PROC "driver",
+					   PROC "dynamic_debug" };
+static const char *const read_only[] = { PROC "bus", PROC "fs", PROC "irq", PROC "sys",
+					 PROC "mtrr" };
 
 /* The host's own null device, verified: an image could bring another. */
 static int open_null(void)
@@ -52,10 +60,10 @@ static int cover(int src_fd, int dir_fd, const char *name, unsigned attrs)
 static int cover_all(struct tree *t, int src_fd, const char *const *names, size_t n, unsigned attrs)
 {
 	for (size_t i = 0; i < n; i++) {
-		int r = cover(src_fd, t->proc_fd, names[i], attrs);
+		int r = cover(src_fd, t->proc_fd, names[i] + strlen(PROC), attrs);
 
 		if (r < 0) {
-			(void)snprintf(t->what, sizeof t->what, "mask /proc/%s", names[i]);
+			(void)snprintf(t->what, sizeof t->what, "mask %s", names[i]);
 			return r;
 		}
 	}
@@ -79,8 +87,7 @@ static int mask_proc(struct tree *t)
 	r = tree_put(t, t->sys_fd, "sys");
 	if (r < 0)
 		return r;
-	r = cover_all(t, null, masked_files, ARRAY_LEN(masked_files),
-		      RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC);
+	r = cover_all(t, null, masked_files, ARRAY_LEN(masked_files), MASK);
 	if (r == 0)
 		r = cover_all(t, t->sys_fd, masked_dirs, ARRAY_LEN(masked_dirs),
 			      RAW_ATTR_RDONLY | HARMLESS);
@@ -122,7 +129,7 @@ static int bind_node(int dev_fd, const char *name)
 
 static int add_devpts(struct tree *t, int dev_fd)
 {
-	const struct cell_spec *s = t->l->spec;
+	const struct cell_spec *s = t->spec;
 	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
@@ -179,7 +186,7 @@ static int add_node(const struct tree *t, int dev_fd, const struct node *n)
 {
 	dev_t dev = makedev(n->major, n->minor);
 
-	if (t->l->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
+	if (t->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
 		return fchmodat(dev_fd, n->name, 0666, 0) < 0 ? -errno : 0;
 	return bind_node(dev_fd, n->name);
 }
@@ -204,4 +211,45 @@ int tree_dev(struct tree *t)
 	if (r == 0)
 		r = add_shm(dev);
 	return r < 0 ? r : add_links(dev);
+}
+
+static int expect_all(struct fixed_mount *out, const char *const *names, size_t n,
+		      struct fixed_mount like)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[i] = like;
+		out[i].path = names[i];
+	}
+	return (int)n;
+}
+
+int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS])
+{
+	static const char *const bound[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					     "/dev/random", "/dev/urandom", "/dev/tty" };
+	static const struct fixed_mount always[] = {
+		{ "/proc", "proc", "/", HARMLESS, false },
+		{ "/sys", "tmpfs", "/", RAW_ATTR_RDONLY | HARMLESS, false },
+		{ "/dev", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
+		{ "/dev/pts", "devpts", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
+		{ "/dev/shm", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NODEV, false },
+	};
+	const struct fixed_mount file = { .root = "/null", .attrs = MASK, .optional = true },
+				 dir = { .type = "tmpfs",
+					 .root = "/",
+					 .attrs = RAW_ATTR_RDONLY | HARMLESS,
+					 .optional = true },
+				 ro = { .type = "proc",
+					.attrs = RAW_ATTR_RDONLY | HARMLESS,
+					.optional = true },
+				 node = { .attrs = RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC,
+					  .optional = s->rootful };
+	int n = (int)ARRAY_LEN(always);
+
+	memcpy(out, always, sizeof always);
+	n += expect_all(out + n, masked_files, ARRAY_LEN(masked_files), file);
+	n += expect_all(out + n, masked_dirs, ARRAY_LEN(masked_dirs), dir);
+	n += expect_all(out + n, read_only, ARRAY_LEN(read_only), ro);
+	/* As root they are nodes of our own, without a mount each. */
+	return s->rootful ? n : n + expect_all(out + n, bound, ARRAY_LEN(bound), node);
 }
