@@ -12,7 +12,7 @@
 #include "cli/output.h"
 
 static struct {
-	const char *call;
+	const char *call, *from;
 	bool stat, patch, no_renames;
 } o;
 
@@ -22,6 +22,8 @@ static struct opt opts[] = {
 	  &o.patch },
 	{ "call", 0, OPT_TEXT, "CALL",
 	  "Only files that this call changed: its number, or your id of it", &o.call },
+	{ "from", 0, OPT_TEXT, "SNAPSHOT",
+	  "Compare with this snapshot instead of what the sandbox started from", &o.from },
 	{ "no-renames", 0, OPT_FLAG, NULL, "Show a renamed file as one deleted and one added",
 	  &o.no_renames },
 	{ 0 },
@@ -177,23 +179,29 @@ static int compare_all(struct job *j, struct err *e)
 	return 0;
 }
 
-/* The second word is a sandbox where one is called so, else a path. */
+/* The second word is a sandbox or snapshot where one is called so, else a path. */
 static int open_sides(struct job *j, struct cli_store *s, int *ret_first_path, struct err *e)
 {
-	auto_done(sandbox_row_done) struct sandbox_row a = { 0 }, b = { 0 };
 	struct cmd_ctx *ctx = j->ctx;
 	struct err ignored = { 0 };
 	bool maybe = ctx->nargs > 1 && !strchr(ctx->args[1], '/') && ctx->args[1][0] != '.' &&
 		     !(ctx->has_dashes && ctx->dashes_at <= 1);
 
 	*ret_first_path = 1;
-	if (catalog_find(s->catalog, ctx->args[0], &a, e) < 0 || layers_open(s, &a, &j->a, e) < 0)
+	if (o.from) {
+		j->two = true;
+		return layers_open_any(s, o.from, &j->a, e) < 0 ||
+				       layers_open_any(s, ctx->args[0], &j->b, e) < 0
+			       ? -1
+			       : 0;
+	}
+	if (layers_open_any(s, ctx->args[0], &j->a, e) < 0)
 		return -1;
-	if (!maybe || catalog_find(s->catalog, ctx->args[1], &b, &ignored) < 0)
+	if (!maybe || layers_open_any(s, ctx->args[1], &j->b, &ignored) < 0)
 		return 0;
 	j->two = true;
 	*ret_first_path = 2;
-	return layers_open(s, &b, &j->b, e);
+	return 0;
 }
 
 static int take_paths(struct job *j, int first, struct err *e)
@@ -255,7 +263,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 
 const struct cmd cmd_diff = {
 	.name = "diff",
-	.synopsis = "[options] SANDBOX [SANDBOX] [--] [PATH...]",
+	.synopsis = "[options] SANDBOX [SANDBOX|SNAPSHOT] [--] [PATH...]",
 	.summary = "Show what a sandbox changed, or how two of them differ",
 	.details =
 		"Without a second sandbox the comparison is with what the sandbox started from. "
@@ -267,6 +275,7 @@ const struct cmd cmd_diff = {
 	.examples = "cay diff work\n"
 		    "cay diff work --stat src\n"
 		    "cay diff work --patch | git apply\n"
+		    "cay diff work --from before-upgrade\n"
 		    "cay diff work --call 3 --json\n"
 		    "cay diff try-1 try-2",
 	.run = run,

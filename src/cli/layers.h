@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layers of a sandbox, opened for reading: what it started from, and what it is now. */
+/*
+ * The layers of a sandbox or snapshot, opened for reading: what it started from, and what it
+ * is now. Everything is by descriptor, so that a snapshot taken meanwhile changes nothing.
+ */
 #pragma once
 
 #include "cli/sandboxes.h"
 #include "diff/stack.h"
+#include "store/snapshots.h"
 
 struct layers_mount {
 	char *dest; /* inside */
 	char *host; /* of a --dir: the directory outside; else NULL */
-	int index;  /* of the directory below upper/ */
+	int index;  /* of the directory below upper/ and each layer */
 	struct stack base, now;
 };
 
@@ -21,6 +25,10 @@ struct layers {
 
 int layers_open(struct cli_store *s, const struct sandbox_row *row, struct layers *ret,
 		struct err *e);
+int layers_open_snapshot(struct cli_store *s, const struct snapshot_row *row, struct layers *ret,
+			 struct err *e);
+/* A sandbox, or else a snapshot, by any of its names. */
+int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, struct err *e);
 void layers_done(struct layers *l);
 DEFINE_AUTO(struct layers, layers_done)
 

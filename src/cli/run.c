@@ -7,6 +7,7 @@
 #include "cli/newborn.h"
 #include "cli/output.h"
 #include "cli/run_apply.h"
+#include "cli/tx.h"
 
 static struct sandbox_opts o;
 static bool quiet;
@@ -17,6 +18,7 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
+	SANDBOX_OPTS_TX(o),
 	{ "apply", 0, OPT_TEXT, "ask|never|always",
 	  "Take changes below --dir over when the command has ended; default: never", &apply },
 	LIMIT_OPTS_BUILD(o.limits),
@@ -34,6 +36,18 @@ static void while_it_runs(void *ctx)
 
 	(void)newborn_release(n, &ignored);
 	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+}
+
+static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+{
+	return command_run(ctx, n->warden_fd, &o, while_it_runs, n, e);
+}
+
+static struct newborn *newborn_of_tx;
+
+static int in_tx(struct cmd_ctx *ctx, struct err *e)
+{
+	return in_new(ctx, newborn_of_tx, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -55,7 +69,9 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
+	newborn_of_tx = &n;
+	/* One that is removed afterwards takes all changes with it anyway. */
+	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
 	if (code >= 0 && o.outlives) {
 		int kept = run_apply(ctx, &n, how, code, e);
 

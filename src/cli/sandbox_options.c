@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "cli/mount_options.h"
 #include "cli/output.h"
-#include "image/template.h"
 
 enum { LOCKED_USER = 1000 };
 
@@ -314,36 +313,7 @@ static void put_mounts(struct out_json *j, const char *key, const struct sandbox
 	out_json_close(j, ']');
 }
 
-static void put_layer(struct out_json *j, bool ro, const char *dest, char *const *lower, int nlower,
-		      const uid_t *owner)
-{
-	out_json_open(j, NULL, '{');
-	out_json_text(j, "dest", str_of(dest));
-	out_json_bool(j, "ro", ro);
-	out_json_open(j, "lower", '[');
-	for (int i = 0; i < nlower; i++)
-		out_json_text(j, NULL, str_of(lower[i]));
-	out_json_close(j, ']');
-	if (owner)
-		out_json_num(j, "owner", *owner);
-	out_json_close(j, '}');
-}
-
-/* In the order of the mounts, which is that of the directories below upper/. */
-static void put_layers(struct out_json *j, const struct template *t, const struct sandbox_plan *p)
-{
-	out_json_open(j, "layers", '[');
-	for (int i = 0; i < t->nmounts; i++)
-		put_layer(j, t->mounts[i].kind == MOUNT_RO, t->mounts[i].dest, t->mounts[i].lower,
-			  t->mounts[i].nlower, NULL);
-	for (int i = 0; i < p->nmounts; i++)
-		put_layer(j, p->mounts[i].ro, p->mounts[i].dest, &p->mounts[i].path, 1,
-			  &p->mounts[i].owner);
-	out_json_close(j, ']');
-}
-
-static void put_spec(struct out_json *j, const struct sandbox_opts *o, const struct sandbox_plan *p,
-		     const struct template *t)
+static void put_spec(struct out_json *j, const struct sandbox_opts *o, const struct sandbox_plan *p)
 {
 	out_json_open(j, NULL, '{');
 	out_json_text(j, "template", str_of(p->template_));
@@ -369,13 +339,12 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	out_json_c(j, "profile", p->profile == PROFILE_LOCKED ? "locked" : "dev");
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
 	limit_opts_spec(&o->limits, j);
-	if (t)
-		put_layers(j, t, p);
+	if (p->seen_ns)
+		out_json_num(j, "seen_ns", (int64_t)p->seen_ns);
 	out_json_close(j, '}');
 }
 
-char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p,
-			const struct template *t)
+char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p)
 {
 	char *out = NULL;
 	size_t n = 0;
@@ -383,7 +352,7 @@ char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan 
 
 	if (!j.f)
 		return NULL;
-	put_spec(&j, o, p, t);
+	put_spec(&j, o, p);
 	if (fclose(j.f) == 0)
 		return out;
 	free(out);

@@ -29,6 +29,7 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	bool tx;
 	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
 };
@@ -68,6 +69,10 @@ struct sandbox_opts {
 	{ "call-id", 0, OPT_TEXT, "TEXT", "Your own id for this call, kept in the trace", \
 	  &(o).call_id }
 
+#define SANDBOX_OPTS_TX(o) \
+	{ "tx", 0, OPT_FLAG, NULL, \
+	  "Undo all changes of files unless the command exits with 0", &(o).tx }
+
 #define SANDBOX_OPTS_KEEP(o) \
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
 /* clang-format on */
@@ -90,6 +95,7 @@ struct sandbox_plan {
 	int nlabels;
 	enum profile profile;
 	enum trace_level trace;
+	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */
@@ -98,10 +104,5 @@ int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 void sandbox_plan_done(struct sandbox_plan *p);
 DEFINE_AUTO(struct sandbox_plan, sandbox_plan_done)
 
-struct template;
-/*
- * The options as the JSON object that a sandbox's row keeps, with the layers that t and they
- * stand for (NULL: without them); allocated. NULL: no memory.
- */
-char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p,
-			const struct template *t);
+/* The options as the JSON object that a sandbox's row keeps; allocated. NULL: no memory. */
+char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p);

@@ -370,7 +370,7 @@ static void the_spec_holds_keys_but_no_values_of_the_environment(void)
 
 	set_up();
 	CHECK(resolve("--dir=p:/w", "-eTOKEN=hush", "-lk=\"v\"", "--ro=file:/a") == 0);
-	spec = sandbox_plan_spec(&o, &p, NULL);
+	spec = sandbox_plan_spec(&o, &p);
 	(void)snprintf(want, sizeof want,
 		       "{\"template\":\"host\",\"dirs\":[{\"path\":\"%s/p\",\"dest\":\"/w\"}],"
 		       "\"ros\":[{\"path\":\"%s/file\",\"dest\":\"/a\"}],\"env_keys\":[\"TOKEN\"],"
@@ -380,7 +380,7 @@ static void the_spec_holds_keys_but_no_values_of_the_environment(void)
 	CHECK_STR(spec, want);
 	free(spec);
 	CHECK(resolve("--dir=p/sub:/z", "--dir=p:/b", NULL, NULL) == 0);
-	spec = sandbox_plan_spec(&o, &p, NULL);
+	spec = sandbox_plan_spec(&o, &p);
 	CHECK(strstr(spec, "\"dest\":\"/z\"") < strstr(spec, "\"dest\":\"/b\""));
 	free(spec);
 	tear_down();

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "sys/resolve.h"
-#include "sys/userns.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
@@ -123,8 +122,6 @@ int stack_origin(const struct stack *s, int dirfd, const char *name, void *out, 
 
 static uint32_t inside(const struct stack_layer *l, uint32_t id)
 {
-	if (l->id_base && id - l->id_base < USERNS_IDS)
-		id -= l->id_base;
 	return id == l->owner ? l->user : id == l->user ? l->owner : id;
 }
 

@@ -23,8 +23,7 @@ struct stack_layer {
 	int fd; /* owned */
 	dev_t dev;
 	ino_t ino;
-	uint32_t id_base;     /* id 0 inside is this on disk */
-	uint32_t owner, user; /* on disk and inside: these two stand for each other */
+	uint32_t owner, user; /* ids on disk and inside that stand for each other */
 };
 
 struct stack {

@@ -70,6 +70,8 @@ void warden_leave(struct warden *w)
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
 	if (!asked && w->program && w->spec.id && w->spec.state) {
+		/* What has outlived its time is not kept. */
+		char *gone[] = { "cay", "settle", "--remove", (char *)w->spec.id, NULL };
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
 		sigset_t none;
@@ -78,7 +80,7 @@ void warden_leave(struct warden *w)
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execve(w->program, argv, envp);
+		(void)execve(w->program, w->expired ? gone : argv, envp);
 	}
 	_exit(0);
 }

@@ -12,8 +12,10 @@ static void expire(struct warden *w, const char *what, const char *reason)
 	trace_text(&w->trace, "action", w->pauses ? STR("pause") : STR("kill"));
 	(void)warden_trace_end(w);
 	/* What cannot be paused must not live on for ever. */
-	if (!w->pauses || pause_enter(w, reason, &e) < 0)
-		warden_end(w, reason);
+	if (w->pauses && pause_enter(w, reason, &e) == 0)
+		return;
+	w->expired = true;
+	warden_end(w, reason);
 }
 
 static void on_ttl(struct loop_timer *t)

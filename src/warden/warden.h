@@ -98,6 +98,7 @@ struct warden {
 	uint64_t ttl_ms, idle_ms; /* 0: none */
 	bool pauses;		  /* instead of ending when a time is over */
 	bool ttl_over;
+	bool expired; /* it ends because a time is over */
 	struct loop_timer ttl_timer, idle_timer;
 	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
 	uint64_t paused_ns;
