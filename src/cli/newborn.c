@@ -14,10 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/random.h"
 #include "cli/client.h"
+#include "cli/sandboxes.h"
 #include "image/template.h"
 #include "store/snapshots.h"
 
@@ -385,8 +387,8 @@ static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_p
 }
 
 /* Files and mounts of the snapshot, everything else as it is asked for now. */
-static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
-			 const struct sandbox_plan *p, struct err *e)
+static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			 struct err *e)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
 	struct template none = { 0 };
@@ -396,6 +398,7 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
 	if (catalog_open(&n->state, &n->catalog, e) < 0 ||
 	    catalog_find_snapshot(n->catalog, p->template_, &row, e) < 0)
 		return -1;
+	p->seen_ns = spec_seen_ns(row.spec);
 	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
 	if (r == 0)
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
@@ -407,8 +410,8 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
 	return r;
 }
 
-static int write_recipe(struct newborn *n, const struct sandbox_opts *o,
-			const struct sandbox_plan *p, struct err *e)
+static int write_recipe(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			struct err *e)
 {
 	struct template t = { 0 };
 	int r;
@@ -430,9 +433,10 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	n->row.spec = sandbox_plan_spec(o, &plan);
+	plan.seen_ns = clock_real_ns();
 	if (write_recipe(n, o, &plan, e) < 0)
 		return -1;
+	n->row.spec = sandbox_plan_spec(o, &plan);
 	return make_it(n, o->hostname, e);
 }
 
