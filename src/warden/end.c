@@ -74,6 +74,7 @@ static void __attribute__((noreturn)) end_behind(struct warden *w)
 	tell_final(w);
 	(void)sched_yield(); /* who waits for it goes first */
 	(void)ns_driver.destroy(&w->cell, &ignored);
+	clients_say_destroyed(w);
 	for (int i = 0; i < CELL_MOUNTS; i++) {
 		fd_close(&w->uppers[i]);
 		fd_close(&w->lowers[i]);
