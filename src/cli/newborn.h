@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "cli/sandbox_options.h"
 #include "store/catalog.h"
@@ -24,11 +25,16 @@ struct newborn {
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
 	uint64_t start_us;
+	struct buf recipe;	 /* store/snapshots.h; it is made of it */
+	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
+	size_t nlayers;
 	bool made;  /* there is something to undo */
 	bool asked; /* the warden has been told what to build */
 };
 
-#define NEWBORN_INIT .state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1
+#define NEWBORN_INIT \
+	.state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1, \
+	.recipe = BUF_INIT(LIMIT_FRAME_BODY)
 
 /* The paths of cay-warden and, in LIMIT_PATH bytes, of ourselves. */
 int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
@@ -39,6 +45,12 @@ int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
  * a failure to build comes as the first answer.
  */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/*
+ * One like the sandbox whose recipe this is, with the files of the stack under `top` (empty:
+ * none): its own in nothing but id, host name, machine id and name (NULL: none).
+ */
+int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
+		 struct err *e);
 /* Wait until it is ready. */
 int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */

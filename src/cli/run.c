@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
+#include "cli/tx.h"
 
 static struct sandbox_opts o;
 static bool quiet;
@@ -14,6 +15,7 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
+	SANDBOX_OPTS_TX(o),
 	LIMIT_OPTS_BUILD(o.limits),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
@@ -35,6 +37,18 @@ static void while_it_runs(void *ctx)
 		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
 }
 
+static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+{
+	return command_run(ctx, n->warden_fd, &o, while_it_runs, SHORT_MS, n, e);
+}
+
+static struct newborn *newborn_of_tx;
+
+static int in_tx(struct cmd_ctx *ctx, struct err *e)
+{
+	return in_new(ctx, newborn_of_tx, e);
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
@@ -49,7 +63,9 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	code = command_run(ctx, n.warden_fd, &o, while_it_runs, SHORT_MS, &n, e);
+	newborn_of_tx = &n;
+	/* One that is removed afterwards takes all changes with it anyway. */
+	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
 	if (code >= 0 && o.keep) {
 		if (!quiet)
 			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",

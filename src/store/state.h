@@ -5,7 +5,9 @@
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
  *   uids                  one byte per range of uids, locked by the warden that has it
- *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N, stage, files.index (when large)
+ *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N.G, stage, files.index (when large),
+ *                         op (lock of snapshots and rollbacks), next, old (while they happen)
+ *   layers/ID/N           sealed layers (store/snapshots.h)
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers

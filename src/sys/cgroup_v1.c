@@ -16,6 +16,10 @@ static int write_memory(int fd, const char *text)
 
 	if (r < 0)
 		return r;
+	/* Buffers of TCP and UDP have a counter of their own, and no limit unless one is set. */
+	r = io_write_file(fd, "memory.kmem.tcp.limit_in_bytes", text);
+	if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
+		return r;
 	/* Memory and swap together, so that what is swapped out counts on. */
 	r = io_write_file(fd, "memory.memsw.limit_in_bytes", text);
 	if (r == -ENOENT || r == -EOPNOTSUPP) {

@@ -27,12 +27,12 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 
 		m.msg_control = &ctl;
 		m.msg_controllen = (socklen_t)CMSG_SPACE(bytes);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+		ctl.align = (struct cmsghdr){
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS,
 			.cmsg_len = (socklen_t)CMSG_LEN(bytes),
 		};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), fds, bytes);
+		memcpy(CMSG_DATA(&ctl.align), fds, bytes);
 	}
 	do {
 		n = sendmsg(sock, &m, MSG_NOSIGNAL);

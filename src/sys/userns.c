@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -57,6 +59,14 @@ static int hold(void *parent)
 		(void)syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
+/* Our child, not reaped yet: the pid cannot mean anyone else. */
+static void end_holder(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 int userns_new(const struct idmap *map, int n)
 {
 	/* A copy of our memory would cost more than all the rest. */
@@ -70,11 +80,60 @@ int userns_new(const struct idmap *map, int n)
 	if (pid < 0)
 		return -errno;
 	fd = map_and_open(pid, map, n);
-	/* Our child, not reaped yet: the pid cannot mean anyone else. */
-	(void)kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	end_holder(pid);
 	return fd;
+}
+
+/* As another user, yet with all rights: a host may leave namespaces to root alone. */
+static int become_owner(uid_t owner)
+{
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
+		return -errno;
+	if (syscall(SYS_setresuid, -1, owner, -1) < 0 || unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	return 0;
+}
+
+int userns_new_owned(const struct idmap *map, int n, uid_t owner)
+{
+	struct raw_clone_args args = { .exit_signal = SIGCHLD };
+	auto_close int here = FD_NONE, there = FD_NONE;
+	int fds[2], told = -EPIPE, fd;
+	pid_t parent = getpid(), pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	here = fds[0];
+	there = fds[1];
+	pid = raw_clone3(&args);
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		told = become_owner(owner);
+		if (write(there, &told, sizeof told) == (ssize_t)sizeof told)
+			hold(parent);
+		_exit(1);
+	}
+	fd_close(&there);
+	if (read(here, &told, sizeof told) != (ssize_t)sizeof told)
+		told = -EPIPE;
+	fd = told < 0 ? told : map_and_open(pid, map, n);
+	end_holder(pid);
+	return fd;
+}
+
+int userns_bound_watches(int sysctl_fd)
+{
+	static const char *const rows[][2] = { { "max_inotify_instances", "64" },
+					       { "max_inotify_watches", "65536" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int r = io_write_file(sysctl_fd, rows[i][0], rows[i][1]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int userns_swap(struct idmap map[5], uint32_t base, uint32_t owner, uint32_t user)

@@ -132,11 +132,19 @@ static int on_settle(struct client *c, uint32_t chan, struct err *e)
 static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
-	int r = CONN_SAY(
-		&c->conn, MSG_C_STATE, chan, { TAG_STATE, 0, sandbox_state_name(w->state) },
-		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL }, { TAG_CALLS, w->running, NULL },
-		{ TAG_CALL, w->last_call, NULL }, { TAG_RSS_KB, ps_rss_kb(w), NULL });
+	struct conn_field fields[6 + CELL_LAYERS] = {
+		{ TAG_STATE, 0, sandbox_state_name(w->state) },
+		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		{ TAG_CALLS, w->running, NULL },
+		{ TAG_CALL, w->last_call, NULL },
+		{ TAG_RSS_KB, ps_rss_kb(w), NULL },
+		{ TAG_SWITCHING, w->turn != NULL, NULL },
+	};
+	int n = 6, r;
 
+	for (int i = 0; i < w->spec.nlayers; i++)
+		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
+	r = conn_say(&c->conn, MSG_C_STATE, chan, fields, n);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 

@@ -10,8 +10,8 @@
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
  *
- * Whatever fails before the third is done is undone. A warden that dies on the way leaves enough
- * for store/reconcile.c to tell how far it came: with `next` there, step 1 is complete.
+ * Whatever fails before the third is done is undone. Then the name of the topmost layer goes into
+ * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
  *
  * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
  * the next generation. What takes time and nobody waits for is left to a child: removing files,
@@ -22,43 +22,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "sys/raw.h"
+#include "base/failpoint.h"
 #include "sys/rmtree.h"
 #include "warden/call.h"
-#include "warden/limits.h"
+#include "warden/generation.h"
 
 enum {
-	SWEEP_NICE = 10,
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
-};
-
-struct turn {
-	struct warden *w;
-	struct client *client; /* NULL: gone */
-	uint32_t chan;
-	char seal[LAYER_ID]; /* empty: the uppers are dropped */
-	char layers[CELL_LAYERS][LAYER_ID];
-	int nlayers;
-	bool force, sealed;
-	char snapshot[64], name[64];
-	/* How far it came. */
-	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */
-	bool moved[CELL_MOUNTS];
-	char was[CELL_LAYERS][LAYER_ID]; /* layers of the last generation */
-	int nwas;
-	struct cell_next last; /* descriptors of the last generation */
-	struct loop_timer retry;
-	uint64_t start_ns, until_ns;
-	unsigned generation; /* the last one */
-	bool ordered;	     /* init has been told to enter */
 };
 
 static int bad(struct err *e)
@@ -116,171 +90,6 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 	return 0;
 }
 
-static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(ids[i], id) == 0)
-			return true;
-	return false;
-}
-
-/* Whether a layer that only one of the two stacks has says anything about mount i. */
-static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
-		   const char (*b)[LAYER_ID], int nb, int i)
-{
-	char path[LIMIT_PATH];
-
-	for (int j = 0; j < na; j++) {
-		if (has_layer(b, nb, a[j]))
-			continue;
-		(void)snprintf(path, sizeof path, "%s/layers/%s/%d", w->spec.state, a[j], i);
-		if (access(path, F_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* True where no mount changes. */
-static bool find_same(const struct warden *w, struct turn *t)
-{
-	bool all = true;
-
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		if (w->uppers[i] < 0)
-			continue;
-		t->same[i] = !layers_touched(w, i) &&
-			     !differ(w, w->layers, w->spec.nlayers, t->layers, t->nlayers, i) &&
-			     !differ(w, t->layers, t->nlayers, w->layers, w->spec.nlayers, i);
-		all &= t->same[i];
-	}
-	return all;
-}
-
-/* Where an upper goes: into the layer, or on the heap. */
-static void place_of(const struct warden *w, const struct turn *t, int i, char *out, size_t size)
-{
-	if (t->seal[0])
-		(void)snprintf(out, size, "%s/layers/%s/%d", w->spec.state, t->seal, i);
-	else
-		(void)snprintf(out, size, "%s/old/%u/%d", w->spec.dir, t->generation, i);
-}
-
-static int make_place(const struct warden *w, const struct turn *t)
-{
-	char path[LIMIT_PATH];
-
-	if (!t->seal[0]) {
-		int r = io_mkdir(w->dir_fd, "old", 0700);
-
-		(void)snprintf(path, sizeof path, "old/%u", t->generation);
-		return r < 0 ? r : io_mkdir(w->dir_fd, path, 0700);
-	}
-	(void)snprintf(path, sizeof path, "%s/layers/%s", w->spec.state, t->seal);
-	return mkdir(path, 0700) < 0 ? -errno : 0;
-}
-
-static int move_away(struct warden *w, struct turn *t)
-{
-	char name[24], to[LIMIT_PATH];
-	int r = make_place(w, t);
-
-	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
-		if (w->uppers[i] < 0 || t->same[i])
-			continue;
-		(void)snprintf(name, sizeof name, "upper/%d", i);
-		place_of(w, t, i, to, sizeof to);
-		if (renameat(w->dir_fd, name, AT_FDCWD, to) < 0)
-			r = -errno;
-		else
-			t->moved[i] = true;
-	}
-	return r;
-}
-
-static void move_back(struct warden *w, struct turn *t)
-{
-	char name[24], from[LIMIT_PATH];
-
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		if (!t->moved[i])
-			continue;
-		(void)snprintf(name, sizeof name, "upper/%d", i);
-		place_of(w, t, i, from, sizeof from);
-		if (renameat(AT_FDCWD, from, w->dir_fd, name) < 0) {
-			warden_fail(w, "undo a switch", errno);
-			return;
-		}
-		t->moved[i] = false;
-	}
-	if (t->seal[0]) {
-		(void)snprintf(from, sizeof from, "%s/layers/%s", w->spec.state, t->seal);
-		(void)rmdir(from);
-	}
-}
-
-static void reap(pid_t *pid, int flags)
-{
-	pid_t r;
-
-	do
-		r = waitpid(*pid, NULL, flags);
-	while (r < 0 && errno == EINTR);
-	if (r != 0)
-		*pid = 0;
-}
-
-/* One that is done, or the first once it is. */
-static pid_t *free_slot(struct warden *w)
-{
-	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
-		if (w->sweepers[i])
-			reap(&w->sweepers[i], WNOHANG);
-		if (!w->sweepers[i])
-			return &w->sweepers[i];
-	}
-	reap(&w->sweepers[0], 0);
-	return &w->sweepers[0];
-}
-
-/*
- * At low priority and with nothing of ours but what it removes. What is closed here is closed
- * there last: the kernel takes a whole file system apart then.
- */
-static void sweep(struct warden *w, const char *heap)
-{
-	pid_t *slot = free_slot(w), pid = fork();
-
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
-		(void)close(w->lock_fd);
-		(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
-		(void)rmtree_at(w->dir_fd, heap);
-		_exit(0);
-	}
-	*slot = pid > 0 ? pid : 0;
-}
-
-/* With the work directories of what is not used any more, on a heap of its own. */
-static void drop_last(struct warden *w, struct turn *t)
-{
-	char from[48], to[64], heap[32];
-
-	(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
-	if (io_mkdir(w->dir_fd, "old", 0700) == 0)
-		(void)io_mkdir(w->dir_fd, heap, 0700);
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		if (!t->moved[i])
-			continue;
-		(void)snprintf(from, sizeof from, "work/%d.%u", i, w->made_in[i]);
-		(void)snprintf(to, sizeof to, "%s/work-%d", heap, i);
-		(void)renameat(w->dir_fd, from, w->dir_fd, to);
-		w->made_in[i] = w->cell.keep.generation;
-	}
-	sweep(w, heap);
-	cell_next_done(&t->last);
-}
-
 static void turn_free(struct warden *w)
 {
 	if (!w->turn)
@@ -292,7 +101,12 @@ static void turn_free(struct warden *w)
 }
 
 /* Back to what was; the driver's next attempt begins with removing what this one made. */
-static void undo(struct warden *w, const struct err *why)
+void generation_done(struct warden *w)
+{
+	turn_free(w);
+}
+
+void turn_fail(struct warden *w, const struct err *why)
 {
 	struct turn *t = w->turn;
 	struct cell_next failed = { w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
@@ -306,13 +120,13 @@ static void undo(struct warden *w, const struct err *why)
 	}
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)rmtree_at(w->dir_fd, "next");
-	move_back(w, t);
+	turn_move_back(w, t);
 	if (t->client)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
 	turn_free(w);
 }
 
-static void answer(struct warden *w, uint64_t freeze_us)
+void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
 {
 	struct turn *t = w->turn;
 	uint64_t us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
@@ -323,26 +137,13 @@ static void answer(struct warden *w, uint64_t freeze_us)
 	if (t->name[0])
 		trace_text(&w->trace, "name", str_of(t->name));
 	trace_num(&w->trace, "duration_us", (int64_t)us);
-	if (freeze_us)
+	if (result == TURN_COPIED)
 		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
 	warden_trace_end(w);
 	if (t->client)
 		(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan,
-			       { TAG_SEALED, t->sealed, NULL }, { TAG_DURATION_US, us, NULL },
+			       { TAG_SEALED, result, NULL }, { TAG_DURATION_US, us, NULL },
 			       { TAG_FREEZE_US, freeze_us, NULL });
-}
-
-static int rename_next(struct warden *w)
-{
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		char from[24], to[24];
-
-		(void)snprintf(from, sizeof from, "next/%d", i);
-		(void)snprintf(to, sizeof to, "upper/%d", i);
-		if (w->turn->moved[i] && renameat(w->dir_fd, from, w->dir_fd, to) < 0)
-			return -errno;
-	}
-	return unlinkat(w->dir_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static int look_again(struct warden *w, struct err *e)
@@ -363,7 +164,7 @@ static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
 	struct err e = { 0 };
-	int r = rename_next(w);
+	int r = turn_rename_next(w);
 
 	if (r < 0) {
 		warden_fail(w, "take over the next generation", -r);
@@ -373,8 +174,8 @@ static void commit(struct warden *w)
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
-	answer(w, 0);
-	drop_last(w, t);
+	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	turn_drop_last(w, t);
 	turn_free(w);
 }
 
@@ -405,37 +206,26 @@ static bool is_alone(const struct warden *w)
 	return fd < 0 ? errno == ENOENT : read(fd, &c, 1) <= 0;
 }
 
-static int remember_fresh(struct warden *w)
-{
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		char name[24];
-
-		(void)snprintf(name, sizeof name, "next/%d", i);
-		if (w->turn->moved[i] && fstatat(w->dir_fd, name, &w->fresh[i], 0) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
 static int make_next(struct warden *w, struct err *e)
 {
 	struct turn *t = w->turn;
 	struct cell_next next;
 	int r;
 
-	(void)find_same(w, t);
-	r = move_away(w, t);
+	(void)turn_find_same(w, t);
+	r = turn_move_away(w, t);
+	failpoint("switch.moved");
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
-	t->sealed = t->seal[0] != '\0';
-	if (set_layers(w, t->layers, t->nlayers, t->sealed ? t->seal : NULL, e) < 0 ||
+	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
 	    ns_driver.renew(&w->cell, &w->spec, t->same, &next, e) < 0)
 		return -1;
+	failpoint("switch.renewed");
 	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
 	w->cell.mount_ns = next.mount_ns;
 	w->cell.root_fd = next.root_fd;
 	w->cell.devpts_fd = next.devpts_fd;
-	r = remember_fresh(w);
+	r = turn_remember_fresh(w);
 	if (r == 0)
 		r = order_enter(w);
 	t->ordered = r == 0;
@@ -473,8 +263,12 @@ static void try_later(struct warden *w)
 		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
 		return;
 	}
-	(void)refuse_busy(w, &e);
-	undo(w, &e);
+	/* Nothing has been moved where init was never asked. */
+	if (!w->turn->seal[0] || w->turn->ordered || turn_copy(w, &e) < 0) {
+		if (e.kind == ERR_NONE)
+			(void)refuse_busy(w, &e);
+		turn_fail(w, &e);
+	}
 }
 
 static void proceed(struct warden *w)
@@ -487,7 +281,7 @@ static void proceed(struct warden *w)
 		try_later(w);
 	} else if (!t->ordered) {
 		if (make_next(w, &e) < 0)
-			undo(w, &e);
+			turn_fail(w, &e);
 	} else {
 		r = order_enter(w);
 		if (r < 0)
@@ -505,7 +299,7 @@ void generation_entered(struct warden *w, int err)
 		try_later(w);
 	} else if (err) {
 		(void)err_sys(&e, err, "enter the next generation");
-		undo(w, &e);
+		turn_fail(w, &e);
 	} else {
 		commit(w);
 	}
@@ -531,9 +325,9 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 {
 	bool calls = has_calls(w);
 
-	if (calls && !t->force)
+	if (calls && !t->force && !t->seal[0])
 		return refuse_busy(w, e);
-	if (t->force && !is_alone(w))
+	if (t->force && !t->seal[0] && !is_alone(w))
 		end_all(w);
 	t->start_ns = clock_mono_ns();
 	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
@@ -542,10 +336,16 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	memcpy(t->was, w->layers, sizeof t->was);
 	w->turn = t;
 	/* Nothing to be done, and nobody who could be changing something just now. */
-	if (is_alone(w) && find_same(w, t)) {
-		answer(w, 0);
+	if (is_alone(w) && turn_find_same(w, t)) {
+		turn_answer(w, TURN_UNCHANGED, 0);
 		turn_free(w);
 		return 0;
+	}
+	if (calls && t->seal[0]) {
+		if (turn_copy(w, e) == 0)
+			return 0;
+		w->turn = NULL;
+		return -1;
 	}
 	proceed(w);
 	return 0;
@@ -579,12 +379,8 @@ void generation_forget(struct warden *w, const struct client *c)
 
 void generation_end(struct warden *w)
 {
+	if (w->turn && w->turn->copy_pid)
+		turn_copy_end(w);
 	turn_free(w);
-	/* The files go with all others of the sandbox. */
-	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
-		if (!w->sweepers[i])
-			continue;
-		(void)kill(w->sweepers[i], SIGKILL);
-		reap(&w->sweepers[i], 0);
-	}
+	turn_end_sweepers(w);
 }

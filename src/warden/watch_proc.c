@@ -99,7 +99,7 @@ int proc_open(int tid, int *ret_pid)
 	at = strstr(text, "\nTgid:");
 	if (!at)
 		return -ESRCH;
-	*ret_pid = atoi(at + strlen("\nTgid:"));
+	*ret_pid = (int)strtol(at + strlen("\nTgid:"), NULL, 10);
 	fd = (int)syscall(SYS_pidfd_open, *ret_pid, 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -151,7 +151,7 @@ int proc_stat(int pid, char *ret_state, int *ret_ppid, int *ret_status)
 	last = strrchr(text, ' ');
 	if (!at || !last || sscanf(at, ") %c %d", ret_state, ret_ppid) != 2)
 		return -EBADMSG;
-	*ret_status = atoi(last);
+	*ret_status = (int)strtol(last, NULL, 10);
 	return 0;
 }
 

@@ -153,10 +153,11 @@ enum tag {
 	/* Generations */
 	TAG_LAYER,     /* id of a sealed layer; topmost first. MSG_C_BUILD too */
 	TAG_SEAL,      /* id of the layer that the upper becomes */
-	TAG_SEALED,    /* 1: it did; 0: nothing had changed, and there is no such layer */
+	TAG_SEALED,    /* 1: it did; 0: nothing had changed, there is no such layer; 2: it is a copy */
 	TAG_FORCE,     /* end running calls first */
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
+	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
 };
 
 /* Fields nested in TAG_MOUNT. */

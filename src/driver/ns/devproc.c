@@ -28,7 +28,7 @@ static const char *const masked_files[] = {
 	PROC "kpageflags",  PROC "kpagecgroup",	  PROC "latency_stats", PROC "sched_debug",
 	PROC "slabinfo",    PROC "sysrq-trigger", PROC "timer_list",	PROC "timer_stats",
 	PROC "vmallocinfo", PROC "pagetypeinfo",  PROC "config.gz",	PROC "iomem",
-	PROC "ioports",
+	PROC "ioports",	    PROC "bootconfig",
 };
 static const char *const masked_dirs[] = { PROC "acpi", PROC "asound", PROC "scsi", PROC "driver",
 					   PROC "dynamic_debug" };
@@ -161,8 +161,12 @@ static int add_devpts(struct tree *t, int dev_fd)
 	auto_close int fd = FD_NONE;
 	char uid[16], gid[16];
 	struct mnt_opt opts[] = {
-		{ "ptmxmode", "0666" }, { "mode", "0620" }, { s->rootful ? "uid" : NULL, uid },
-		{ "gid", gid },		{ NULL, NULL },
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ "max", "128" }, /* of the 3,072 that all sandboxes have together */
+		{ s->rootful ? "uid" : NULL, uid },
+		{ "gid", gid },
+		{ NULL, NULL },
 	};
 
 	(void)snprintf(uid, sizeof uid, "%u", s->uid_base + s->user);

@@ -73,7 +73,7 @@ static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct e
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
-	k->user_ns = userns_new(&all, 1);
+	k->user_ns = userns_new_owned(&all, 1, s->uid_base);
 	if (k->user_ns < 0)
 		return err_sys(e, -k->user_ns, "make a user namespace");
 	for (int i = 0; i < s->nmounts; i++) {
