@@ -111,7 +111,7 @@ int userns_new_owned(const struct idmap *map, int n, uid_t owner)
 	if (pid == 0) {
 		told = become_owner(owner);
 		if (write(there, &told, sizeof told) == (ssize_t)sizeof told)
-			hold(parent);
+			(void)hold(&parent);
 		_exit(1);
 	}
 	fd_close(&there);
