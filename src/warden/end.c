@@ -79,8 +79,10 @@ static void __attribute__((noreturn)) end_behind(struct warden *w)
 		fd_close(&w->uppers[i]);
 		fd_close(&w->lowers[i]);
 	}
-	if (open)
-		(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
+	if (!open)
+		_exit(1);
+	(void)state_trim_ended(&s);
+	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
 	_exit(0);
 }
 
