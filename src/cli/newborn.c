@@ -143,6 +143,8 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
+	if (r == 0)
+		r = net_opts_put_build(&p->net_policy, b);
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 

@@ -17,6 +17,7 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_KEEP(o),
 	SANDBOX_OPTS_TX(o),
 	LIMIT_OPTS_BUILD(o.limits),
+	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },

@@ -60,6 +60,8 @@ struct call {
 	bool disk_full;		     /* it began above the limit of the disk */
 	uint64_t oom_kills, oom_limit;
 	char warning[CGROUP_WHY + 48];
+	struct net_denial *denied; /* net_trace.c: by the policy */
+	uint64_t denied_more;	   /* that are not in the list */
 	struct call *next;
 };
 

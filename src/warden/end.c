@@ -20,6 +20,7 @@
 #include "store/state.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/warden.h"
 
 enum { FLUSH_MS = 2000 };
@@ -97,6 +98,7 @@ static void end_now(struct loop_timer *t)
 	conn_done(&w->init);
 	ns_driver.reap(&w->cell);
 	end_calls(w);
+	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
 	if (w->final && w->final->client)
