@@ -76,12 +76,15 @@ static void __attribute__((noreturn)) end_behind(struct warden *w)
 	tell_final(w);
 	(void)sched_yield(); /* who waits for it goes first */
 	(void)ns_driver.destroy(&w->cell, &ignored);
+	clients_say_destroyed(w);
 	for (int i = 0; i < CELL_MOUNTS; i++) {
 		fd_close(&w->uppers[i]);
 		fd_close(&w->lowers[i]);
 	}
-	if (open)
-		(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
+	if (!open)
+		_exit(1);
+	(void)state_trim_ended(&s);
+	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
 	_exit(0);
 }
 
