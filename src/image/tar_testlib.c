@@ -124,8 +124,8 @@ void raw_header(struct buf *b, struct raw h)
 	memcpy(p + 124, text, 12);
 	memcpy(p + 136, "00000000144", 12);
 	p[156] = h.type ? h.type : '0';
-	memcpy(p + 257, "ustar\00000",
-	       8); /* NOLINT(bugprone-not-null-terminated-result): a field */
+	/* A field, not a string. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	memcpy(p + 257, "ustar\00000", 8);
 	raw_sum(b, at);
 }
 
