@@ -16,6 +16,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "cli/client.h"
 #include "image/template.h"
 #include "store/snapshots.h"
@@ -25,6 +26,7 @@ enum {
 	WARDEN_LOCK = 4,
 	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
+	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
@@ -141,6 +143,8 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
+	if (r == 0)
+		r = net_opts_put_build(&p->net_policy, b);
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
@@ -304,9 +308,11 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (r == 0)
 		r = send_build(n, hostname, program, e);
 	n->asked = r == 0;
-	if (r == 0 && !n->catalog)
-		r = catalog_open(&n->state, &n->catalog, e);
-	if (r < 0)
+	/* One that ends with its command has a row only where somebody else could ask for what it
+	 * holds: its name, or layers of a snapshot. */
+	if (r < 0 || (n->row.ephemeral && !n->row.name[0] && !n->row.top[0]))
+		return r;
+	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
 	return catalog_add_sandbox(n->catalog, &n->row, root, e);
@@ -451,6 +457,48 @@ int newborn_release(struct newborn *n, struct err *e)
 	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
 		return err_sys(e, errno, "tell the warden to keep the sandbox");
 	return 0;
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+int newborn_register(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && add_late(n, e) < 0)
+		return -1;
+	return newborn_release(n, e);
+}
+
+/* Where all commands are short nobody else would look after the dead. */
+static void sweep_now_and_then(struct newborn *n)
+{
+	enum { ONE_IN = 64 };
+	struct err ignored = { 0 };
+	uint8_t dice;
+
+	if (random_bytes(&dice, sizeof dice) < 0 || dice % ONE_IN != 0)
+		return;
+	if (catalog_open(&n->state, &n->catalog, &ignored) == 0)
+		(void)catalog_reconcile(n->catalog, &n->state, SWEEP, NULL, &ignored);
+}
+
+bool newborn_leave(struct newborn *n)
+{
+	if (n->catalog)
+		return false;
+	n->made = false;
+	sweep_now_and_then(n);
+	return true;
 }
 
 /* The warden closes its end when it is gone. */

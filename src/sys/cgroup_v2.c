@@ -122,29 +122,17 @@ static int write_memory(int fd, const char *text)
 	return r;
 }
 
-int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
+static int write_cpu(int fd, uint64_t milli)
 {
 	char text[64];
-	int r = -EINVAL;
 
-	(void)snprintf(text, sizeof text, "%" PRIu64, value);
-	switch (c) {
-	case CGROUP_MEMORY:
-		r = write_memory(fd, text);
-		break;
-	case CGROUP_PIDS:
-		r = io_write_file(fd, "pids.max", text);
-		break;
-	case CGROUP_CPU:
-		(void)snprintf(text, sizeof text, "%" PRIu64 " %d", value * (PERIOD_US / 1000),
-			       PERIOD_US);
-		r = io_write_file(fd, "cpu.max", text);
-		break;
-	case CGROUP_CONTROLLERS:
-	default:
-		break;
-	}
-	if (r < 0)
-		(void)snprintf(why, CGROUP_WHY, "cannot write the limit: %s", strerror(-r));
-	return r;
+	(void)snprintf(text, sizeof text, "%" PRIu64 " %d", milli * (PERIOD_US / 1000), PERIOD_US);
+	return io_write_file(fd, "cpu.max", text);
+}
+
+int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
+{
+	static const struct cgroup_writer v2 = { write_memory, write_cpu };
+
+	return cgroup_write_with(&v2, fd, c, value, why);
 }

@@ -47,12 +47,10 @@ void changes_tree_done(struct changes_tree *t)
 		close_frame(&t->frames[i]);
 	free(t->frames);
 	free(t->names);
-	free(t->dents);
 	buf_done(&t->text);
 	buf_done(&t->path);
 	t->frames = NULL;
 	t->names = NULL;
-	t->dents = NULL;
 	t->nframes = t->nnames = 0;
 }
 

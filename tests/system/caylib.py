@@ -160,6 +160,10 @@ class Cay:
         """Every line of stdout as JSON."""
         return [json.loads(line) for line in self(*args, '--json', check=True).out.splitlines()]
 
+    def listed(self):
+        """The ids that `cay ls` shows, once it does: one of `cay run` has to live for a moment."""
+        return wait_until(lambda: self('ls', '-q').out.split(), what='a sandbox in the list')
+
     def warden(self, ref):
         """The pid of the warden of a sandbox."""
         init = self.json('show', ref)[0]['init_pid']
