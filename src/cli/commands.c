@@ -24,6 +24,7 @@ const struct cmd *const commands[] = {
 	&cmd_version,
 	&cmd_help,
 	&cmd_settle,
+	&cmd_tidy,
 	&cmd_complete,
 	NULL,
 };

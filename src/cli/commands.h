@@ -9,4 +9,4 @@ extern const struct cmd cmd_ls, cmd_show, cmd_ps, cmd_kill, cmd_gc;
 extern const struct cmd cmd_snapshot, cmd_snapshots, cmd_rollback, cmd_fork, cmd_tx;
 extern const struct cmd cmd_doctor, cmd_completion, cmd_version, cmd_help;
 /* hidden */
-extern const struct cmd cmd_settle, cmd_complete;
+extern const struct cmd cmd_settle, cmd_tidy, cmd_complete;

@@ -64,6 +64,7 @@ static int delete_rows(struct catalog *c, struct err *e)
 		" (SELECT 1 FROM layers l WHERE l.parent = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM sandboxes b WHERE b.top = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM snapshots s WHERE s.top = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
 
 	/* Whoever forks holds the layers as long as that takes; one that was killed, for ever. */
