@@ -21,6 +21,7 @@ const struct cmd *const commands[] = {
 	&cmd_snapshots,
 	&cmd_rollback,
 	&cmd_fork,
+	&cmd_explore,
 	&cmd_tx,
 	&cmd_trace,
 	&cmd_net,
@@ -35,6 +36,7 @@ const struct cmd *const commands[] = {
 	&cmd_version,
 	&cmd_help,
 	&cmd_settle,
+	&cmd_tidy,
 	&cmd_complete,
 	NULL,
 };

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "cli/call_paths.h"
 #include "cli/diff_print.h"
+#include "cli/diff_sum.h"
 #include "cli/layers.h"
 #include "cli/output.h"
 
@@ -58,24 +59,11 @@ static bool below(const char *path, const char *top)
 	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* Names, host names and machine ids differ in every sandbox: we wrote them. */
-static bool is_identity(const char *dest, const struct diff_entry *en)
-{
-	static const char *const paths[] = { "etc/hosts", "etc/hostname", "etc/machine-id" };
-
-	if (strcmp(dest, "/") != 0 || !S_ISREG(en->new.mode) || en->new.size > 512)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		if (strcmp(en->path, paths[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool is_shown(const struct job *j, const char *dest, const struct diff_entry *en)
 {
 	char full[2 * LIMIT_PATH];
 
-	if (j->wanted.n == 0 && is_identity(dest, en))
+	if (j->wanted.n == 0 && diff_is_identity(dest, en))
 		return false;
 	if (!o.call)
 		return true;

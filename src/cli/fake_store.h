@@ -302,7 +302,7 @@ int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *
 {
 	(void)c;
 	(void)s;
-	(void)id;
 	(void)e;
+	fake_note("reconcile", id);
 	return 0;
 }

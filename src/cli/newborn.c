@@ -294,13 +294,24 @@ static int start(struct newborn *n, const char *warden, struct err *e)
 	return r;
 }
 
+/* Anew each time: another process may have merged some of it. */
+static int read_stack(struct newborn *n, struct err *e)
+{
+	free(n->layers);
+	n->layers = NULL;
+	n->nlayers = 0;
+	if (!n->row.top[0])
+		return 0;
+	return catalog_stack(n->catalog, n->row.top, &n->layers, &n->nlayers, e);
+}
+
 static int make(struct newborn *n, const char *hostname, struct err *e)
 {
 	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
 	bool root = geteuid() == 0;
 	int r;
 
-	if (newborn_find_warden(warden, sizeof warden, program, e) < 0)
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 || read_stack(n, e) < 0)
 		return -1;
 	r = make_dir(n, e);
 	if (r == 0 && root)
@@ -317,6 +328,8 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
+	n->row.layers = (const char(*)[ID_SIZE])n->layers;
+	n->row.nlayers = n->nlayers;
 	return catalog_add_sandbox(n->catalog, &n->row, root, e);
 }
 
@@ -348,13 +361,6 @@ static int begin(struct newborn *n, bool ephemeral, struct err *e)
 	n->row.ephemeral = ephemeral;
 	n->row.uid_slot = -1;
 	return state_open(&n->state, e);
-}
-
-/* The layers must be there when the warden is told of them; that they stay is checked later. */
-static int take_stack(struct newborn *n, const char *top, struct err *e)
-{
-	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
-	return catalog_stack(n->catalog, top, &n->layers, &n->nlayers, e);
 }
 
 /* The mounts of a recipe; one of the plan must not cover any of them. */
@@ -402,8 +408,7 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct
 	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
 	if (r == 0)
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
-	if (r == 0)
-		r = take_stack(n, row.top, e);
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
 	snapshot_row_done(&row);
 	if (r == 0 && put_recipe(&n->recipe, o, p, &none) < 0)
 		r = err_sys(e, ENOMEM, "tell the warden what to build");
@@ -445,8 +450,9 @@ int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, cons
 {
 	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0 ||
 	    catalog_recipe(n->catalog, recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0 || take_stack(n, top, e) < 0)
+	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0)
 		return -1;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
 	return make_it(n, NULL, e);
 }

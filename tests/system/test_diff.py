@@ -205,3 +205,22 @@ for d in range(100):
     out = cay('diff', ref, check=True, timeout=120).out
     assert len(out.splitlines()) == 100100
     assert time.monotonic() - start < 30 * caylib.SLOWER
+
+
+def test_snapshots(cay, sandbox, project):
+    (project / 'a').write_text('a\n')
+    ref = sandbox(project)
+    cay('exec', ref, '--', 'sh', '-c', 'echo 1 >> a; echo n > new; mkdir d; echo x > d/x', check=True)
+    cay('snapshot', ref, '--name', 'diff-one', check=True)
+    try:
+        cay('exec', ref, '--', 'sh', '-c', 'echo 2 >> a; rm new; rm -r d; mkdir d; echo y > d/y; echo m > more', check=True)
+        root = str(project)
+        found = {c['path'][len(root) + 1:]: c['kind'] for c in cay.json('diff', ref, '--from', 'diff-one', '--no-renames')}
+        assert found == {'a': 'changed', 'new': 'deleted', 'd/x': 'deleted', 'd/y': 'added', 'more': 'added'}
+        assert {c['path'][len(root) + 1:] for c in cay.json('diff', 'diff-one')} == {'a', 'new', 'd', 'd/x'}
+        assert {c['path'][len(root) + 1:] for c in cay.json('diff', ref)} == {'a', 'd', 'd/y', 'more'}
+        assert {c['kind'] for c in cay.json('diff', 'snap:diff-one', ref, '--no-renames')} == {'changed', 'deleted', 'added'}
+        cay('apply', ref, check=True)
+        assert (project / 'a').read_text() == 'a\n1\n2\n' and (project / 'd/y').exists() and not (project / 'new').exists()
+    finally:
+        cay('snapshot', 'rm', 'diff-one')
