@@ -98,6 +98,11 @@ static void on_deadline(struct flow *f)
 		break;
 	case FLOW_PASS:
 		unthrottle(f);
+		if (f->sniff && !f->looked) {
+			f->looked = true;
+			f->proto = PROTO_TCP;
+			flow_await_more(&f->side[UP], 0);
+		}
 		if (f->http)
 			flow_http(f);
 		else

@@ -37,6 +37,7 @@ struct side {
 	bool shut;  /* it was told that nothing more comes */
 	bool full;  /* it takes no more for now */
 	bool quiet; /* not to be read now, for another reason */
+	size_t seen; /* bytes that were looked at and are not enough */
 };
 
 /* From one side to the other. */

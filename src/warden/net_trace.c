@@ -247,7 +247,7 @@ static void put_texts(struct trace *t, const struct told *x)
 		trace_num(t, "duration_us", (int64_t)x->us);
 	}
 	if (x->kind == GW_KIND_GAP) {
-		trace_text(t, "lost", STR("net.dns"));
+		trace_text(t, "what", STR("net.dns"));
 		trace_num(t, "count", (int64_t)x->count);
 	}
 }
