@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many')
+PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
+            'bench/bench-net')
 
 
 def quantile(values, q):

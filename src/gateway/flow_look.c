@@ -42,6 +42,7 @@ void flow_await_more(struct side *s, size_t than)
 {
 	int low = (int)than + 1;
 
+	s->seen = than;
 	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 

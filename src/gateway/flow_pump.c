@@ -8,7 +8,12 @@
 
 #include "gateway/flow.h"
 
-enum { PIPE_BYTES = 256 * 1024, PIPES_KEPT = 32, ROUNDS = 8 };
+enum {
+	PIPE_BYTES = 256 * 1024,
+	PIPES_KEPT = 32,
+	ROUNDS = 8,
+	SNIFF_MS = 300, /* a client that has begun and waits speaks something of its own */
+};
 
 static struct pipe *pipe_get(struct gateway *g)
 {
@@ -191,8 +196,11 @@ static int look_in_passing(struct flow *f)
 	struct policy_verdict v;
 	enum look l = flow_look(f);
 
+	if (l == LOOK_MORE && f->side[UP].seen && !f->deadline_ns)
+		flow_deadline(f, SNIFF_MS);
 	if (l != LOOK_DONE)
 		return l == LOOK_MORE ? 0 : -1;
+	flow_deadline(f, 0);
 	f->sniff = false;
 	flow_query(f, &q);
 	if (f->at < f->addrs.n)
