@@ -2,7 +2,7 @@
 /*
  * bench-net: both ends of the gateway's benchmark.
  *
- *   serve ADDR PORT             'e': sends the byte back; 'd' and 8 bytes: sends so many bytes
+ *   serve ADDR PORT             1: sends the byte back; 2 and 8 bytes: sends so many bytes
  *   connect ADDR PORT N K       N connections with one exchange each, K at a time: microseconds
  * each get ADDR PORT BYTES         one download: MB/s hold ADDR PORT N            opens N, says so,
  * and waits for the end of its input
@@ -66,7 +66,7 @@ static void serve_one(int fd)
 	char c;
 
 	while (read(fd, &c, 1) == 1) {
-		if (c == 'e') {
+		if (c == 1) {
 			if (write(fd, &c, 1) != 1)
 				break;
 			continue;
@@ -107,12 +107,12 @@ static __attribute__((noreturn)) void serve(const struct sockaddr_in *a)
 			(void)epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
 			continue;
 		}
-		if (recv(ev.data.fd, chunk, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && chunk[0] == 'e') {
+		if (recv(ev.data.fd, chunk, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && chunk[0] == 1) {
 			(void)recv(ev.data.fd, chunk, 1, 0);
-			(void)send(ev.data.fd, "e", 1, MSG_NOSIGNAL);
+			(void)send(ev.data.fd, "\1", 1, MSG_NOSIGNAL);
 			continue;
 		}
-		if (chunk[0] == 'd')
+		if (chunk[0] == 2)
 			serve_one(ev.data.fd);
 		(void)close(ev.data.fd);
 		chunk[0] = 0;
@@ -135,7 +135,7 @@ static int connects(const struct sockaddr_in *a, int n, int at_once)
 		for (int k = 0; k < at_once && i + k < n; k++) {
 			took[i + k] = now_us();
 			fds[k] = dial(a);
-			must(write(fds[k], "e", 1) == 1, "write");
+			must(write(fds[k], "\1", 1) == 1, "write");
 		}
 		for (int k = 0; k < at_once && i + k < n; k++) {
 			char c;
@@ -156,7 +156,7 @@ static int get(const struct sockaddr_in *a, uint64_t n)
 	double begin = now_us();
 	uint64_t got = 0;
 	int fd = dial(a);
-	char ask[9] = "d";
+	char ask[9] = "\2";
 
 	memcpy(ask + 1, &n, sizeof n);
 	must(write(fd, ask, sizeof ask) == sizeof ask, "write");
@@ -177,7 +177,7 @@ static int hold(const struct sockaddr_in *a, int n)
 	for (int i = 0; i < n; i++) {
 		int fd = dial(a);
 
-		must(write(fd, "e", 1) == 1 && read(fd, &c, 1) == 1, "exchange");
+		must(write(fd, "\1", 1) == 1 && read(fd, &c, 1) == 1, "exchange");
 	}
 	puts("open");
 	(void)fflush(stdout);
