@@ -87,6 +87,10 @@ static void unthrottle(struct flow *f)
 static void on_deadline(struct flow *f)
 {
 	flow_deadline(f, 0);
+	if (!f->looked && f->likely && (f->state == FLOW_LOOK || f->state == FLOW_PASS)) {
+		flow_end(f, "the first message is unfinished", true);
+		return;
+	}
 	switch (f->state) {
 	case FLOW_OWN:
 		begin(f);

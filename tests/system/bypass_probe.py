@@ -63,6 +63,16 @@ def pieces(host, port, sends):
         return receive(s)
 
 
+def slow(host, port, sends):
+    """With pauses in between."""
+    with socket.create_connection((host, port), 3) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for data in sends:
+            s.sendall(raw(data))
+            time.sleep(0.8)
+        return receive(s)
+
+
 def connect(target, sends, host=None):
     """Through the HTTP proxy."""
     with socket.create_connection((GATEWAY, 3128), 3) as s:
@@ -199,7 +209,7 @@ def namespace(host, port, sends):
     return b'REACHED!' if os.waitpid(pid, 0)[1] else b''
 
 
-HOWS = {f.__name__: f for f in (tcp, pieces, connect, socks, dns, udp, odd_socket, fast_open, extended6, bound, device, mark,
+HOWS = {f.__name__: f for f in (tcp, pieces, slow, connect, socks, dns, udp, odd_socket, fast_open, extended6, bound, device, mark,
                                 then_tcp, netfilter, namespace)}
 
 

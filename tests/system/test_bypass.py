@@ -26,7 +26,7 @@ rules:
   - {id: pub, hosts: [a.web.test], methods: [GET, HEAD], paths: ["/pub/**"]}
   - {id: no-admin, action: deny, hosts: [b.web.test], paths: ["/admin/**"]}
   - {id: admin-host, hosts: [b.web.test], protocol: http}
-  - {id: echo, hosts: [web.test], ports: [7000]}
+  - {id: echo, hosts: [web.test], ports: [7000, 8080]}
   - id: names
     hosts: [web.test, loop.test, loop6.test, mapped.test, zero.test, meta.test, self.test, nat64.test, private.test,
             rebind.test, localhost, "*.localhost"]
@@ -54,9 +54,9 @@ ATTEMPTS = []
 CONTROLS = []
 
 
-def add(name, how, *args, log=None, alone=False, to=ATTEMPTS):
-    """log: a piece of a path that must not reach a server; else nothing of a server may come back."""
-    to.append({'name': name, 'how': how, 'args': list(args), 'log': log, 'alone': alone})
+def add(name, how, *args, log=None, lacks=(), alone=False, to=ATTEMPTS):
+    """log: a piece of a path that must not reach a server; else nothing of a server may come back, nor what `lacks` has."""
+    to.append({'name': name, 'how': how, 'args': list(args), 'log': log, 'lacks': list(lacks), 'alone': alone})
 
 
 def control(name, how, *args, want):
@@ -243,6 +243,11 @@ for number, (name, data) in enumerate(HTTP.items()):
 for number, name in enumerate(('two lengths', 'the next request has another Host', 'Content-Length and chunked')):
     data = HTTP[name].replace('{}', f'p{number}')
     add(f'HTTP in pieces: {name}', 'pieces', 'web.test', 80, [data[i:i + 7] for i in range(0, len(data), 7)], log=f'smuggled-p{number}')
+for number, cut in enumerate((1, 3, 10)):
+    data = HTTP['another Host'].replace('{}', f's{number}')
+    add(f'HTTP with pauses, port of any protocol, {cut}', 'slow', 'web.test', 8080, [data[:cut], data[cut:]], log=f'smuggled-s{number}')
+    data = hello(sni(b'other.test') + GROUPS)
+    add(f'TLS with pauses, port of any protocol, {cut}', 'slow', 'web.test', 7000, [data[:cut], data[cut:]], lacks=['other.test'])
 RULES = [('a.web.test', 'POST', '/pub/x'), ('a.web.test', 'GET', '/x'), ('a.web.test', 'get', '/pub/x'), ('a.web.test', 'GET', '/pub/../x'),
          ('a.web.test', 'GET', '/pub/%2e%2e/x'), ('a.web.test', 'GET', '/pub/..%2fx'), ('a.web.test', 'GET', '/pub/..;/x'),
          ('a.web.test', 'GET', '//pub/x'), ('a.web.test', 'GET', '/pub\\..\\x'), ('a.web.test', 'GET', '/%70ub/x'),
@@ -342,6 +347,8 @@ control('TLS in packets of one byte', 'pieces', 'web.test', 443, list(hello(sni(
 control('an allowed path', 'tcp', 'a.web.test', 80, [get('ok', 'a.web.test', '/pub/')], want=' at ')
 control('a path that is not denied', 'tcp', 'b.web.test', 80, [get('ok', 'b.web.test', '/x/')], want=' at ')
 control('a port of a rule', 'tcp', 'web.test', 7000, ['echoed'], want='echoed')
+control('a word with pauses', 'slow', 'web.test', 7000, ['GEX', 'word'], want='GEXword')
+control('HTTP with pauses', 'slow', 'web.test', 8080, ['GE', 'T /ok HTTP/1.1\r\nHost: web.test:8080\r\n\r\n'], want=' at ')
 control('DNS', 'dns', '198.18.0.1', 53, query('web.test'), want='\xc6\x12')
 control('DNS by TCP', 'dns', '198.18.0.1', 53, query('web.test'), True, want='\xc6\x12')
 
@@ -403,7 +410,7 @@ def test_no_way_around(net, host_server, name):
     if a['log']:
         assert a['log'] not in results['log'], result
         return
-    assert not [m for m in MARKS if m in result['got']], result
+    assert not [m for m in (*MARKS, *a['lacks']) if m in result['got']], result
     if 'TLS' in name or 'packets of one byte' in name:
         assert '\x16\3\3' not in result['got'], result
 
