@@ -11,13 +11,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "sys/landlock.h"
 #include "sys/seccomp_filter.h"
 
 static int put_up(void)
 {
 	static struct seccomp_program program;
-	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = root < 0 ? -errno : landlock_enter(root);
 
 	if (r >= 0)

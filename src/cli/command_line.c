@@ -50,7 +50,7 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 		r = field_put_c(b, TAG_CALL_ID, o->call_id);
 	if (r == 0 && o->timeout_ms)
 		r = field_put_u64(b, TAG_TIMEOUT_MS, o->timeout_ms);
-	if (r == 0 && !plan && !o->keep)
+	if (r == 0 && !plan && !o->keep && !o->outlives)
 		r = field_put_u64(b, TAG_FINAL, 1);
 	if (r == 0 && o->tty)
 		r = put_terminal(b);

@@ -343,6 +343,8 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
 	limit_opts_spec(&o->limits, j);
 	net_opts_spec(&o->net, j);
+	if (p->seen_ns)
+		out_json_num(j, "seen_ns", (int64_t)p->seen_ns);
 	out_json_close(j, '}');
 }
 

@@ -11,6 +11,7 @@
 #include "warden/call.h"
 #include "warden/limits.h"
 #include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -178,7 +179,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_NO_PROXY:
 		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
-		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
+		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
 }
 
@@ -326,6 +327,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 	limits_trace_unenforced(w);
 	disk_open(w);
 	w->state = SANDBOX_RUNNING;
+	expiry_open(w);
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
 	warden_trace_end(w);

@@ -11,6 +11,7 @@
 #include "sys/fdpass.h"
 #include "warden/limits.h"
 #include "warden/net.h"
+#include "warden/pause.h"
 
 struct call *call_by_id(struct warden *w, uint32_t id)
 {
@@ -220,6 +221,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 
 	if (ask_parse(&a, body, e) < 0)
 		return -1;
+	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
+		return -1;
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (call_of_client(client, chan))
@@ -241,6 +244,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	}
 	w->running++;
+	expiry_activity(w);
 	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
@@ -322,6 +326,7 @@ static void mark_answered(struct call *c)
 {
 	c->answered = true;
 	c->w->running--;
+	expiry_activity(c->w);
 	loop_timer_stop(&c->w->loop, &c->timeout);
 	/* Before the listener arrived there is nobody whom it could tell about. */
 	if (c->report_fd < 0 && !c->watch)

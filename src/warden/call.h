@@ -45,6 +45,7 @@ struct call {
 	struct watch_call *watch;
 
 	struct loop_timer timeout;
+	uint64_t timeout_left_ns; /* while the sandbox is paused */
 	uint64_t started_ns;
 	bool started, exited, answered, watch_idle;
 	bool final;		 /* the sandbox ends with it */

@@ -52,6 +52,9 @@ enum msg {
 	MSG_C_POLICY = 80,    /* NET_POLICY: from now on */
 	MSG_C_NET = 81,	      /* ask for the open connections */
 	MSG_C_DIAL = 82,      /* PORT: connect to a port inside */
+	MSG_C_PAUSE = 84,     /* stop everything inside; answered by STATE, like the next two */
+	MSG_C_RESUME = 85,
+	MSG_C_EXTEND = 86, /* TTL_MS: time to live from now on; 0: no end */
 	/* warden to client */
 	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
@@ -176,6 +179,12 @@ enum tag {
 	TAG_RULE,
 	TAG_COUNT,
 	TAG_DENIED, /* MSG_C_EXIT: nested fields NAME ADDRESS PORT RULE REASON TEXT HINT COUNT; many */
+	/* Times of a sandbox; those that are left are absent where there is no limit */
+	TAG_TTL_MS = 200,
+	TAG_IDLE_MS = 201,
+	TAG_ON_TIMEOUT = 202, /* 0: kill, 1: pause */
+	TAG_TTL_LEFT_MS = 203,
+	TAG_IDLE_LEFT_MS = 204,
 };
 
 /* Fields nested in TAG_MOUNT. */
