@@ -16,6 +16,7 @@ enum {
 	LIMIT_LABELS = 64,		 /* labels of one sandbox or call */
 	LIMIT_LABEL = 256,		 /* one label, key=value */
 	LIMIT_MOUNTS = 32,		 /* --dir and --ro of one sandbox */
+	LIMIT_LAYERS = 48,		 /* sealed layers below one upper */
 	LIMIT_CLIENTS = 64,		 /* connections to one warden */
 	LIMIT_CALLS = 1024,		 /* running calls of one sandbox */
 	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */

@@ -73,9 +73,10 @@ static void explain(const struct session_result *res)
 		limit_size(res->memory, size));
 }
 
-static int request(struct cmd_ctx *ctx, int first, struct session *s, const struct sandbox_opts *o,
-		   const struct sandbox_plan *plan, struct err *e)
+static int request(struct cmd_ctx *ctx, int first, const struct session *session,
+		   const struct sandbox_opts *o, const struct sandbox_plan *plan, struct err *e)
 {
+	struct session s = *session;
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
 	struct session_result res;
 	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
@@ -86,10 +87,10 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 			       LIMIT_FRAME_BODY / 1024);
 	if (r < 0)
 		return err_sys(e, -r, "write the request");
-	s->request = &b;
-	s->tty = o->tty && isatty(s->in_fd);
-	s->signals = true;
-	if (session_run(s, &res, e) == 0) {
+	s.request = &b;
+	s.tty = o->tty && isatty(s.in_fd);
+	s.signals = true;
+	if (session_run(&s, &res, e) == 0) {
 		explain(&res);
 		return res.code;
 	}
@@ -100,15 +101,16 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 }
 
 int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
-		void (*started)(void *ctx), void *started_ctx, struct err *e)
+		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e)
 {
 	struct session s = {
 		.warden_fd = warden_fd,
 		.in_fd = STDIN_FILENO,
 		.out_fd = STDOUT_FILENO,
 		.err_fd = STDERR_FILENO,
-		.started = started,
-		.ctx = started_ctx,
+		.later = later,
+		.later_ms = later_ms,
+		.ctx = later_ctx,
 	};
 
 	return request(ctx, 0, &s, o, NULL, e);

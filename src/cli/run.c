@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
+#include "cli/tx.h"
 
 static struct sandbox_opts o;
 static bool quiet;
@@ -14,11 +15,15 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
+	SANDBOX_OPTS_TX(o),
 	LIMIT_OPTS_BUILD(o.limits),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },
 };
+
+/* A command that is done by then leaves no row, and need not wait for one. */
+enum { SHORT_MS = 10 };
 
 /* While the command runs: the row says so, and a few others are looked after. */
 static void while_it_runs(void *ctx)
@@ -27,8 +32,21 @@ static void while_it_runs(void *ctx)
 	struct newborn *n = ctx;
 	struct err ignored = { 0 };
 
-	(void)newborn_release(n, &ignored);
-	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+	(void)newborn_register(n, &ignored);
+	if (n->catalog)
+		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+}
+
+static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+{
+	return command_run(ctx, n->warden_fd, &o, while_it_runs, SHORT_MS, n, e);
+}
+
+static struct newborn *newborn_of_tx;
+
+static int in_tx(struct cmd_ctx *ctx, struct err *e)
+{
+	return in_new(ctx, newborn_of_tx, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -45,13 +63,17 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
+	newborn_of_tx = &n;
+	/* One that is removed afterwards takes all changes with it anyway. */
+	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
 	if (code >= 0 && o.keep) {
 		if (!quiet)
 			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
 				n.row.id, n.row.id);
 		return code;
 	}
+	if (code >= 0 && newborn_leave(&n))
+		return code;
 	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
 		*e = undo;
 		return -1;

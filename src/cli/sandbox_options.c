@@ -86,7 +86,7 @@ static int resolve_mounts(const struct sandbox_opts *o, const struct state *s,
 	for (int i = 0; i < o->ros.n; i++)
 		if (add_mount(p, o->ros.items[i], true, s, e) < 0)
 			return -1;
-	if (o->dirs.n) {
+	if (o->dirs.n > 0) {
 		p->first_dir = strdup(p->mounts[0].dest);
 		if (!p->first_dir)
 			return err_sys(e, ENOMEM, "--dir");

@@ -29,6 +29,7 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	bool tx;
 	struct limit_opts limits;
 };
 
@@ -66,6 +67,10 @@ struct sandbox_opts {
 	{ "tty", 't', OPT_FLAG, NULL, "Give the command a terminal", &(o).tty }, \
 	{ "call-id", 0, OPT_TEXT, "TEXT", "Your own id for this call, kept in the trace", \
 	  &(o).call_id }
+
+#define SANDBOX_OPTS_TX(o) \
+	{ "tx", 0, OPT_FLAG, NULL, \
+	  "Undo all changes of files unless the command exits with 0", &(o).tx }
 
 #define SANDBOX_OPTS_KEEP(o) \
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }

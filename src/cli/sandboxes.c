@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/snapshots.h"
 
 enum { RETRY_MS = 20 };
 
@@ -124,7 +125,10 @@ int sandbox_settle(struct cli_store *s, const char *id, int wait_ms, struct err 
 		return -1;
 	if (state_remove(&s->state, id, lock, e) < 0)
 		return -1;
-	return catalog_del_sandbox(s->catalog, id, e);
+	if (catalog_del_sandbox(s->catalog, id, e) < 0)
+		return -1;
+	catalog_free_layers_soon(s->catalog, &s->state);
+	return 0;
 }
 
 json_t *spec_load(const struct sandbox_row *row)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
 #include "cli/sandboxes.h"
-
-enum { SETTLE_MS = 2000 };
+#include "store/snapshots.h"
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
@@ -14,13 +13,16 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return err_set(e, ERR_INVALID, "'%s' is not an id", ctx->args[0]);
 	if (cli_store_open(&s, e) < 0)
 		return -1;
-	return sandbox_settle(&s, ctx->args[0], SETTLE_MS, e);
+	if (catalog_reconcile_one(s.catalog, &s.state, ctx->args[0], e) < 0)
+		return -1;
+	catalog_free_layers_soon(s.catalog, &s.state);
+	return 0;
 }
 
 const struct cmd cmd_settle = {
 	.name = "settle",
 	.synopsis = "ID",
-	.summary = "Remove what a sandbox that ended has left (wardens run this as their last act)",
+	.summary = "Put in order what a sandbox that ended has left (wardens run this as their last act)",
 	.run = run,
 	.hidden = true,
 };

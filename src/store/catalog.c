@@ -97,23 +97,43 @@ static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool wa
 	return 0;
 }
 
+/* Whoever frees layers sees the row from now on; what was freed before cannot be used. */
+static int check_top(struct catalog *c, const struct sandbox_row *row, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
+
+	if (!row->top[0])
+		return 0;
+	if (db_query(c, &q, e, "SELECT 1 FROM layers WHERE id = ?1", "t", row->top) < 0)
+		return -1;
+	r = db_step(c, q, e);
+	if (r != 0)
+		return r < 0 ? -1 : 0;
+	return err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
+}
+
 static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int slot = -1;
 
-	if (check_taken(c, row, e) < 0 || choose_slot(c, row, want_uid_slot, &slot, e) < 0)
+	if (check_taken(c, row, e) < 0 || check_top(c, row, e) < 0 ||
+	    choose_slot(c, row, want_uid_slot, &slot, e) < 0)
 		return -1;
 	if (db_query(c, &q, e,
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
-		     " uid_slot) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1))",
-		     "tttttiii", row->id, row->name[0] ? row->name : NULL, row->template_,
+		     " uid_slot, top) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9)",
+		     "tttttiiit", row->id, row->name[0] ? row->name : NULL, row->template_,
 		     states[0], row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
-		     (int64_t)slot) < 0 ||
+		     (int64_t)slot, row->top[0] ? row->top : NULL) < 0 ||
 	    db_step(c, q, e) < 0)
 		return -1;
 	row->uid_slot = slot;
-	return 0;
+	if (!row->recipe.n)
+		return 0;
+	return db_do(c, e, "INSERT INTO recipes(id, body, template, spec) VALUES(?1, ?2, ?3, ?4)",
+		     "tbtt", row->id, row->recipe, row->template_, row->spec);
 }
 
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
@@ -184,6 +204,8 @@ int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
 	r = db_do(c, e, "DELETE FROM calls WHERE sandbox = ?1", "t", id);
 	if (r == 0)
 		r = db_do(c, e, "DELETE FROM sandboxes WHERE id = ?1", "t", id);
+	if (r == 0 && !ephemeral)
+		r = db_del_state(c, id, e);
 	return db_end(c, r, e);
 }
 
@@ -197,7 +219,7 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT id, name, template, state, spec, ephemeral, ifnull(uid_slot, -1),"
-		       " created_ns FROM sandboxes WHERE %s",
+		       " created_ns, top FROM sandboxes WHERE %s",
 		       where);
 	if (db_query(c, &q, e, sql, "t", value) < 0)
 		return -1;
@@ -211,27 +233,26 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 	row.ephemeral = sqlite3_column_int(q, 5) != 0;
 	row.uid_slot = sqlite3_column_int(q, 6);
 	row.created_ns = (uint64_t)sqlite3_column_int64(q, 7);
+	db_text(q, 8, row.top, sizeof row.top);
 	if (db_text_dup(q, 4, &row.spec, e) < 0)
 		return -1;
 	*ret = row;
 	return 1;
 }
 
-int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e)
+int db_id_list(struct catalog *c, sqlite3_stmt *q, char (**ret)[ID_SIZE], size_t *ret_n,
+	       struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0, room = 0;
 	int r;
 
-	if (db_query(c, &q, e, "SELECT id FROM sandboxes ORDER BY created_ns, id", "") < 0)
-		return -1;
 	while ((r = db_step(c, q, e)) > 0) {
 		if (n == room) {
 			void *more = reallocarray(ids, room + 64, 2 * sizeof *ids);
 
 			if (!more)
-				return err_sys(e, ENOMEM, "cannot list the sandboxes");
+				return err_sys(e, ENOMEM, "cannot read the catalog");
 			ids = more;
 			room = (room + 64) * 2;
 		}
@@ -242,6 +263,15 @@ int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *
 	*ret = TAKE_PTR(ids);
 	*ret_n = n;
 	return 0;
+}
+
+int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e, "SELECT id FROM sandboxes ORDER BY created_ns, id", "") < 0)
+		return -1;
+	return db_id_list(c, q, ret, ret_n, e);
 }
 
 int catalog_each(struct catalog *c, int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx,

@@ -135,6 +135,14 @@ int pool_add(const struct state *s, const char *id, char *path, size_t size, str
 	return 0;
 }
 
+bool pool_has(const struct state *s, const char *id)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, POOL_DIR "/%s", id);
+	return pool_exists(s) && faccessat(s->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int pool_drop(const struct state *s, const char *id, struct err *e)
 {
 	auto_close int fd = FD_NONE;

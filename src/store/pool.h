@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool: a btrfs in which every sandbox of root has a subvolume for what it writes, so that
- * the kernel holds its limit on disk and a snapshot of it takes no time (sys/btrfs.h).
+ * The pool: a btrfs in which every sandbox of root that has a limit on disk has a subvolume for
+ * what it writes, so that the kernel holds the limit (sys/btrfs.h). Sealed layers lie in the
+ * state directory and are renamed, not copied, so what is in the pool has no snapshots.
  *
  *   STATE/pool        a directory on which STATE/pool.img is mounted, or a symbolic link to a
  *                     directory on a btrfs of the host's own
@@ -39,5 +40,7 @@ int pool_unmake(const struct state *s, struct err *e);
 
 /* A subvolume for a new sandbox; into `path` its absolute path, or "" where there is no pool. */
 int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e);
+/* Whether a sandbox has one, in a pool that is mounted. */
+bool pool_has(const struct state *s, const char *id);
 /* Remove it. Content with there being none. */
 int pool_drop(const struct state *s, const char *id, struct err *e);

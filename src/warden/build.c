@@ -158,6 +158,8 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	switch (f.tag) {
 	case TAG_MOUNT:
 		return add_mount(w, f.value, e);
+	case TAG_LAYER:
+		return layers_take(w, w->spec.nlayers, f.value, e);
 	case TAG_ENV:
 		return add_env(w, f.value, e);
 	case TAG_EPHEMERAL:
@@ -178,6 +180,19 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	}
 }
 
+/* The sandbox's directory is STATE/sandboxes/ID. */
+static int find_state(struct warden *w, struct err *e)
+{
+	size_t n = strlen(w->spec.dir);
+
+	for (int parts = 0; n > 0 && parts < 2;)
+		parts += w->spec.dir[--n] == '/';
+	if (n == 0)
+		return bad(e, "a directory outside any state directory");
+	w->spec.state = keep(w, (struct str){ w->spec.dir, n }, e);
+	return w->spec.state ? 0 : -1;
+}
+
 int build_parse(struct warden *w, struct str body, struct err *e)
 {
 	struct field f;
@@ -193,7 +208,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
 	w->spec.user = DEFAULT_USER;
-	return 0;
+	return find_state(w, e);
 }
 
 static int open_dir(struct warden *w, struct err *e)
@@ -202,10 +217,8 @@ static int open_dir(struct warden *w, struct err *e)
 	if (w->dir_fd < 0 || fchdir(w->dir_fd) < 0)
 		return err_sys(e, errno, "open '%s'", w->spec.dir);
 	w->spec.dir_fd = w->spec.disk_fd = w->disk_fd = w->dir_fd;
-	if (!w->spec.disk) {
-		w->spec.disk = w->spec.dir;
+	if (!w->spec.disk)
 		return 0;
-	}
 	w->spec.disk_fd = w->disk_fd =
 		open(w->spec.disk, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->disk_fd < 0)
@@ -260,25 +273,6 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	return r < 0 ? err_sys(e, -r, "write the trace") : 0;
 }
 
-/* Our own view of the layers, for finding changes. */
-static int open_layers(struct warden *w, struct err *e)
-{
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		const struct cell_mount *m = &w->spec.mounts[i];
-		char name[24];
-
-		if (m->kind != MOUNT_OVERLAY)
-			continue;
-		(void)snprintf(name, sizeof name, "upper/%d", i);
-		w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		/* Above the last there are only whiteouts. */
-		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (w->uppers[i] < 0 || w->lowers[i] < 0)
-			return err_sys(e, errno, "open the layers of '%s'", m->dest);
-	}
-	return 0;
-}
-
 /* cay-init lies beside the warden. */
 static int find_init(struct warden *w, struct err *e)
 {
@@ -329,7 +323,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 	}
 	if (init_link_open(w, e) < 0)
 		return -1;
-	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
+	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
 	limits_trace_unenforced(w);
 	disk_open(w);

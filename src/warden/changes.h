@@ -31,9 +31,11 @@
 struct changes;
 
 struct changes_root {
-	int upper_fd;	  /* borrowed */
-	const char *dest; /* where the overlay is mounted inside, "/" for the root */
-	int lower_fd; /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
+	int upper_fd;	   /* borrowed */
+	const char *dest;  /* where the overlay is mounted inside, "/" for the root */
+	int lower_fd;	   /* lowest directory, to tell "changed" from "created"; or FD_NONE */
+	const int *layers; /* sealed layers above it, topmost first; borrowed with what they name */
+	int nlayers;
 };
 
 /* One call that may have changed something since the last walk. */

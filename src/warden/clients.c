@@ -29,6 +29,7 @@ void client_free(struct client *c)
 	for (struct call *call = w->calls; call; call = call->next)
 		if (call->client == c)
 			call_orphan(call);
+	generation_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -93,6 +94,9 @@ static int say_ready(struct client *c)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
 						   limits_warning(&w->cell.unenforced[i], text[i],
 								  sizeof text[i]) };
+	/* Who runs one command in it has asked for that already. */
+	if (w->ephemeral)
+		return conn_mention(&c->conn, MSG_C_READY, 0, fields, n);
 	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
 }
 
@@ -128,11 +132,19 @@ static int on_settle(struct client *c, uint32_t chan, struct err *e)
 static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
-	int r = CONN_SAY(
-		&c->conn, MSG_C_STATE, chan, { TAG_STATE, 0, sandbox_state_name(w->state) },
-		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL }, { TAG_CALLS, w->running, NULL },
-		{ TAG_CALL, w->last_call, NULL }, { TAG_RSS_KB, ps_rss_kb(w), NULL });
+	struct conn_field fields[6 + CELL_LAYERS] = {
+		{ TAG_STATE, 0, sandbox_state_name(w->state) },
+		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		{ TAG_CALLS, w->running, NULL },
+		{ TAG_CALL, w->last_call, NULL },
+		{ TAG_RSS_KB, ps_rss_kb(w), NULL },
+		{ TAG_SWITCHING, w->turn != NULL, NULL },
+	};
+	int n = 6, r;
 
+	for (int i = 0; i < w->spec.nlayers; i++)
+		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
+	r = conn_say(&c->conn, MSG_C_STATE, chan, fields, n);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
@@ -181,6 +193,8 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_info(c, f->chan, e);
 	case MSG_C_SETTLE:
 		return on_settle(c, f->chan, e);
+	case MSG_C_SWITCH:
+		return generation_switch(c, f->chan, f->body, e);
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");

@@ -121,7 +121,9 @@ static bool is_socket(int fd)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD };
+	static struct warden w = {
+		.listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD, .spare_group = FD_NONE
+	};
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay-warden %s\n", CAY_VERSION);
@@ -133,11 +135,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		w.uppers[i] = w.lowers[i] = FD_NONE;
-	w.cell = (struct cell){ .pidfd = FD_NONE,
-				.stream_fd = FD_NONE,
-				.root_fd = FD_NONE,
-				.devpts_fd = FD_NONE,
-				.cgroup = cgroup_none };
+	cell_init(&w.cell);
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);

@@ -25,6 +25,8 @@ int walk_open(struct warden *w, struct err *e)
 				.upper_fd = w->uppers[i],
 				.dest = w->spec.mounts[i].dest,
 				.lower_fd = w->lowers[i],
+				.layers = w->layer_fds[i],
+				.nlayers = w->nlayer_fds[i],
 			};
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);
 }
@@ -56,6 +58,13 @@ void walk_now(struct warden *w)
 	if (r < 0)
 		warden_fail(w, "write the trace", -r);
 	forget_windows(w);
+}
+
+void walk_retire(struct warden *w)
+{
+	walk_now(w);
+	changes_free(w->changes);
+	w->changes = NULL;
 }
 
 static void on_timer(struct loop_timer *t)

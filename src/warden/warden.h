@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "loop/conn.h"
@@ -22,6 +24,9 @@
 
 struct warden;
 struct call;
+struct turn;
+
+enum { LAYER_ID = 24 };
 
 /* A connection of a client; the first is the creator's. */
 struct client {
@@ -57,6 +62,13 @@ struct warden {
 	enum profile profile;
 	int lock_fd, dir_fd, disk_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
+	char layers[CELL_LAYERS][LAYER_ID];	      /* of spec, which points there */
+	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; owned */
+	int nlayer_fds[CELL_MOUNTS];
+	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
+	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
+	struct turn *turn;		/* to the next generation; NULL: none under way */
+	pid_t sweepers[4];		/* remove what is left of the last ones; 0: none */
 
 	struct conn init;
 	bool init_greeted;
@@ -75,6 +87,8 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	int spare_group; /* of the next call, made ahead; or FD_NONE */
+	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
@@ -82,6 +96,10 @@ struct warden {
 	struct loop_io signal_io;
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */
@@ -99,6 +117,21 @@ int warden_build(struct warden *w, struct str body, struct err *e);
 int build_parse(struct warden *w, struct str body, struct err *e);
 void warden_free_spec(struct warden *w);
 
+/* layers.c: our own view of the layers, for finding changes */
+int layers_open(struct warden *w, struct err *e);
+void layers_close(struct warden *w);
+/* Whether anything was changed in a mount since its upper was made. */
+bool layers_touched(const struct warden *w, int i);
+/* Take the list of layers from TAG_LAYER fields. */
+int layers_take(struct warden *w, int n, struct str id, struct err *e);
+
+/* generation.c: MSG_C_SWITCH */
+int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e);
+void generation_entered(struct warden *w, int err);
+/* The client does not wait any more, or everything ends. */
+void generation_forget(struct warden *w, const struct client *c);
+void generation_end(struct warden *w);
+
 /* clients.c */
 int clients_listen(struct warden *w, struct err *e);
 int client_adopt(struct warden *w, int fd, bool creator);
@@ -111,6 +144,8 @@ int init_link_open(struct warden *w, struct err *e);
 
 /* walk.c: file changes */
 int walk_open(struct warden *w, struct err *e);
+/* The uppers will be others: what is still to be found in these is found now. */
+void walk_retire(struct warden *w);
 void walk_soon(struct warden *w, bool lingers);
 void walk_now(struct warden *w);
 void walk_window_open(struct warden *w, uint32_t call);

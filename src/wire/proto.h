@@ -24,11 +24,13 @@ enum msg {
 			FD_ROLE, in order */
 	MSG_SIGNAL = 3, /* SIGNAL: to the call's process group; channel 0: to every process */
 	MSG_STOP = 4,	/* end everything and exit */
+	MSG_ENTER = 5,	/* two descriptors: mount namespace and root of the next generation */
 	/* init to warden */
 	MSG_STARTED = 16, /* PID as seen inside */
 	MSG_FAILED = 17,  /* STAGE, ERRNO, TEXT: the command never ran */
 	MSG_EXITED = 18,  /* STATUS as of wait(2), CPU_US, MAXRSS_KB */
 	MSG_REAPED = 19,  /* PID, STATUS: an orphan that init reaped; channel 0 */
+	MSG_ENTERED = 20, /* ERRNO: 0, or EBUSY where there are other processes; channel 0 */
 
 	/* client to warden */
 	MSG_C_HELLO = 64, /* VERSION */
@@ -43,7 +45,8 @@ enum msg {
 	MSG_C_INFO = 72,      /* ask for the sandbox's state */
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
-	MSG_C_KEEP = 88, /* from the creator: the sandbox is in the catalog and may outlive it */
+	MSG_C_SWITCH = 75, /* to the next generation: SEAL or not, LAYER*, FORCE, SNAPSHOT, NAME */
+	MSG_C_KEEP = 88,   /* from the creator: the sandbox is in the catalog and may outlive it */
 	/* warden to client */
 	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
@@ -58,6 +61,7 @@ enum msg {
 	MSG_C_STATE = 104, /* answer to INFO: STATE, INIT_PID, CALLS, SEQ, HASH, ... */
 	MSG_C_SETTLED = 105,   /* SEQ, HASH */
 	MSG_C_DESTROYED = 106, /* all gone; the warden ends */
+	MSG_C_SWITCHED = 107,  /* SEALED, DURATION_US, FREEZE_US */
 	MSG_C_ERROR = 127,     /* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
 };
 
@@ -137,15 +141,24 @@ enum tag {
 	TAG_STAGE,   /* enum run_stage: how far a command got that never ran */
 	TAG_PROFILE, /* enum profile; absent: dev */
 	/* Limits: of MSG_C_BUILD; FILES, DISK and PIDS also of MSG_RUN, as rlimits */
-	TAG_MEMORY,	     /* bytes; in MSG_C_EXIT the limit that processes were killed for */
-	TAG_CPU_MILLI,	     /* thousandths of one CPU */
-	TAG_PIDS,	     /* processes and threads */
-	TAG_FILES,	     /* open files of one process */
-	TAG_DISK,	     /* bytes */
-	TAG_BEST_EFFORT,     /* go on without limits that cannot be enforced; MSG_C_EXEC too */
-	TAG_CALL_MEMORY,     /* MSG_C_EXEC: bytes */
-	TAG_OOM_KILLS,	     /* MSG_C_EXIT: processes of the call killed for lack of memory */
-	TAG_WARNING,	     /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	TAG_MEMORY,	 /* bytes; in MSG_C_EXIT the limit that processes were killed for */
+	TAG_CPU_MILLI,	 /* thousandths of one CPU */
+	TAG_PIDS,	 /* processes and threads */
+	TAG_FILES,	 /* open files of one process */
+	TAG_DISK,	 /* bytes */
+	TAG_BEST_EFFORT, /* go on without limits that cannot be enforced; MSG_C_EXEC too */
+	TAG_CALL_MEMORY, /* MSG_C_EXEC: bytes */
+	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
+	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
+	/* Generations */
+	TAG_LAYER,  /* id of a sealed layer; topmost first. MSG_C_BUILD too */
+	TAG_SEAL,   /* id of the layer that the upper becomes */
+	TAG_SEALED, /* 1: it did; 0: nothing had changed, there is no such layer; 2: it is a copy */
+	TAG_FORCE,  /* end running calls first */
+	TAG_SNAPSHOT,  /* id, for the trace */
+	TAG_FREEZE_US, /* how long calls stood still */
+	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
+	/* The pool */
 	TAG_DISK_PATH = 128, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 };
 

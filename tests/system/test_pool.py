@@ -98,11 +98,11 @@ def test_files_are_bounded_too(pool):
 
 @needs_btrfs
 def test_each_has_its_own_and_it_goes_with_it(pool):
-    one, two = pool.create('--disk', '16M'), pool.create()
+    one, two, plain = pool.create('--disk', '16M'), pool.create('--disk', '64M'), pool.create()
     assert subvolumes(pool) == sorted([one, two])
     assert pool('exec', one, '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=1000').code == 1
     pool('exec', two, '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=500', check=True)
-    pool('kill', one, two, check=True)
+    pool('kill', one, two, plain, check=True)
     assert subvolumes(pool) == []
 
 
@@ -116,7 +116,7 @@ def test_it_is_mounted_again_when_needed(pool):
 @needs_btrfs
 def test_gc_removes_what_the_dead_have_left(pool):
     os.mkdir(f'{pool.state}/pool/keep')  # is no id
-    box = pool.create()
+    box = pool.create('--disk', '16M')
     os.kill(pool.warden(box), 9)
     wait_until(lambda: pool.json('ls', '--all')[0]['state'] == 'lost', what='lost')
     assert subvolumes(pool) == sorted([box, 'keep'])
@@ -130,8 +130,16 @@ def test_gc_removes_what_the_dead_have_left(pool):
 
 
 @needs_btrfs
+def test_what_is_in_it_has_no_snapshots_and_says_so(pool):
+    box = pool.create('--disk', '16M')
+    done = pool('snapshot', box)
+    assert done.code != 0 and 'neither snapshots nor rollbacks' in done.err
+    pool('exec', box, '--', 'true', check=True)
+
+
+@needs_btrfs
 def test_a_pool_in_use_stays(pool):
-    pool.create()
+    pool.create('--disk', '16M')
     done = pool('setup', 'pool', '--remove')
     assert done.code == 1 and 'sandboxes in the pool' in done.err
     assert is_mounted(f'{pool.state}/pool')

@@ -347,7 +347,7 @@ def test_killing_cay_run_at_any_moment_leaves_nothing_behind(fresh_cay):
 def test_killing_the_warden_fails_the_run_and_gc_cleans(fresh_cay):
     with fresh_cay.popen('run', '--', 'sh', '-c', 'touch /tmp/x; echo ready; sleep 778') as p:
         p.read_until(b'ready\n')
-        os.kill(fresh_cay.warden(fresh_cay('ls', '-q').out.strip()), signal.SIGKILL)
+        os.kill(fresh_cay.warden(fresh_cay.listed()[-1]), signal.SIGKILL)
         r = p.finish()
         assert r.code == 125, r
         assert 'the sandbox ended while the command ran' in r.err, r
@@ -375,7 +375,7 @@ def test_background_processes_that_hold_stdout_do_not_delay_the_end(cay):
 def test_run_keep_keeps_the_sandbox(cay):
     r = cay('run', '--keep', '--', 'sh', '-c', 'echo hi > /tmp/f', check=True)
     assert 'cay kill' in r.err, r
-    ref = cay('ls', '-q').out.split()[-1]
+    ref = cay.listed()[-1]
     assert ref in r.err
     assert cay('exec', ref, '--', 'cat', '/tmp/f').out == 'hi\n'
     cay('kill', ref, check=True)

@@ -67,7 +67,7 @@ static int apply_disk(const struct cell_spec *s, struct cell *c, struct err *e)
 	uint64_t id;
 	int r;
 
-	if (!s->limits.disk || !btrfs_is_subvolume(s->disk_fd))
+	if (!s->limits.disk || !s->disk || !btrfs_is_subvolume(s->disk_fd))
 		return 0;
 	r = btrfs_id(s->disk_fd, &id);
 	if (r == 0)

@@ -18,7 +18,7 @@ enum { ATTRS = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID, MOUNTINFO_MAX
 
 static int idmap_of(const struct tree *t, int i)
 {
-	return t->l->spec->rootful ? tree_userns(t, i) : FD_NONE;
+	return t->spec->rootful ? tree_userns(t, i) : FD_NONE;
 }
 
 static int fail(struct tree *t, int r, const char *path)
@@ -44,14 +44,15 @@ static int overlay(struct tree *t, int i, const char *path, const char *stage)
 	char lowers[64];
 	const struct mnt_opt opts[] = {
 		{ "lowerdir", lowers },
-		{ t->l->spec->rootful ? NULL : "userxattr", NULL },
+		{ "redirect_dir", "nofollow" },
+		{ t->spec->rootful ? NULL : "userxattr", NULL },
 		{ NULL, NULL },
 	};
 	int r;
 
 	if (empty < 0)
 		return empty;
-	if (t->l->spec->rootful) {
+	if (t->spec->rootful) {
 		lower = mnt_bind_path(path, ATTRS, 0, idmap_of(t, i));
 		r = tree_put(t, lower, stage);
 	} else {
@@ -85,7 +86,7 @@ static int bind_tree(struct tree *t, int i, const char *path)
 
 int ro_new(struct tree *t, int i)
 {
-	const struct cell_mount *m = &t->l->spec->mounts[i];
+	const struct cell_mount *m = &t->spec->mounts[i];
 	const char *path = m->lower[0];
 	char stage[32];
 	struct stat st;
@@ -107,7 +108,7 @@ static int show(struct tree *t, int i, const char *point, const char *rest, int 
 	char dest[LIMIT_PATH], stage[32];
 	auto_close int target = FD_NONE, fd = FD_NONE;
 	struct stat st;
-	int n = snprintf(dest, sizeof dest, "%s%s", t->l->spec->mounts[i].dest, rest);
+	int n = snprintf(dest, sizeof dest, "%s%s", t->spec->mounts[i].dest, rest);
 
 	if (n >= (int)sizeof dest)
 		return -ENAMETOOLONG;
@@ -127,13 +128,13 @@ static int show(struct tree *t, int i, const char *point, const char *rest, int 
 
 int ro_below(struct tree *t, int i)
 {
-	const struct cell_mount *m = &t->l->spec->mounts[i];
+	const struct cell_mount *m = &t->spec->mounts[i];
 	auto_done(buf_done) struct buf b = BUF_INIT(MOUNTINFO_MAX);
 	char *save = NULL;
 	size_t n = strlen(m->lower[0]);
 	int nth = 0, r = 0;
 
-	if (!m->has_owner || !t->l->spec->rootful)
+	if (!m->has_owner || !t->spec->rootful)
 		return 0;
 	r = io_read_file(t->proc_fd, "self/mountinfo", &b);
 	if (r < 0 || !b.data)
