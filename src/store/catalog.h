@@ -36,6 +36,8 @@ struct sandbox_row {
 	uint64_t created_ns;
 	char top[ID_SIZE]; /* topmost sealed layer (store/snapshots.h); empty: none */
 	struct str recipe; /* only to be added, borrowed; none: no snapshots can be taken */
+	const char (*layers)[ID_SIZE]; /* likewise: the stack that its warden was told of */
+	size_t nlayers;
 };
 
 struct call_row {
