@@ -157,8 +157,9 @@ int turn_copy(struct warden *w, struct err *e)
 	int r;
 
 	if (!w->cell.has_cgroup) {
-		err_set(e, ERR_NOT_ALLOWED, "commands run, and here they cannot be made to stand "
-					    "still for a copy: there is no control group");
+		err_set(e, ERR_NOT_ALLOWED,
+			"commands run, and here they cannot be made to stand "
+			"still for a copy: there is no control group");
 		return err_hint(e, "wait until they have ended, or run cay where groups are "
 				   "delegated: systemd-run --user --scope -p Delegate=yes");
 	}
