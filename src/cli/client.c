@@ -348,6 +348,7 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 			      .request = &ask_body };
 	struct session_result res;
 	auto_close int fd = FD_NONE;
+	int r;
 
 	if (field_put_u64(&ask_body, TAG_OP, op) < 0 ||
 	    field_put_c(&ask_body, TAG_PATH, path) < 0 ||
@@ -357,7 +358,9 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 	if (client_connect(s, id, &fd, e) < 0)
 		return -1;
 	se.warden_fd = fd;
-	if (session_run(&se, &res, e) < 0)
+	r = session_run(&se, &res, e);
+	buf_done(&res.denied);
+	if (r < 0)
 		return -1;
 	*ret_exit = res.code;
 	return 0;

@@ -460,6 +460,7 @@ static int copy_and_report(struct cmd_ctx *ctx, struct copy *c, struct err *e)
 		c->progress = (struct tree_progress){ show_progress, &m };
 	c->quiet = ctx->quiet;
 	k = copy(c, e);
+	c->progress = (struct tree_progress){ 0 };
 	(void)signal(SIGPIPE, old);
 	if (live && clock_mono_ns() - m.start_ns >= NS_PER_S)
 		(void)fputs("\r\033[K", stderr);

@@ -253,7 +253,8 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	fake_note("reconcile", "all");
 	for (int i = 0; i < fake.n; i++)
 		if (!fake.boxes[i].alive)
-			(void)strcpy(fake.boxes[i].row.state, "lost");
+			(void)snprintf(fake.boxes[i].row.state, sizeof fake.boxes[i].row.state,
+				       "%s", "lost");
 	*ret_removed = fake.removed;
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "cli/client.h"
 #include "cli/sandboxes.h"
 #include "image/template.h"
@@ -27,6 +28,7 @@ enum {
 	WARDEN_LOCK = 4,
 	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
+	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
@@ -143,6 +145,8 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
+	if (r == 0)
+		r = net_opts_put_build(&p->net_policy, b);
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
@@ -317,9 +321,11 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (r == 0)
 		r = send_build(n, hostname, program, e);
 	n->asked = r == 0;
-	if (r == 0 && !n->catalog)
-		r = catalog_open(&n->state, &n->catalog, e);
-	if (r < 0)
+	/* One that ends with its command has a row only where somebody else could ask for what it
+	 * holds: its name, or layers of a snapshot. */
+	if (r < 0 || (n->row.ephemeral && !n->row.name[0] && !n->row.top[0]))
+		return r;
+	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
 	n->row.layers = (const char(*)[ID_SIZE])n->layers;
@@ -463,6 +469,48 @@ int newborn_release(struct newborn *n, struct err *e)
 	return 0;
 }
 
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+int newborn_register(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && add_late(n, e) < 0)
+		return -1;
+	return newborn_release(n, e);
+}
+
+/* Where all commands are short nobody else would look after the dead. */
+static void sweep_now_and_then(struct newborn *n)
+{
+	enum { ONE_IN = 64 };
+	struct err ignored = { 0 };
+	uint8_t dice;
+
+	if (random_bytes(&dice, sizeof dice) < 0 || dice % ONE_IN != 0)
+		return;
+	if (catalog_open(&n->state, &n->catalog, &ignored) == 0)
+		(void)catalog_reconcile(n->catalog, &n->state, SWEEP, NULL, &ignored);
+}
+
+bool newborn_leave(struct newborn *n)
+{
+	if (n->catalog)
+		return false;
+	n->made = false;
+	sweep_now_and_then(n);
+	return true;
+}
+
 /* The warden closes its end when it is gone. */
 static void await_end(int fd)
 {
@@ -495,6 +543,7 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
+	struct err second; /* the first failure is told */
 	int r;
 
 	if (!n->made)
@@ -504,8 +553,7 @@ int newborn_destroy(struct newborn *n, struct err *e)
 	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
 	 * room. */
 	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
-	if (n->catalog &&
-	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
+	if (n->catalog && catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &second : e) < 0)
 		r = -1;
 	return r;
 }

@@ -22,10 +22,14 @@ static struct opt opts[] = {
 	{ "apply", 0, OPT_TEXT, "ask|never|always",
 	  "Take changes below --dir over when the command has ended; default: never", &apply },
 	LIMIT_OPTS_BUILD(o.limits),
+	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },
 };
+
+/* A command that is done by then leaves no row, and need not wait for one. */
+enum { SHORT_MS = 10 };
 
 /* While the command runs: the row says so, and a few others are looked after. */
 static void while_it_runs(void *ctx)
@@ -34,13 +38,14 @@ static void while_it_runs(void *ctx)
 	struct newborn *n = ctx;
 	struct err ignored = { 0 };
 
-	(void)newborn_release(n, &ignored);
-	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+	(void)newborn_register(n, &ignored);
+	if (n->catalog)
+		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
 }
 
 static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
 {
-	return command_run(ctx, n->warden_fd, &o, while_it_runs, n, e);
+	return command_run(ctx, n->warden_fd, &o, while_it_runs, SHORT_MS, n, e);
 }
 
 static struct newborn *newborn_of_tx;
@@ -85,6 +90,8 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 				n.row.id, n.row.id);
 		return code;
 	}
+	if (code >= 0 && newborn_leave(&n))
+		return code;
 	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
 		*e = undo;
 		return -1;

@@ -2,6 +2,7 @@
 #include "sys/mnt.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mount.h>
 
 #include "base/cleanup.h"
@@ -95,6 +96,14 @@ int mnt_attach_at(int mount_fd, int dir_fd, const char *name)
 	auto_close int target = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	return target < 0 ? -errno : mnt_attach(mount_fd, target);
+}
+
+int mnt_cover(int mount_fd, const char *name)
+{
+	char from[32];
+
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", mount_fd);
+	return mount(from, name, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }
 
 int mnt_make_private(void)

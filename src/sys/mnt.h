@@ -29,6 +29,11 @@ int mnt_make_readonly(int mount_fd);
 int mnt_attach(int mount_fd, int target_fd);
 /* Attach below dir_fd at a name that is there. */
 int mnt_attach_at(int mount_fd, int dir_fd, const char *name);
+/*
+ * Show the attached mount of mount_fd, with its attributes, also at a name in the working
+ * directory, which nobody else can change. One system call where the others take five.
+ */
+int mnt_cover(int mount_fd, const char *name);
 /* Nothing that happens from here on reaches the host's mounts, nor the other way. */
 int mnt_make_private(void);
 /* Make the mount at root_fd the root, and let go of the old one. */

@@ -10,6 +10,7 @@
 #include "sys/userns.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
 
@@ -172,6 +173,11 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
+	case TAG_NET_POLICY:
+	case TAG_NAMESERVER:
+	case TAG_PROXY:
+	case TAG_NO_PROXY:
+		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
 		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
@@ -253,6 +259,8 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "driver", str_of(ns_driver.name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
+	if (w->spec.network)
+		trace_bool(t, "network", true);
 	trace_array(t, "mounts");
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));
@@ -312,7 +320,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		trace_refused(w, e);
 		return -1;
 	}
-	if (init_link_open(w, e) < 0)
+	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
 		return -1;
 	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;

@@ -56,7 +56,6 @@ struct changes_tree {
 	struct changes_name *names;
 	uint32_t nnames, cap_names;
 	struct buf text, path; /* path: of the innermost directory, relative to the root */
-	char *dents;
 	uint64_t unlisted;
 	uint64_t compared; /* bytes */
 };

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/dial.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
 
@@ -31,6 +33,8 @@ void client_free(struct client *c)
 		if (call->client == c)
 			call_orphan(call);
 	generation_forget(w, c);
+	net_forget_client(c);
+	dial_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -95,6 +99,9 @@ static int say_ready(struct client *c)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
 						   limits_warning(&w->cell.unenforced[i], text[i],
 								  sizeof text[i]) };
+	/* Who runs one command in it has asked for that already. */
+	if (w->ephemeral)
+		return conn_mention(&c->conn, MSG_C_READY, 0, fields, n);
 	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
 }
 
@@ -224,6 +231,12 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_settle(c, f->chan, e);
 	case MSG_C_SWITCH:
 		return generation_switch(c, f->chan, f->body, e);
+	case MSG_C_POLICY:
+		return net_set_policy(c, f, e);
+	case MSG_C_NET:
+		return net_list(c, f->chan, e);
+	case MSG_C_DIAL:
+		return dial_ask(c, f, e);
 	case MSG_C_PAUSE:
 	case MSG_C_RESUME:
 	case MSG_C_EXTEND:

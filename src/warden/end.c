@@ -3,22 +3,37 @@
  * Taking a sandbox down: kill, wait, write the last events, tell those who asked, leave. The
  * files are removed by whoever asked for the end, or where nobody did by `cay settle`, into
  * which the warden turns itself as its last act: the catalog is none of its business.
+ *
+ * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
+ * every process is gone and the trace is whole, and the warden itself takes down the mounts and
+ * removes the files while the client goes on. It holds the lock until then, so that whoever
+ * comes by knows that all is well; and if it dies over it, that all is left to be cleaned up.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "store/state.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
 
+enum { FLUSH_MS = 2000 };
+
 static void end_calls(struct warden *w)
 {
-	while (w->calls)
-		call_end(w->calls, "sandbox_ended");
+	struct call *next;
+
+	for (struct call *c = w->calls; c; c = next) {
+		next = c->next;
+		call_end(c, "sandbox_ended");
+	}
 }
 
 static void last_events(struct warden *w)
@@ -32,6 +47,47 @@ static void last_events(struct warden *w)
 	(void)trace_flush(&w->trace);
 }
 
+static int open_state(struct warden *w, struct state *ret)
+{
+	if (!w->spec.state || !str_copy(ret->dir, sizeof ret->dir, str_of(w->spec.state)))
+		return -ENOENT;
+	ret->fd = open(ret->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return ret->fd < 0 ? -errno : 0;
+}
+
+static void tell_final(struct warden *w)
+{
+	struct client *client = w->final->client;
+
+	call_say_final(w->final);
+	if (client)
+		(void)conn_flush(&client->conn, FLUSH_MS);
+}
+
+/* What cannot be removed is found by the next `cay` that looks after the dead. */
+static void __attribute__((noreturn)) end_behind(struct warden *w)
+{
+	struct state s;
+	struct err ignored = { 0 };
+	bool open = open_state(w, &s) == 0;
+
+	if (open)
+		(void)state_save_trace(&s, w->spec.id);
+	tell_final(w);
+	(void)sched_yield(); /* who waits for it goes first */
+	(void)ns_driver.destroy(&w->cell, &ignored);
+	clients_say_destroyed(w);
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		fd_close(&w->uppers[i]);
+		fd_close(&w->lowers[i]);
+	}
+	if (!open)
+		_exit(1);
+	(void)state_trim_ended(&s);
+	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
+	_exit(0);
+}
+
 static void end_now(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, end_timer);
@@ -42,10 +98,16 @@ static void end_now(struct loop_timer *t)
 	generation_end(w);
 	expiry_close(w);
 	conn_done(&w->init);
-	(void)ns_driver.destroy(&w->cell, &e);
+	ns_driver.reap(&w->cell);
 	end_calls(w);
+	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
+	if (w->final && w->final->client)
+		end_behind(w);
+	if (w->final)
+		call_say_final(w->final);
+	(void)ns_driver.destroy(&w->cell, &e);
 	clients_say_destroyed(w);
 	loop_stop(&w->loop);
 }

@@ -121,7 +121,9 @@ static bool is_socket(int fd)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD };
+	static struct warden w = {
+		.listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD, .spare_group = FD_NONE
+	};
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay-warden %s\n", CAY_VERSION);

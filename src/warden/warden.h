@@ -89,11 +89,16 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	int spare_group; /* of the next call, made ahead; or FD_NONE */
+	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	struct loop_io signal_io;
+	struct net *net; /* NULL: no network */
+	struct dial *dials; /* ports inside that clients wait for */
+	uint32_t ndials, last_dial;
 	/* pause.h */
 	uint64_t ttl_ms, idle_ms; /* 0: none */
 	bool pauses;		  /* instead of ending when a time is over */
@@ -104,6 +109,10 @@ struct warden {
 	uint64_t paused_ns;
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */
@@ -158,6 +167,10 @@ void walk_window_close(struct warden *w, uint32_t call);
 /* ps.c */
 int ps_send(struct client *c, uint32_t chan);
 uint64_t ps_rss_kb(const struct warden *w);
+/* Pids outside of all that is in the sandbox, init first: how many. */
+int ps_pids(const struct warden *w, long *pids, int most);
+/* b: for reading into. 0: it is gone. */
+long ps_inside_pid(long pid, struct buf *b);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
 void warden_end(struct warden *w, const char *reason);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as people write them on a command line: exact, no exponents, no signs. */
+#include "base/number.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/options.h"
 
 enum { MILLI = 1000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 #include "t.h"
 
 static const char *nearest(const char *word)
