@@ -13,6 +13,7 @@
 #include "wire/http_write.h"
 
 enum {
+	OWN_MS = 200,
 	SILENCE_MS = 10 * 1000, /* a client that says nothing speaks nothing that we know */
 	LAST_MS = 2 * 1000,
 	TICK_MS = 200,
@@ -54,6 +55,7 @@ void flow_query(const struct flow *f, struct policy_query *q)
 /* --- time --- */
 
 static void on_tick(struct loop_timer *t);
+static void begin(struct flow *f);
 
 static void tick_soon(struct gateway *g)
 {
@@ -85,7 +87,14 @@ static void unthrottle(struct flow *f)
 static void on_deadline(struct flow *f)
 {
 	flow_deadline(f, 0);
+	if (!f->looked && f->likely && (f->state == FLOW_LOOK || f->state == FLOW_PASS)) {
+		flow_end(f, "the first message is unfinished", true);
+		return;
+	}
 	switch (f->state) {
+	case FLOW_OWN:
+		begin(f);
+		break;
 	case FLOW_LOOK:
 		f->looked = true; /* silence is an answer too */
 		f->proto = PROTO_TCP;
@@ -99,6 +108,11 @@ static void on_deadline(struct flow *f)
 		break;
 	case FLOW_PASS:
 		unthrottle(f);
+		if (f->sniff && !f->looked) {
+			f->looked = true;
+			f->proto = PROTO_TCP;
+			flow_await_more(&f->side[UP], 0);
+		}
 		if (f->http)
 			flow_http(f);
 		else
@@ -263,8 +277,21 @@ void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const stru
 	f->owner = whose(g, IPPROTO_TCP, peer, dst, port);
 	if (loop_add(&g->loop, &f->side[UP].io, fd, 0, on_side) < 0)
 		flow_free(f, true);
+	else if (g->ask && f->owner.inode &&
+		 CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0)
+		flow_deadline(f, OWN_MS); /* FLOW_OWN */
 	else
 		begin(f);
+}
+
+void flow_owned(struct gateway *g, uint32_t slot)
+{
+	struct flow *f = slot < g->top ? g->flows[slot] : NULL;
+
+	if (!f || f->state != FLOW_OWN)
+		return;
+	flow_deadline(f, 0);
+	begin(f);
 }
 
 /* --- what is awaited --- */
@@ -274,6 +301,8 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	const struct side *s = &f->side[dir];
 
 	switch (f->state) {
+	case FLOW_OWN:
+		return 0;
 	case FLOW_FRONT:
 	case FLOW_LAST:
 		return dir == UP && !f->dns_waits ? READ : 0;
@@ -333,6 +362,8 @@ static void on_side(struct loop_io *io, uint32_t events)
 	if (events & EPOLLOUT)
 		s->full = false;
 	switch (f->state) {
+	case FLOW_OWN:
+		break;
 	case FLOW_FRONT:
 		flow_front(f);
 		break;

@@ -68,6 +68,7 @@ struct gateway {
 	int nqueries;
 	struct bucket dns_events; /* how many queries are told */
 	uint64_t dns_untold;
+	bool ask;  /* the warden tells whose a connection is */
 	bool held; /* the warden takes no more events: no new connections */
 };
 
