@@ -113,7 +113,10 @@ static int check_stack(struct catalog *c, const struct sandbox_row *row, struct 
 		err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
 		return -1;
 	}
-	if (n == row->nlayers && memcmp(now, row->layers, n * sizeof *now) == 0)
+	for (size_t i = 0; n == row->nlayers && i < n; i++)
+		if (strcmp(now[i], row->layers[i]) != 0)
+			n = SIZE_MAX;
+	if (n == row->nlayers)
 		return 0;
 	err_set(e, ERR_CONFLICT, "layers were merged meanwhile");
 	e->sys = EADDRINUSE;
