@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many')
+PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
+            'bench/bench-walls')
 
 
 def quantile(values, q):
@@ -47,6 +48,7 @@ class Lab:
         self.cay = os.path.join(self.folder, 'cay')
         self.spawner = os.path.join(self.folder, 'bench-spawn')
         self.many = os.path.join(self.folder, 'bench-many')
+        self.walls = os.path.join(self.folder, 'bench-walls')
 
     def done(self):
         for state in self.states:

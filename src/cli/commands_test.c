@@ -28,8 +28,8 @@ static void ls_shows_what_lives(void)
 	CHECK(r->code == 0);
 	CHECK_HAS(r->out, "ID            NAME  STATE    TEMPLATE");
 	CHECK_HAS(r->out, "aaaaaaaaaaaa  box   running  host");
-	CHECK_HAS(r->out, "1/7  /home/me/p\n");
-	CHECK_HAS(r->out, "1/7  -\n");
+	CHECK_HAS(r->out, "1/7     -  /home/me/p\n");
+	CHECK_HAS(r->out, "1/7     -  -\n");
 	CHECK_LACKS(r->out, "cccccccccccc");
 	CHECK_LACKS(r->out, "\033");
 	CHECK_STR(r->err, "");
@@ -73,11 +73,11 @@ static void ls_json_is_one_object_per_line(void)
 		cay("ls", "--json", NULL)->out,
 		"{\"id\":\"aaaaaaaaaaaa\",\"name\":\"box\",\"state\":\"running\",\"template\":\"host\","
 		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":1,"
-		"\"calls_total\":7,\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/project\"}],"
+		"\"calls_total\":7,\"ttl_left_ms\":null,\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/project\"}],"
 		"\"labels\":{\"task\":\"42\"}}\n"
 		"{\"id\":\"bbbbbbbbbbbb\",\"name\":null,\"state\":\"running\",\"template\":\"host\","
 		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":1,"
-		"\"calls_total\":7,\"dirs\":[],\"labels\":{}}\n");
+		"\"calls_total\":7,\"ttl_left_ms\":null,\"dirs\":[],\"labels\":{}}\n");
 }
 
 static void ls_of_nothing_is_silent_in_a_pipe(void)

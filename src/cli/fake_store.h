@@ -253,7 +253,8 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	fake_note("reconcile", "all");
 	for (int i = 0; i < fake.n; i++)
 		if (!fake.boxes[i].alive)
-			(void)strcpy(fake.boxes[i].row.state, "lost");
+			(void)snprintf(fake.boxes[i].row.state, sizeof fake.boxes[i].row.state,
+				       "%s", "lost");
 	*ret_removed = fake.removed;
 	return 0;
 }
@@ -278,7 +279,9 @@ int client_info(const struct state *s, const char *id, struct client_state *ret,
 {
 	if (!state_is_alive(s, id))
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
-	*ret = (struct client_state){ "running", 4242, 1, 7, 2048, false, "" };
+	*ret = (struct client_state){
+		"running", 4242, 1, 7, 2048, UINT64_MAX, UINT64_MAX, false, ""
+	};
 	return 0;
 }
 

@@ -14,9 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "cli/client.h"
+#include "cli/sandboxes.h"
 #include "image/template.h"
 #include "store/snapshots.h"
 
@@ -25,6 +28,7 @@ enum {
 	WARDEN_LOCK = 4,
 	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
+	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
@@ -141,6 +145,8 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
+	if (r == 0)
+		r = net_opts_put_build(&p->net_policy, b);
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
@@ -315,9 +321,11 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (r == 0)
 		r = send_build(n, hostname, program, e);
 	n->asked = r == 0;
-	if (r == 0 && !n->catalog)
-		r = catalog_open(&n->state, &n->catalog, e);
-	if (r < 0)
+	/* One that ends with its command has a row only where somebody else could ask for what it
+	 * holds: its name, or layers of a snapshot. */
+	if (r < 0 || (n->row.ephemeral && !n->row.name[0] && !n->row.top[0]))
+		return r;
+	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
 	n->row.layers = (const char(*)[ID_SIZE])n->layers;
@@ -385,8 +393,8 @@ static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_p
 }
 
 /* Files and mounts of the snapshot, everything else as it is asked for now. */
-static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
-			 const struct sandbox_plan *p, struct err *e)
+static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			 struct err *e)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
 	struct template none = { 0 };
@@ -396,6 +404,7 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
 	if (catalog_open(&n->state, &n->catalog, e) < 0 ||
 	    catalog_find_snapshot(n->catalog, p->template_, &row, e) < 0)
 		return -1;
+	p->seen_ns = spec_seen_ns(row.spec);
 	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
 	if (r == 0)
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
@@ -406,8 +415,8 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
 	return r;
 }
 
-static int write_recipe(struct newborn *n, const struct sandbox_opts *o,
-			const struct sandbox_plan *p, struct err *e)
+static int write_recipe(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			struct err *e)
 {
 	struct template t = { 0 };
 	int r;
@@ -429,9 +438,10 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	n->row.spec = sandbox_plan_spec(o, &plan);
+	plan.seen_ns = clock_real_ns();
 	if (write_recipe(n, o, &plan, e) < 0)
 		return -1;
+	n->row.spec = sandbox_plan_spec(o, &plan);
 	return make_it(n, o->hostname, e);
 }
 
@@ -449,7 +459,56 @@ int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, cons
 
 int newborn_release(struct newborn *n, struct err *e)
 {
-	return catalog_set_state(n->catalog, n->row.id, "running", e);
+	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
+
+	if (catalog_set_state(n->catalog, n->row.id, "running", e) < 0)
+		return -1;
+	if (!n->row.ephemeral &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
+		return err_sys(e, errno, "tell the warden to keep the sandbox");
+	return 0;
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+int newborn_register(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && add_late(n, e) < 0)
+		return -1;
+	return newborn_release(n, e);
+}
+
+/* Where all commands are short nobody else would look after the dead. */
+static void sweep_now_and_then(struct newborn *n)
+{
+	enum { ONE_IN = 64 };
+	struct err ignored = { 0 };
+	uint8_t dice;
+
+	if (random_bytes(&dice, sizeof dice) < 0 || dice % ONE_IN != 0)
+		return;
+	if (catalog_open(&n->state, &n->catalog, &ignored) == 0)
+		(void)catalog_reconcile(n->catalog, &n->state, SWEEP, NULL, &ignored);
+}
+
+bool newborn_leave(struct newborn *n)
+{
+	if (n->catalog)
+		return false;
+	n->made = false;
+	sweep_now_and_then(n);
+	return true;
 }
 
 /* The warden closes its end when it is gone. */
@@ -484,6 +543,7 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
+	struct err second; /* the first failure is told */
 	int r;
 
 	if (!n->made)
@@ -493,8 +553,7 @@ int newborn_destroy(struct newborn *n, struct err *e)
 	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
 	 * room. */
 	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
-	if (n->catalog &&
-	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
+	if (n->catalog && catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &second : e) < 0)
 		r = -1;
 	return r;
 }

@@ -3,6 +3,10 @@
  * Making a sandbox: lock, directory, warden, build request, catalog row, in this order: the
  * warden builds while the row is written. Only then is anything acknowledged. Whatever fails,
  * all of it is undone.
+ *
+ * One that ends with its creator and has no name gets its row only when it has lived for a
+ * while (newborn_register). Nobody knows of it before, its lock tells that it is alive, and
+ * what is found without a lock needs no row to be removed.
  */
 #pragma once
 
@@ -36,7 +40,7 @@ struct newborn {
 int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 	__attribute__((nonnull));
 /*
- * Opens the state directory and the catalog as well. ephemeral: ends with our connection.
+ * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our connection.
  * It is being built when this returns: what is sent to its warden waits until it is ready, and
  * a failure to build comes as the first answer.
  */
@@ -51,6 +55,13 @@ int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, cons
 int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */
 int newborn_release(struct newborn *n, struct err *e);
+/* Make sure of the row, with the sandbox running. */
+int newborn_register(struct newborn *n, struct err *e);
+/*
+ * Its command has ended, and its warden ends with it and removes all that it was. False where
+ * there is a row that has to go with it: newborn_destroy().
+ */
+bool newborn_leave(struct newborn *n);
 /* End it and remove all that it was. */
 int newborn_destroy(struct newborn *n, struct err *e);
 void newborn_done(struct newborn *n);

@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "cli/client.h"
 #include "cli/sink.h"
@@ -27,6 +28,7 @@ struct live {
 	struct conn conn;
 	struct sink out, err;
 	struct loop_io in_io, sig_io;
+	struct loop_timer later;
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
 	bool in_open, in_polled, started, ended;
@@ -119,6 +121,8 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);
+		else if (field.tag == TAG_DENIED && field_put(&r->denied, TAG_DENIED, field.value) < 0)
+			break; /* the first ones are enough */
 	r->code =
 		WIFSIGNALED(r->status) ? CODE_SIGNAL + WTERMSIG(r->status) : WEXITSTATUS(r->status);
 	if (strcmp(r->reason, "timeout") == 0)
@@ -143,6 +147,13 @@ static void on_stderr(struct live *l, struct str data)
 		return; /* it is a message; its beginning is enough */
 }
 
+static void on_later(struct loop_timer *t)
+{
+	struct live *l = container_of(t, struct live, later);
+
+	l->s->later(l->s->ctx);
+}
+
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	struct live *l = container_of(c, struct live, conn);
@@ -159,8 +170,8 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		l->started = true;
 		client_print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
-		if (l->s->started)
-			l->s->started(l->s->ctx);
+		if (l->s->later)
+			loop_timer_set(&l->loop, &l->later, l->s->later_ms * NS_PER_MS, on_later);
 		break;
 	case MSG_C_STDOUT:
 		emit(l, &l->out, f->body);
@@ -305,7 +316,7 @@ int session_run(struct session *s, struct session_result *ret, struct err *e)
 	struct live l = { .s = s, .ret = ret, .e = e, .sig_fd = FD_NONE };
 	int r;
 
-	*ret = (struct session_result){ 0 };
+	*ret = (struct session_result){ .denied = BUF_INIT(64 * 1024) };
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = loop_init(&l.loop);
 	if (r < 0)

@@ -23,8 +23,9 @@ struct session {
 	struct buf *err_text;	   /* stderr goes here instead, as far as it fits; or NULL */
 	bool tty;		   /* in_fd is a terminal that the command takes over */
 	bool signals;		   /* pass on what we receive */
-	/* The command has been started: a moment for work that need not delay it. */
-	void (*started)(void *ctx);
+	/* The command has been running for later_ms: time for work that need not delay it. */
+	void (*later)(void *ctx);
+	uint64_t later_ms;
 	void *ctx;
 };
 
@@ -37,6 +38,7 @@ struct session_result {
 	uint64_t duration_us;
 	uint64_t oom_kills; /* processes killed for lack of memory */
 	uint64_t memory;    /* the limit that they were killed for */
+	struct buf denied;  /* TAG_DENIED fields: what the policy refused; the caller's to release */
 };
 
 /*

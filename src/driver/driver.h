@@ -39,6 +39,9 @@ struct cell_unenforced {
 	char why[CGROUP_WHY];
 };
 
+/* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
+enum net_fd { NET_DIAG, NET_TCP4, NET_UDP4, NET_TCP6, NET_UDP6, NET_FDS };
+
 enum { CELL_LOWERS = 4, CELL_LAYERS = LIMIT_LAYERS, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
 struct cell_mount {
@@ -67,6 +70,7 @@ struct cell_spec {
 	const char *layers[CELL_LAYERS];
 	int nlayers;
 	struct cell_limits limits;
+	bool network; /* has a gateway */
 };
 
 /* What the driver keeps to make the next generation. */
@@ -75,7 +79,7 @@ struct cell_keep {
 	int outer_ns;		   /* user namespace that owns it; FD_NONE: ours */
 	int user_ns;		   /* user namespace of the workload */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
-	int mount_fd[CELL_MOUNTS]; /* the overlays of the last generation */
+	int mount_fd[CELL_MOUNTS]; /* those of the last generation */
 	unsigned generation;
 	pid_t helper; /* that made the last generation and may still be ending; 0: none */
 };
@@ -101,6 +105,8 @@ struct cell {
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
 	struct cell_keep keep;
+	bool refused; /* it was built, and is not what it must be */
+	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
 
 static inline void cell_init(struct cell *c)
@@ -116,6 +122,8 @@ static inline void cell_init(struct cell *c)
 	};
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		c->keep.owner_ns[i] = c->keep.mount_fd[i] = FD_NONE;
+	for (int i = 0; i < NET_FDS; i++)
+		c->net_fds[i] = FD_NONE;
 }
 
 static inline void cell_next_done(struct cell_next *n)
@@ -138,7 +146,9 @@ struct driver {
 		     struct cell_next *ret, struct err *e);
 	/* Ends every process inside. */
 	void (*kill)(struct cell *c);
-	/* Waits for the last one, and lets go of everything. */
+	/* Ends them all and waits for the last one. */
+	void (*reap)(struct cell *c);
+	/* The same, and lets go of everything. */
 	int (*destroy)(struct cell *c, struct err *e);
 };
 

@@ -18,6 +18,7 @@
 
 #include "base/io.h"
 #include "init/child.h"
+#include "init/dial.h"
 #include "init/request.h"
 #include "init/rlimits.h"
 #include "loop/conn.h"
@@ -132,6 +133,7 @@ static void start_job(uint32_t chan, struct request *r)
 		return;
 	}
 	*j = (struct job){ .chan = chan, .fail_fd = fail[0] };
+	child_prepare(r);
 	j->pid = clone_job(r, fail[1]);
 	(void)close(fail[1]);
 	if (j->pid < 0) {
@@ -142,7 +144,7 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	must(CONN_SAY(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
+	must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)
@@ -197,9 +199,42 @@ static void on_enter(const struct frame *f, const int *fds)
 		_exit(1);
 }
 
+/*
+ * Not before the first order: until then nobody else is in here, and the warden has a look at
+ * us, which without root it could not have at a process that is closed to it.
+ */
+static void become_undumpable(void)
+{
+	static bool done;
+
+	if (!done && prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(1);
+	done = true;
+}
+
+static void on_dial(const struct frame *f)
+{
+	struct str body = f->body;
+	struct field field;
+	uint64_t port;
+	size_t at;
+	int fd;
+
+	if (field_next(&body, &field) != 1 || field.tag != TAG_PORT || field_u64(field, &port) < 0)
+		return;
+	fd = dial_inside((uint16_t)port);
+	if (fd < 0) {
+		must(CONN_SAY(&warden, MSG_DIALED, f->chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
+		return;
+	}
+	must(conn_begin(&warden, MSG_DIALED, f->chan, &at));
+	must(conn_end(&warden, at, &fd, 1));
+}
+
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	(void)c;
+	become_undumpable();
 	switch (f->type) {
 	case MSG_RUN:
 		on_run(f, fds);
@@ -209,6 +244,9 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		break;
 	case MSG_ENTER:
 		on_enter(f, fds);
+		break;
+	case MSG_DIAL:
+		on_dial(f);
 		break;
 	case MSG_STOP:
 		_exit(0);
@@ -262,7 +300,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	oom_order_begin();
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
 	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0)

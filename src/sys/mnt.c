@@ -2,6 +2,7 @@
 #include "sys/mnt.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mount.h>
 
 #include "base/cleanup.h"
@@ -64,17 +65,14 @@ int mnt_bind_path(const char *path, unsigned attrs, int recursive, int userns_fd
 int mnt_copy_at(int dir_fd, const char *name)
 {
 	auto_close int at = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = at < 0 ? -1
-			: raw_open_tree(at, "",
-					RAW_OPEN_TREE_CLONE | O_CLOEXEC | RAW_AT_EMPTY_PATH |
-						RAW_AT_RECURSIVE);
 
-	return fd < 0 ? -errno : fd;
+	return at < 0 ? -errno : mnt_copy(at, true);
 }
 
-int mnt_copy(int mount_fd)
+int mnt_copy(int mount_fd, bool recursive)
 {
-	int fd = raw_open_tree(mount_fd, "", RAW_OPEN_TREE_CLONE | O_CLOEXEC | RAW_AT_EMPTY_PATH);
+	unsigned flags = RAW_OPEN_TREE_CLONE | O_CLOEXEC | RAW_AT_EMPTY_PATH;
+	int fd = raw_open_tree(mount_fd, "", recursive ? flags | RAW_AT_RECURSIVE : flags);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -98,6 +96,14 @@ int mnt_attach_at(int mount_fd, int dir_fd, const char *name)
 	auto_close int target = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	return target < 0 ? -errno : mnt_attach(mount_fd, target);
+}
+
+int mnt_cover(int mount_fd, const char *name)
+{
+	char from[32];
+
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", mount_fd);
+	return mount(from, name, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }
 
 int mnt_make_private(void)

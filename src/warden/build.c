@@ -10,6 +10,8 @@
 #include "sys/userns.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -171,8 +173,13 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
+	case TAG_NET_POLICY:
+	case TAG_NAMESERVER:
+	case TAG_PROXY:
+	case TAG_NO_PROXY:
+		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
-		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
+		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
 }
 
@@ -252,6 +259,8 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "driver", str_of(ns_driver.name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
+	if (w->spec.network)
+		trace_bool(t, "network", true);
 	trace_array(t, "mounts");
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));
@@ -288,7 +297,17 @@ static int start_watching(struct warden *w, struct err *e)
 	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
+	watch_guard(w->watch, guard_first_exec, w);
 	return walk_open(w, e);
+}
+
+static void trace_refused(struct warden *w, const struct err *e)
+{
+	if (!w->cell.refused)
+		return;
+	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
+	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
 }
 
 int warden_build(struct warden *w, struct str body, struct err *e)
@@ -297,13 +316,18 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0 || init_link_open(w, e) < 0)
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
+		trace_refused(w, e);
+		return -1;
+	}
+	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
 		return -1;
 	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
 	limits_trace_unenforced(w);
 	disk_open(w);
 	w->state = SANDBOX_RUNNING;
+	expiry_open(w);
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
 	warden_trace_end(w);

@@ -64,11 +64,11 @@ static void put_all_but(uint16_t left_out)
 	static const uint16_t texts[] = { TAG_ID, TAG_HOSTNAME, TAG_PROGRAM };
 
 	if (!box[0]) {
-		strcpy(state, "/tmp/cay-build.XXXXXX");
+		(void)snprintf(state, sizeof state, "%s", "/tmp/cay-build.XXXXXX");
 		CHECK(mkdtemp(state) != NULL && atexit(remove_box) == 0);
 		snprintf(box, sizeof box, "%s/sandboxes", state);
 		CHECK(mkdir(box, 0700) == 0);
-		strcat(box, "/box");
+		(void)snprintf(box, sizeof box, "%s/sandboxes/box", state);
 		CHECK(mkdir(box, 0700) == 0);
 	}
 	warden_free_spec(&w);

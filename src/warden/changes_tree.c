@@ -47,12 +47,10 @@ void changes_tree_done(struct changes_tree *t)
 		close_frame(&t->frames[i]);
 	free(t->frames);
 	free(t->names);
-	free(t->dents);
 	buf_done(&t->text);
 	buf_done(&t->path);
 	t->frames = NULL;
 	t->names = NULL;
-	t->dents = NULL;
 	t->nframes = t->nnames = 0;
 }
 
@@ -130,7 +128,7 @@ int changes_tree_root(struct changes_tree *t, const struct changes_root *root,
 		      struct changes_node *ret)
 {
 	auto_close int fd = openat(root->upper_fd, ".", DIR_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 	int r = fd < 0 ? -errno : stat_at(fd, "", &s);
 
 	if (r < 0)
@@ -187,7 +185,7 @@ int changes_tree_look(struct changes_tree *t, const struct changes_rec *old,
 	struct changes_frame *f = changes_tree_top(t);
 	const struct changes_name *n = &t->names[f->next++];
 	const char *name = t->text.data + n->off;
-	struct statx s;
+	struct statx s = { 0 };
 	int r = 0;
 
 	*ret = (struct changes_node){ .fd = FD_NONE, .name = { name, n->len } };
@@ -284,7 +282,7 @@ int changes_tree_push(struct changes_tree *t, struct changes_node *node)
 /* Takes fd if it is the frame's directory. */
 static bool adopt(struct changes_frame *f, int fd)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0)
 		return false;
@@ -394,7 +392,7 @@ static bool is_opaque_on_way(struct changes_tree *t, int layer_fd)
 /* Where the topmost one of a name lies, in the innermost directory: *own is what to close. */
 static int dir_below(struct changes_tree *t, const char *name, int *own)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	for (int i = 0; i < t->root.nlayers && changes_tree_top(t)->lower != LOWER_NONE; i++) {
 		if (buf_reserve(&t->path, 1) < 0)
@@ -416,12 +414,19 @@ int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_r
 {
 	auto_close int own = FD_NONE;
 	int fd = dir_below(t, name.p, &own);
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, name.p, &s) < 0 || is_whiteout(&s))
 		return 0;
 	*ret = rec_of(&s);
 	return 1;
+}
+
+int changes_tree_open_lower(struct changes_tree *t, struct str name)
+{
+	int dir = lower_dir(t, changes_tree_top(t));
+
+	return dir < 0 ? FD_NONE : openat(dir, name.p, FILE_FLAGS);
 }
 
 static enum changes_content compare_links(int upper, int lower, const char *name)
@@ -438,7 +443,7 @@ static enum changes_content compare_links(int upper, int lower, const char *name
 static int open_file(int dirfd, const char *name, uint64_t size)
 {
 	auto_close int fd = openat(dirfd, name, FILE_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, "", &s) < 0 || !IS(s.stx_mode, S_IFREG) || s.stx_size != size)
 		return FD_NONE;
@@ -491,7 +496,7 @@ enum changes_content changes_tree_compare(struct changes_tree *t, const struct c
 
 uint64_t changes_tree_ctime(const struct changes_tree *t)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (changes_tree_top(t)->fd < 0 || stat_at(changes_tree_top(t)->fd, "", &s) < 0)
 		return clock_real_ns();

@@ -19,6 +19,7 @@
 #include "loop/conn.h"
 #include "trace/log.h"
 #include "warden/changes.h"
+#include "warden/changes_base.h"
 #include "warden/lifecycle.h"
 #include "warden/watch.h"
 
@@ -57,6 +58,7 @@ struct warden {
 	char *program; /* path of cay */
 	struct defaults defaults;
 	bool ephemeral, rootful;
+	bool kept; /* it may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
@@ -75,6 +77,7 @@ struct warden {
 	uint64_t created_event;
 	struct watch *watch;
 	struct changes *changes;
+	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
 	uint64_t started_ns;
 
@@ -86,12 +89,30 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	int spare_group; /* of the next call, made ahead; or FD_NONE */
+	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
+	struct loop_io signal_io;
+	struct net *net; /* NULL: no network */
+	struct dial *dials; /* ports inside that clients wait for */
+	uint32_t ndials, last_dial;
+	/* pause.h */
+	uint64_t ttl_ms, idle_ms; /* 0: none */
+	bool pauses;		  /* instead of ending when a time is over */
+	bool ttl_over;
+	bool expired; /* it ends because a time is over */
+	struct loop_timer ttl_timer, idle_timer;
+	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
+	uint64_t paused_ns;
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */
@@ -99,6 +120,9 @@ struct warden {
 void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
+
+/* guard.c: for watch_guard() */
+bool guard_first_exec(void *ctx, int pid);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
@@ -143,6 +167,10 @@ void walk_window_close(struct warden *w, uint32_t call);
 /* ps.c */
 int ps_send(struct client *c, uint32_t chan);
 uint64_t ps_rss_kb(const struct warden *w);
+/* Pids outside of all that is in the sandbox, init first: how many. */
+int ps_pids(const struct warden *w, long *pids, int most);
+/* b: for reading into. 0: it is gone. */
+long ps_inside_pid(long pid, struct buf *b);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
 void warden_end(struct warden *w, const char *reason);

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from caylib import wait_until
-from treelib import fingerprint
+from fingerprint import fingerprint
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import pytest
-from treelib import SCRIPT
+from fingerprint import SCRIPT
 
 SECONDS = float(os.environ.get('CAY_RANDOM_SECONDS', '20'))
 STEPS = r'''

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "driver/ns/net.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -117,12 +119,26 @@ static int enter_groups(const struct launch *l)
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int last_settings(const struct cell_spec *s)
+/*
+ * While we are the host's root what we set is also the least that anybody inside can set later;
+ * init and its commands choose higher ones. Without the right to it (CAP_SYS_RESOURCE) it is
+ * only a value to start from.
+ */
+static int fix_oom_order(void)
 {
-	static const struct rlimit no_core = { 0, 0 };
-	int r = limit_files(s->files);
+	return io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "500");
+}
+
+static int last_settings(const struct launch *l, int sysctl_fd)
+{
+	const struct rlimit no_core = { l->core, l->core };
+	int r = limit_files(l->spec->files);
 
 	if (r < 0)
+		return r;
+	/* A host that is a container itself may show its own as read-only. */
+	r = sysctl_fd < 0 ? 0 : userns_bound_watches(sysctl_fd);
+	if (r < 0 && r != -ENOENT && r != -EROFS)
 		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
@@ -161,7 +177,7 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 {
 	struct launch_report rep = { .sys = 0 };
 	int fds[LAUNCH_FDS + CELL_MOUNTS + 1] = { [LAUNCH_FD_M1] = m1 };
-	int n = LAUNCH_FDS + tree_overlays(t, fds + LAUNCH_FDS);
+	int n = LAUNCH_FDS + tree_fds(t, fds + LAUNCH_FDS);
 
 	if (u2 >= 0)
 		fds[n++] = u2;
@@ -180,6 +196,7 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 
 static void build(const struct launch *l, struct tree *t)
 {
+	const char *net = NULL;
 	int r;
 
 	must(l, mnt_make_private(), "make mounts private");
@@ -194,6 +211,7 @@ static void build(const struct launch *l, struct tree *t)
 		r = tree_dev(t);
 	must(l, r, t->what);
 	must(l, lo_up(), "bring up the loopback device");
+	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
 	r = tree_gather(t);
@@ -220,7 +238,7 @@ void launch_child(const struct launch *l)
 	static char *const argv[] = { "cay-init", NULL };
 	static char *const envp[] = { NULL };
 	struct tree t;
-	int m1, u2 = FD_NONE;
+	int m1, u2 = FD_NONE, sysctl_fd;
 
 	tree_init(&t, l->spec, l->userns_fd, l->owner_ns);
 	/* Or we would wait for a warden that was killed, holding its lock. */
@@ -229,6 +247,9 @@ void launch_child(const struct launch *l)
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
+	if (l->spec->rootful)
+		must(l, fix_oom_order(), "set the order in which memory is taken back");
+	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	m1 = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
 	build(l, &t);
@@ -238,7 +259,7 @@ void launch_child(const struct launch *l)
 	else
 		must(l, enter_rootless(l, &t, &u2), "enter the user namespace");
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
-	must(l, last_settings(l->spec), "make a session");
+	must(l, last_settings(l, sysctl_fd), "make a session");
 	report_ready(l, &t, m1, u2);
 	must(l, wait_for_warden(l), "wait for the check");
 	must(l, arrange_fds(l, t.keel_fd), "arrange descriptors");

@@ -18,6 +18,17 @@
 #pragma once
 
 #include "driver/driver.h"
+#include "sys/userns.h"
+
+enum {
+	/*
+	 * RLIMIT_CORE. Not 0: where core_pattern is a pipe, 0 still starts the host's helper, and 1
+	 * is what the kernel takes as "none at all" (fs/coredump.c). No file is that small either.
+	 * Who may not have even that stays with 0.
+	 */
+	LAUNCH_CORE = 1,
+	LAUNCH_MAPS = 4,
+};
 
 struct launch {
 	const struct cell_spec *spec;
@@ -25,9 +36,15 @@ struct launch {
 	int stream_fd;			 /* init's end of its stream */
 	int ours[2];			 /* the warden's ends of both */
 	int init_fd;			 /* memfd with init */
+	int net_fd;			 /* where the gateway's sockets go; FD_NONE: no network */
 	int userns_fd;			 /* U2; FD_NONE when rootless */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
 	const int *owner_ns; /* by mount: id map where it has an owner of its own; FD_NONE: U2's */
+	/* U2's maps as seen from here, and who init is out here. */
+	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
+	int nuids, ngids;
+	uint32_t init_uid, init_gid;
+	uint64_t core; /* RLIMIT_CORE inside */
 };
 
 /* What the child says about itself: one message on setup_fd, fds only when ok. */
@@ -36,7 +53,7 @@ struct launch_report {
 	char what[248];
 };
 
-/* Then come the overlays, in the order of the mounts, and when rootless U2. */
+/* Then come the mounts of the spec, and when rootless U2. */
 enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FD_M1, LAUNCH_FD_M2, LAUNCH_FDS };
 
 /* Never returns. */
@@ -57,7 +74,7 @@ struct tree {
 	int stage_fd;		   /* where mounts are put together */
 	int keel_fd;		   /* the keel's root */
 	int root_fd;		   /* the merged root, also the first of mount_fd */
-	int mount_fd[CELL_MOUNTS]; /* overlays */
+	int mount_fd[CELL_MOUNTS]; /* of the spec */
 	int proc_fd, dev_fd, sys_fd;
 	int lower_fd[CELL_MOUNTS][CELL_LOWERS]; /* outside the state directory */
 	char what[248];
@@ -75,12 +92,28 @@ int tree_gather(struct tree *t);
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);
 
+/* What is to be found at a mount point of the finished tree. */
+struct fixed_mount {
+	const char *path;
+	const char *type; /* NULL: whatever the host has there */
+	const char *root; /* which part of its file system; NULL: any */
+	unsigned attrs;	  /* RAW_ATTR_* that it has at least */
+	bool optional;	  /* covers something that not every kernel has */
+};
+enum { FIXED_MOUNTS = 64 };
+/* Those of /proc, /dev and /sys; returns how many. */
+int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS]);
+/* That of mount i of the spec. */
+struct fixed_mount tree_expects(const struct cell_spec *s, int i);
+
+/* The user namespace whose map mount i of the spec has. */
+int tree_userns(const struct tree *t, int i);
 /* Attach a new mount on the stage, under a name of its own. */
 int tree_put(struct tree *t, int mount_fd, const char *name);
-/* Append the overlays to fds, which has room for CELL_MOUNTS more; how many. */
-int tree_overlays(const struct tree *t, int *fds);
+/* Append the mounts of the spec to fds, which has room for CELL_MOUNTS more; how many. */
+int tree_fds(const struct tree *t, int *fds);
 /* The other way round: takes the descriptors. -EBADMSG where they are not as many. */
-int tree_take_overlays(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n);
+int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n);
 /* Name of the mount point on the keel that a generation has. */
 const char *tree_slot(unsigned generation);
 

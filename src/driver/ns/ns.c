@@ -8,15 +8,19 @@
  *   3 clone3 into fresh namespaces and the group   4 id map of U1 (rootless)
  *   5 upper directories, while the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
+ *   9 a look from outside whether all is as demanded (posture.h)
  *
  * Any failure kills the group and reports the step.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +28,8 @@
 #include "driver/driver.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
+#include "driver/ns/net.h"
+#include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
@@ -68,7 +74,7 @@ static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct e
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
-	k->user_ns = userns_new(&all, 1);
+	k->user_ns = userns_new_owned(&all, 1, s->uid_base);
 	if (k->user_ns < 0)
 		return err_sys(e, -k->user_ns, "make a user namespace");
 	for (int i = 0; i < s->nmounts; i++) {
@@ -199,7 +205,7 @@ static int take_report(const struct cell_spec *s, struct cell *c, int *fds, int 
 		n--;
 		c->keep.user_ns = TAKE_FD(fds[n]);
 	}
-	return tree_take_overlays(s, c->keep.mount_fd, fds + LAUNCH_FDS, n - LAUNCH_FDS);
+	return tree_take_fds(s, c->keep.mount_fd, fds + LAUNCH_FDS, n - LAUNCH_FDS);
 }
 
 static int await_report(int fd, const struct cell_spec *s, struct cell *c, struct err *e)
@@ -219,7 +225,45 @@ static int await_report(int fd, const struct cell_spec *s, struct cell *c, struc
 	return taken < 0 ? err_set(e, ERR_FAILED, "the sandbox reported no descriptors") : 0;
 }
 
-static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c, struct err *e)
+/* What the child cannot know, or we must know as well to see whether it holds. */
+static void know(struct launch *l)
+{
+	struct rlimit core = { 0 };
+	const struct cell_spec *s = l->spec;
+	uint32_t uid = s->rootful ? s->uid_base : getuid(),
+		 gid = s->rootful ? s->uid_base : getgid();
+	struct idmap map = { s->rootful ? 0 : s->user, uid, s->rootful ? USERNS_IDS : 1 };
+
+	l->init_uid = uid;
+	l->init_gid = gid;
+	l->uids[0] = map;
+	map.outside = gid;
+	l->gids[0] = map;
+	l->nuids = l->ngids = 1;
+	l->core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= LAUNCH_CORE ? LAUNCH_CORE
+										     : 0;
+}
+
+static int begin_look(struct posture *p, const struct launch *l, const struct cell *c,
+		      struct err *e)
+{
+	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
+	p->l = l;
+	p->pid = c->pid;
+	p->group = c->has_cgroup ? c->cgroup.name : NULL;
+	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc_fd < 0 || self < 0 || fstat(l->stream_fd, &st) < 0)
+		return err_sys(e, errno, "look at the sandbox");
+	p->stream = st.st_ino;
+	return posture_open(p, self, e);
+}
+
+static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c,
+		 struct posture *look, struct err *e)
 {
 	pid_t pid = clone_child(l, cgroup_fd, &c->pidfd);
 
@@ -235,10 +279,26 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 	if (prepare_uppers(l->spec, e) < 0)
 		return -1;
 	tell(setup->ours);
+	if (begin_look(look, l, c, e) < 0)
+		return -1;
 	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
 	tell(setup->ours);
 	return 0;
+}
+
+static int end_look(struct posture *p, struct ends *stream, struct cell *c, struct err *e)
+{
+	p->root_fd = c->root_fd;
+	/* Else the end of init would not be seen. */
+	fd_close(&stream->theirs);
+	if (posture_check(p, stream->ours, e) == 0)
+		return 0;
+	/* Of one that is gone there is nothing to be seen. */
+	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, 0) == 1)
+		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
+	c->refused = true;
+	return -1;
 }
 
 static int create(const struct cell_spec *s, struct cell *c, struct err *e)
@@ -248,6 +308,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 						   .owner_ns = c->keep.owner_ns };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
+	auto_done(posture_done) struct posture look = POSTURE_INIT;
+	auto_done(ends_done) struct ends net = { FD_NONE, FD_NONE };
 	int group, r;
 
 	cell_init(c);
@@ -265,13 +327,19 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	r = ends_open(&setup);
 	if (r == 0)
 		r = ends_open(&stream);
+	if (r == 0 && s->network)
+		r = ends_open(&net);
 	if (r < 0)
 		return err_sys(e, -r, "make a socket pair");
 	l.setup_fd = setup.theirs;
 	l.stream_fd = stream.theirs;
+	l.net_fd = net.theirs;
 	l.ours[0] = setup.ours;
 	l.ours[1] = stream.ours;
-	if (start(&l, &setup, group, c, e) < 0)
+	know(&l);
+	if (start(&l, &setup, group, c, &look, e) < 0 || end_look(&look, &stream, c, e) < 0)
+		return -1;
+	if (s->network && net_receive(net.ours, c, e) < 0)
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
 	return 0;
@@ -285,16 +353,23 @@ static void kill_all(struct cell *c)
 		(void)raw_pidfd_signal(c->pidfd, SIGKILL);
 }
 
-static int destroy(struct cell *c, struct err *e)
+static void reap(struct cell *c)
 {
-	int r;
-
 	kill_all(c);
 	renew_reap(c);
 	if (c->pid > 0)
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	c->pid = 0;
+	fd_close(&c->pidfd);
+}
+
+static int destroy(struct cell *c, struct err *e)
+{
+	int r;
+
+	if (c->pid > 0)
+		reap(c);
 	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
 	c->has_cgroup = false;
@@ -310,6 +385,7 @@ static int destroy(struct cell *c, struct err *e)
 		fd_close(&c->keep.owner_ns[i]);
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		fd_close(&c->keep.mount_fd[i]);
+	net_done(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }
 
@@ -318,5 +394,6 @@ const struct driver ns_driver = {
 	.create = create,
 	.renew = renew,
 	.kill = kill_all,
+	.reap = reap,
 	.destroy = destroy,
 };

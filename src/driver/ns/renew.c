@@ -156,7 +156,7 @@ static void __attribute__((noreturn)) helper_run(const struct helper *h)
 	for (int i = 0; i < NEXT_FDS; i++)
 		must(h, last(fds[i]), "open the next generation");
 	(void)fdpass_send(h->report_fd, &rep, sizeof rep, fds,
-			  NEXT_FDS + tree_overlays(&t, fds + NEXT_FDS));
+			  NEXT_FDS + tree_fds(&t, fds + NEXT_FDS));
 	_exit(0);
 }
 
@@ -168,7 +168,7 @@ static int await(int fd, const struct cell_spec *s, struct cell_keep *k, struct 
 	int r = fdpass_recv(fd, &rep, sizeof rep, fds, (int)ARRAY_LEN(fds), &n);
 
 	if (r == 0 && rep.sys == 0 && n >= NEXT_FDS &&
-	    tree_take_overlays(s, k->mount_fd, fds + NEXT_FDS, n - NEXT_FDS) == 0) {
+	    tree_take_fds(s, k->mount_fd, fds + NEXT_FDS, n - NEXT_FDS) == 0) {
 		*ret = (struct cell_next){ fds[NEXT_FD_MOUNT_NS], fds[NEXT_FD_ROOT],
 					   fds[NEXT_FD_DEVPTS] };
 		return 0;

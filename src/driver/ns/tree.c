@@ -10,11 +10,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/ro.h"
 #include "sys/caps.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
@@ -49,35 +51,28 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 	}
 }
 
-int tree_overlays(const struct tree *t, int *fds)
+int tree_fds(const struct tree *t, int *fds)
 {
-	int n = 0;
-
 	for (int i = 0; i < t->spec->nmounts; i++)
-		if (t->spec->mounts[i].kind == MOUNT_OVERLAY)
-			fds[n++] = t->mount_fd[i];
-	return n;
+		fds[i] = t->mount_fd[i];
+	return t->spec->nmounts;
 }
 
-int tree_take_overlays(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n)
+int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n)
 {
-	int at = 0;
-
-	for (int i = 0; i < s->nmounts; i++) {
-		if (s->mounts[i].kind != MOUNT_OVERLAY)
-			continue;
-		if (at == n)
-			return -EBADMSG;
+	if (n != s->nmounts)
+		return -EBADMSG;
+	for (int i = 0; i < n; i++) {
 		fd_close(&to[i]);
-		to[i] = TAKE_FD(fds[at]);
-		at++;
+		to[i] = TAKE_FD(fds[i]);
 	}
-	return at == n ? 0 : -EBADMSG;
+	return 0;
 }
 
 static bool is_same(const struct tree *t, int i)
 {
-	return t->same && t->same[i];
+	/* What is read-only is never made anew: the host may have changed what lies there. */
+	return t->same && (t->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
 }
 
 const char *tree_slot(unsigned generation)
@@ -94,7 +89,7 @@ int tree_put(struct tree *t, int mount_fd, const char *name)
 	return mnt_attach_at(mount_fd, t->stage_fd, name);
 }
 
-static int userns_of(const struct tree *t, int i)
+int tree_userns(const struct tree *t, int i)
 {
 	int own = t->owner_ns[i];
 
@@ -109,26 +104,13 @@ static const char *below_state(const struct tree *t, const char *path)
 	return strncmp(path, t->spec->state, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-static int gather_bind(const struct tree *t, int i)
-{
-	const struct cell_mount *m = &t->spec->mounts[i];
-	unsigned attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID;
-	int idmap = userns_of(t, i);
-	int r = mnt_bind_path(m->lower[0], attrs, 1, idmap);
-
-	/* A mount below it may be of a kind that cannot be idmapped: then only the top. */
-	if (r == -EINVAL && idmap >= 0)
-		r = mnt_bind_path(m->lower[0], attrs, 0, idmap);
-	return r;
-}
-
 static int gather_lower(const struct tree *t, int i, int j)
 {
 	const char *path = t->spec->mounts[i].lower[j];
 	int fd;
 
 	if (t->detached)
-		return mnt_bind_path(path, RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, userns_of(t, i));
+		return mnt_bind_path(path, RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, tree_userns(t, i));
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -151,16 +133,15 @@ int tree_gather(struct tree *t)
 
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
-		bool overlay = m->kind == MOUNT_OVERLAY;
 
-		if (is_same(t, i))
+		if (is_same(t, i) || m->kind != MOUNT_OVERLAY)
 			continue;
 		for (int j = 0; j < m->nlower && r == 0; j++) {
 			int *fd = &t->lower_fd[i][j];
 
-			if (overlay && below_state(t, m->lower[j]))
+			if (below_state(t, m->lower[j]))
 				continue;
-			*fd = overlay ? gather_lower(t, i, j) : gather_bind(t, i);
+			*fd = gather_lower(t, i, j);
 			if (*fd < 0) {
 				(void)snprintf(t->what, sizeof t->what, "open '%.200s'",
 					       m->lower[j]);
@@ -300,28 +281,65 @@ static int new_overlay(struct tree *t, int i)
 	return r;
 }
 
-static int overlay_of(struct tree *t, int i)
+/* What is read-only comes with what the host has mounted below it. */
+static int mount_of(struct tree *t, int i)
 {
-	return is_same(t, i) ? mnt_copy(t->same_fd[i]) : new_overlay(t, i);
+	bool overlay = t->spec->mounts[i].kind == MOUNT_OVERLAY;
+
+	if (is_same(t, i))
+		return mnt_copy(t->same_fd[i], !overlay);
+	return overlay ? new_overlay(t, i) : ro_new(t, i);
 }
 
-/* Attach at its place inside, resolved as the sandbox would, made where it is missing. */
-static int attach(struct tree *t, int i, int mount_fd)
+/*
+ * A copy of something read-only has brought along what the last generation had mounted below it:
+ * detached, or it would lie hidden below the new one for ever.
+ */
+static int uncover(struct tree *t, int i, int target)
+{
+	char name[16];
+
+	for (int j = 1; j < i; j++) {
+		const struct cell_mount *m = &t->spec->mounts[j];
+		size_t n = strlen(m->dest);
+
+		if (!is_same(t, j) || m->kind != MOUNT_RO ||
+		    strncmp(t->spec->mounts[i].dest, m->dest, n) != 0 ||
+		    t->spec->mounts[i].dest[n] != '/')
+			continue;
+		(void)snprintf(name, sizeof name, "%d", target);
+		return fchdir(t->fds_fd) < 0 || umount2(name, MNT_DETACH) < 0 ? -errno : 1;
+	}
+	return 0;
+}
+
+/* Its place inside, resolved as the sandbox would, made where it is missing. */
+static int open_place(struct tree *t, int i, int mount_fd)
 {
 	const struct cell_spec *s = t->spec;
-	const char *dest = s->mounts[i].dest;
 	uid_t root = s->rootful ? s->uid_base : 0;
-	auto_close int target = FD_NONE;
 	struct stat st;
-	int r;
 
 	if (fstat(mount_fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		target = resolve_mkfile(t->root_fd, dest, root, root);
-	else
-		target = resolve_mkdirs(t->root_fd, dest, 0755, root, root);
-	r = target < 0 ? target : mnt_attach(mount_fd, target);
+		return resolve_mkfile(t->root_fd, s->mounts[i].dest, root, root);
+	return resolve_mkdirs(t->root_fd, s->mounts[i].dest, 0755, root, root);
+}
+
+static int attach(struct tree *t, int i, int mount_fd)
+{
+	auto_close int target = open_place(t, i, mount_fd);
+	int r = target < 0 ? target : uncover(t, i, target);
+
+	if (r > 0) {
+		fd_close(&target);
+		target = open_place(t, i, mount_fd);
+		r = target < 0 ? target : 0;
+	}
+	if (r == 0)
+		r = mnt_attach(mount_fd, target);
 	if (r < 0)
-		(void)snprintf(t->what, sizeof t->what, "mount on '%s' inside", dest);
+		(void)snprintf(t->what, sizeof t->what, "mount on '%.200s' inside",
+			       t->spec->mounts[i].dest);
 	return r;
 }
 
@@ -369,7 +387,7 @@ static int attach_root(struct tree *t)
 {
 	int r;
 
-	t->root_fd = t->mount_fd[0] = overlay_of(t, 0);
+	t->root_fd = t->mount_fd[0] = mount_of(t, 0);
 	if (t->root_fd < 0)
 		return t->root_fd;
 	r = mnt_attach_at(t->root_fd, t->keel_fd, tree_slot(t->generation));
@@ -384,11 +402,12 @@ static int mount_all(struct tree *t)
 
 	for (int i = 1; i < t->spec->nmounts && r == 0; i++) {
 		bool overlay = t->spec->mounts[i].kind == MOUNT_OVERLAY;
-		int *fd = overlay ? &t->mount_fd[i] : &t->lower_fd[i][0];
+		int *fd = &t->mount_fd[i];
 
-		if (overlay)
-			*fd = overlay_of(t, i);
+		*fd = mount_of(t, i);
 		r = *fd < 0 ? *fd : attach(t, i, *fd);
+		if (r == 0 && !overlay && !is_same(t, i))
+			r = ro_below(t, i);
 	}
 	return r;
 }
@@ -428,4 +447,13 @@ int tree_place(struct tree *t)
 		}
 	}
 	return 0;
+}
+
+struct fixed_mount tree_expects(const struct cell_spec *s, int i)
+{
+	if (s->mounts[i].kind == MOUNT_OVERLAY)
+		return (struct fixed_mount){ .type = "overlay",
+					     .root = "/",
+					     .attrs = RAW_ATTR_NODEV };
+	return (struct fixed_mount){ .attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID };
 }
