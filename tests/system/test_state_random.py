@@ -30,6 +30,7 @@ for i in range(n):
     a, b, k, v = path(), path(), r.randrange(12), r.randrange(10**9)
     try:
         if shared(a) and not links and k in (0, 1, 9, 10): continue
+        if k < 2 and os.path.exists(a) and not os.path.isfile(a): continue
         if k == 0: open(a, 'w').write(str(v))
         elif k == 1: open(a, 'a').write('x' * (v % 5000))
         elif k == 2: os.mkdir(a, 0o700 | v % 64)
