@@ -156,18 +156,23 @@ int turn_copy(struct warden *w, struct err *e)
 	auto_close int layer = FD_NONE;
 	int r;
 
-	if (!w->cell.has_cgroup) {
+	if (!w->cell.has_cgroup && w->state != SANDBOX_PAUSED) {
 		err_set(e, ERR_NOT_ALLOWED,
 			"commands run, and here they cannot be made to stand "
 			"still for a copy: there is no control group");
-		return err_hint(e, "wait until they have ended, or run cay where groups are "
-				   "delegated: systemd-run --user --scope -p Delegate=yes");
+		return err_hint(
+			e, "wait until they have ended, pause it first (cay pause), or run cay "
+			   "where groups are delegated: systemd-run --user --scope -p "
+			   "Delegate=yes");
 	}
 	layer = open_new(w);
 	if (layer < 0)
 		return err_sys(e, -layer, "make a layer");
-	t->frozen_ns = clock_mono_ns();
-	r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+	r = 0;
+	if (w->state != SANDBOX_PAUSED) {
+		t->frozen_ns = clock_mono_ns();
+		r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+	}
 	if (r == 0)
 		r = start_copy(w, layer);
 	if (r == 0)

@@ -59,6 +59,8 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 
 	if (w->state == SANDBOX_PAUSED)
 		return 0;
+	if (w->turn)
+		return err_set(e, ERR_CONFLICT, "a snapshot or rollback is under way");
 	if (!sandbox_may_move(w->state, SANDBOX_PAUSED))
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	r = freeze(w, true);
@@ -85,6 +87,9 @@ int pause_leave(struct warden *w, const char *reason, struct err *e)
 		return 0;
 	if (w->state != SANDBOX_PAUSED)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	/* It is being copied as it stands. */
+	if (w->turn)
+		return err_set(e, ERR_CONFLICT, "a snapshot is under way");
 	r = freeze(w, false);
 	if (r < 0)
 		return err_sys(e, -r, "thaw the sandbox");
