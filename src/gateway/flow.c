@@ -189,6 +189,19 @@ static void flow_free(struct flow *f, bool reset)
 	free(f);
 }
 
+static void tell_failed(struct flow *f, const char *reason)
+{
+	struct subject s;
+	size_t at;
+
+	f->refused = true;
+	flow_subject(f, &s);
+	if (event_begin(f->g, GW_KIND_FAIL, f->slot, &s, &at) < 0)
+		return;
+	event_text(f->g, GW_T_REASON, str_of(reason));
+	event_end(f->g, at);
+}
+
 void flow_end(struct flow *f, const char *reason, bool reset)
 {
 	struct gateway *g = f->g;
@@ -196,6 +209,8 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 	size_t at;
 
 	flow_subject(f, &s);
+	if (!f->told && !f->refused && f->front != FRONT_DNS)
+		tell_failed(f, reason);
 	if (f->told && event_begin(g, GW_KIND_CLOSE, f->slot, &s, &at) == 0) {
 		event_num(g, GW_T_UP, f->way[UP].bytes);
 		event_num(g, GW_T_DOWN, f->way[DOWN].bytes);
@@ -483,6 +498,7 @@ static void tell_denied(struct flow *f, const struct refusal *r)
 	struct subject s;
 	size_t at;
 
+	f->refused = true;
 	flow_subject(f, &s);
 	s.rule = r->rule;
 	if (event_begin(g, GW_KIND_DENY, f->slot, &s, &at) < 0)
@@ -588,14 +604,8 @@ void flow_fail(struct flow *f, int err)
 			     .why = "the target cannot be reached",
 			     .fix = "",
 			     .target = f->name };
-	struct subject s;
-	size_t at;
 
-	flow_subject(f, &s);
-	if (event_begin(f->g, GW_KIND_FAIL, f->slot, &s, &at) == 0) {
-		event_text(f->g, GW_T_REASON, str_of(r.reason));
-		event_end(f->g, at);
-	}
+	tell_failed(f, r.reason);
 	if (f->front == FRONT_SOCKS) {
 		char no[] = { 5, 1, 0, 1, 0, 0, 0, 0, 0, 0 };
 

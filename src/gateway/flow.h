@@ -87,6 +87,7 @@ struct flow {
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
 	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
 	enum policy_proto proto;
