@@ -47,6 +47,7 @@ void flow_query(const struct flow *f, struct policy_query *q)
 	if (f->hello && f->looked) {
 		q->has_sni = f->hello->has_sni;
 		q->ech = f->hello->ech;
+		q->bad_hello = f->hello->why != NULL;
 		q->sni = str_of(f->hello->sni);
 	}
 }
@@ -86,6 +87,10 @@ static void unthrottle(struct flow *f)
 static void on_deadline(struct flow *f)
 {
 	flow_deadline(f, 0);
+	if (!f->looked && f->likely && (f->state == FLOW_LOOK || f->state == FLOW_PASS)) {
+		flow_end(f, "the first message is unfinished", true);
+		return;
+	}
 	switch (f->state) {
 	case FLOW_OWN:
 		begin(f);

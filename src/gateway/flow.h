@@ -90,6 +90,7 @@ struct flow {
 	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
+	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
 	enum policy_proto proto;
 	struct tls_hello *hello;
 	struct http_relay *http;

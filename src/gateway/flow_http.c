@@ -71,7 +71,7 @@ static void remember(struct http_relay *r, const struct http_head *h)
 	(void)str_copy(p->method, sizeof p->method, h->method);
 	memcpy(p->path, h->path.p, n);
 	p->path[n] = '\0';
-	p->upgrade = h->upgrade;
+	p->upgrade = h->websocket; /* behind any other, requests could not be judged */
 }
 
 /* A request that may go, 1; one that goes to another host of a proxy's client, 0; -1: f is gone. */

@@ -66,14 +66,12 @@ static enum look look_tls(struct flow *f, struct str in)
 	n = tls_hello_parse(in, f->hello);
 	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH) {
 		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
 		return LOOK_MORE;
 	}
 	spoke(f, PROTO_TLS);
-	if (n <= 0) { /* a hello that cannot be read has no name that could be trusted */
-		f->hello->has_sni = false;
-		f->hello->sni[0] = '\0';
-		f->hello->ech = false;
-	}
+	if (n <= 0) /* no name in it could be trusted */
+		*f->hello = (struct tls_hello){ .why = "it cannot be read" };
 	return LOOK_DONE;
 }
 
@@ -84,6 +82,7 @@ static enum look look_http(struct flow *f, struct str in)
 
 	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
 		return LOOK_MORE;
 	}
 	if (!f->http)
@@ -111,6 +110,8 @@ enum look flow_look(struct flow *f)
 	}
 	switch (sniff(in, s->hup)) {
 	case SNIFF_MORE:
+	case SNIFF_LIKELY:
+		f->likely = sniff(in, s->hup) == SNIFF_LIKELY;
 		flow_await_more(s, in.n);
 		return LOOK_MORE;
 	case SNIFF_TLS:

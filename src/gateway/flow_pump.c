@@ -13,6 +13,7 @@ enum {
 	PIPES_KEPT = 32,
 	ROUNDS = 8,
 	SNIFF_MS = 300, /* a client that has begun and waits speaks something of its own */
+	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
 };
 
 static struct pipe *pipe_get(struct gateway *g)
@@ -194,10 +195,11 @@ static int look_in_passing(struct flow *f)
 {
 	struct policy_query q;
 	struct policy_verdict v;
+	bool was_likely = f->likely;
 	enum look l = flow_look(f);
 
-	if (l == LOOK_MORE && f->side[UP].seen && !f->deadline_ns)
-		flow_deadline(f, SNIFF_MS);
+	if (l == LOOK_MORE && f->side[UP].seen && (!f->deadline_ns || f->likely != was_likely))
+		flow_deadline(f, f->likely ? LIKELY_MS : SNIFF_MS);
 	if (l != LOOK_DONE)
 		return l == LOOK_MORE ? 0 : -1;
 	flow_deadline(f, 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/compile.h"
 
+#include <stdio.h>
+
 #include "base/suggest.h"
 #include "policy/compile_rule.h"
 #include "policy/format.h"

@@ -2,6 +2,8 @@
 /* A rule of a document. */
 #include "policy/compile_rule.h"
 
+#include <stdio.h>
+
 #include "policy/format.h"
 #include "policy/path.h"
 #include "wire/frame.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps, lists, words and limits of a document. */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/number.h"
 #include "base/suggest.h"

@@ -195,7 +195,9 @@ static bool host_differs(const struct policy_query *q)
 
 static bool tls_differs(const struct policy_query *q, unsigned lenient, enum policy_reason *ret)
 {
-	if (q->ech && !(lenient & LENIENT_ECH))
+	if (q->bad_hello)
+		*ret = REASON_HELLO;
+	else if (q->ech && !(lenient & LENIENT_ECH))
 		*ret = REASON_ECH;
 	else if (!q->has_sni && !(lenient & LENIENT_SNI_MISSING))
 		*ret = REASON_SNI_MISSING;

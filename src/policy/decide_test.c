@@ -155,6 +155,11 @@ static void the_server_name_must_be_the_name(void)
 	judge(p, rows, ARRAY_LEN(rows));
 	policy_decide(p, &q, &v);
 	CHECK(v.kind == POLICY_DENY && v.reason == REASON_ECH);
+	q = (struct policy_query){
+		.name = STR("nosni.test"), .port = 443, .proto = PROTO_TLS, .bad_hello = true
+	};
+	policy_decide(p, &q, &v);
+	CHECK(v.kind == POLICY_DENY && v.reason == REASON_HELLO);
 }
 
 static void the_host_header_must_be_the_name(void)

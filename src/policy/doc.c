@@ -2,6 +2,7 @@
 #include "policy/doc.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 enum { KEYS_MAX = 64, FIRST_NODES = 64, KEY_SHOWN = 48 };
 

@@ -20,7 +20,7 @@ static bool encoding_ok(struct str s, size_t at)
 {
 	int high = at + 2 < s.n ? hex(s.p[at + 1]) : -1;
 	int low = at + 2 < s.n ? hex(s.p[at + 2]) : -1;
-	int c = high << 4 | low;
+	int c = high * 16 + low;
 
 	return high >= 0 && low >= 0 && c >= ' ' && c != 0x7f && c != '/' && c != '\\' &&
 	       c != '%' && !is_unreserved(c);

@@ -94,6 +94,7 @@ struct policy_query {
 	enum policy_proto proto; /* PROTO_TCP also where the client is silent */
 	/* PROTO_TLS */
 	bool has_sni, ech;
+	bool bad_hello; /* it cannot be read: no name in it could be trusted */
 	struct str sni; /* canonical */
 	/* PROTO_HTTP; has_request is false until the head was read */
 	bool has_request;
@@ -113,6 +114,7 @@ enum policy_reason {
 	REASON_SNI_MISMATCH,
 	REASON_SNI_MISSING,
 	REASON_ECH,
+	REASON_HELLO,	      /* a TLS hello that cannot be read */
 	REASON_HOST_MISMATCH, /* the Host of a plain request is another one */
 	REASON_PATH,	      /* a path that servers read differently: /a/../b, %2f */
 };

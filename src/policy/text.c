@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions in words. */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "policy/policy.h"
@@ -16,6 +17,7 @@ static const struct {
 	[REASON_SNI_MISMATCH] = { "sni_mismatch", "the server name in TLS is another one" },
 	[REASON_SNI_MISSING] = { "sni_missing", "there is no server name in TLS" },
 	[REASON_ECH] = { "ech", "the server name in TLS is encrypted" },
+	[REASON_HELLO] = { "tls_hello", "the TLS hello is malformed" },
 	[REASON_HOST_MISMATCH] = { "host_mismatch", "the Host of the request is another one" },
 	[REASON_PATH] = { "path", "servers read this path differently" },
 };
@@ -102,7 +104,8 @@ static void add_protocol(struct line *l, const struct policy_query *q)
 static bool can_be_allowed(const struct policy_query *q, const struct policy_verdict *v)
 {
 	if (v->kind != POLICY_DENY || v->reason == REASON_NAME || v->reason == REASON_NEVER ||
-	    v->reason == REASON_HOST_MISMATCH || v->reason == REASON_PATH)
+	    v->reason == REASON_HOST_MISMATCH || v->reason == REASON_PATH ||
+	    v->reason == REASON_HELLO)
 		return false;
 	return q->name.n || q->addr.len;
 }

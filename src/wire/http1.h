@@ -42,7 +42,8 @@ struct http_head {
 	enum http_framing framing;
 	uint64_t length; /* of HTTP_BODY_LENGTH */
 	bool keep_alive;
-	bool upgrade; /* Connection has "upgrade", and there is an Upgrade */
+	bool upgrade;	/* Connection has "upgrade", and there is an Upgrade */
+	bool websocket; /* and it is to "websocket", and nothing else */
 	struct http_header headers[LIMIT_HTTP_HEADERS];
 	size_t n;
 	const char *why; /* after an error: "a header name has a blank" */

@@ -173,20 +173,25 @@ static void connections_are_kept_or_not(void)
 {
 	static const struct {
 		struct str in;
-		bool keep, upgrade;
+		bool keep, upgrade, websocket;
 	} rows[] = {
-		{ REQ("GET / HTTP/1.1", ""), true, false },
-		{ REQ("GET / HTTP/1.1", "Connection: foo, Close\r\n"), false, false },
-		{ REQ("GET / HTTP/1.0", ""), false, false },
-		{ REQ("GET / HTTP/1.0", "Connection: keep-alive\r\n"), true, false },
+		{ REQ("GET / HTTP/1.1", ""), true, false, false },
+		{ REQ("GET / HTTP/1.1", "Connection: foo, Close\r\n"), false, false, false },
+		{ REQ("GET / HTTP/1.0", ""), false, false, false },
+		{ REQ("GET / HTTP/1.0", "Connection: keep-alive\r\n"), true, false, false },
 		{ REQ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket\r\n"), true,
-		  true },
-		{ REQ("GET / HTTP/1.1", "Upgrade: websocket\r\n"), true, false },
+		  true, true },
+		{ REQ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: h2c\r\n"), true, true,
+		  false },
+		{ REQ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n"), true,
+		  true, false },
+		{ REQ("GET / HTTP/1.1", "Upgrade: websocket\r\n"), true, false, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CHECK(http_request_parse(rows[i].in, &h) > 0);
 		CHECK(h.keep_alive == rows[i].keep && h.upgrade == rows[i].upgrade);
+		CHECK(h.websocket == rows[i].websocket);
 	}
 }
 

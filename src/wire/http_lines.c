@@ -231,13 +231,14 @@ int http_framing_parse(struct http_head *h, bool *ret_found)
 
 int http_connection_parse(struct http_head *h)
 {
-	struct str ignored;
+	struct str to = STR_NONE;
+	size_t upgrades = count(h, "upgrade", &to);
 
 	h->keep_alive = h->minor == 1 || http_has_token(h, "connection", "keep-alive");
 	if (http_has_token(h, "connection", "close"))
 		h->keep_alive = false;
-	h->upgrade =
-		http_has_token(h, "connection", "upgrade") && count(h, "upgrade", &ignored) > 0;
+	h->upgrade = upgrades > 0 && http_has_token(h, "connection", "upgrade");
+	h->websocket = h->upgrade && upgrades == 1 && http_name_is(to, "websocket");
 	return 0;
 }
 
