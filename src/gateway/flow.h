@@ -115,6 +115,10 @@ void flow_owned(struct gateway *g, uint32_t slot);
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
+void flow_close_reset(int *fd);
+
+/* flow_refuse.c */
+void flow_tell_failed(struct flow *f, const char *reason);
 /* The peer said something wrong or is refused: told, answered as the client can understand. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
 void flow_deny_limit(struct flow *f, enum meter_hit hit);

@@ -423,27 +423,23 @@ static void limit_hit(struct page *p)
 
 static void net_any(struct page *p)
 {
-	static const char *const after[] = { "what", "type", "answer", "sni", "version",
-					     "method", "path", "status" };
+	static const char *const after[] = { "what",	"type",	  "answer", "sni",
+					     "version", "method", "path",   "status" };
 
 	say_field(p, has(p, "name") ? "name" : "address");
 	if (has_num(p, "port"))
 		sayf(p, ":%" PRId64, num(p, "port"));
-	for (size_t i = 0; i < ARRAY_LEN(after); i++)
-		if (field(p, after[i])) {
-			say(p, " ");
-			say_field(p, after[i]);
-		}
-	if (has_num(p, "up")) {
-		say(p, "  up ");
-		say_size(p, num(p, "up"));
-		say(p, ", down ");
-		say_size(p, num(p, "down"));
+	for (size_t i = 0; i < ARRAY_LEN(after); i++) {
+		say(p, field(p, after[i]) ? " " : "");
+		say_field(p, after[i]);
+	}
+	for (int i = 0; i < 2 && has_num(p, "up"); i++) {
+		say(p, i ? ", down " : "  up ");
+		say_size(p, num(p, i ? "down" : "up"));
 	}
 	note_field(p, "", has(p, "message") ? "message" : "reason");
 	note_field(p, "rule ", "rule");
 }
-
 static void trace_gap(struct page *p)
 {
 	if (has_num(p, "count"))
@@ -493,16 +489,10 @@ static void any_event(struct page *p)
 	X("file.rename", YELLOW, file_any) \
 	X("limit.hit", RED, limit_hit) \
 	X("limit.unenforced", YELLOW, limit_hit) \
-	X("net.close", GREEN, net_any) \
-	X("net.connect", GREEN, net_any) \
-	X("net.deny", RED, net_any) \
-	X("net.dns", GREEN, net_any) \
-	X("net.fail", YELLOW, net_any) \
-	X("net.gateway", RED, net_any) \
-	X("net.http", GREEN, net_any) \
-	X("net.ingress", GREEN, net_any) \
-	X("net.tls", GREEN, net_any) \
-	X("policy.set", MAGENTA, any_event) \
+	X("net.close", GREEN, net_any) X("net.connect", GREEN, net_any) \
+	X("net.deny", RED, net_any) X("net.dns", GREEN, net_any) X("net.fail", YELLOW, net_any) \
+	X("net.gateway", RED, net_any) X("net.http", GREEN, net_any) \
+	X("net.ingress", GREEN, net_any) X("net.tls", GREEN, net_any) X("policy.set", "", any_event) \
 	X("process.exec", BLUE, process_exec) \
 	X("process.exit", BLUE, process_exit) \
 	X("sandbox.create", MAGENTA, sandbox_create) \
