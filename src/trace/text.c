@@ -261,6 +261,22 @@ static void sandbox_end(struct page *p)
 	say_field(p, "reason");
 }
 
+static void sandbox_extend(struct page *p)
+{
+	if (num(p, "ttl_ms") == 0) {
+		say(p, "no end");
+		return;
+	}
+	say(p, "ends in ");
+	say_duration(p, num(p, "ttl_ms") * 1000);
+}
+
+static void sandbox_timeout(struct page *p)
+{
+	say_field(p, "what");
+	note_field(p, "", "action");
+}
+
 static void say_op(struct page *p)
 {
 	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
@@ -497,7 +513,11 @@ static void any_event(struct page *p)
 	X("process.exit", BLUE, process_exit) \
 	X("sandbox.create", MAGENTA, sandbox_create) \
 	X("sandbox.end", MAGENTA, sandbox_end) \
+	X("sandbox.extend", MAGENTA, sandbox_extend) \
+	X("sandbox.pause", YELLOW, sandbox_end) \
 	X("sandbox.ready", MAGENTA, sandbox_ready) \
+	X("sandbox.resume", MAGENTA, sandbox_end) \
+	X("sandbox.timeout", YELLOW, sandbox_timeout) \
 	X("trace.gap", RED, trace_gap)
 
 const char *const trace_kinds[] = {
