@@ -81,7 +81,8 @@ void result_explain(const struct session_result *r)
 		if (n++ < SHOWN)
 			say_denied(&d);
 	if (n > SHOWN)
-		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n", n - SHOWN);
+		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n",
+			n - SHOWN);
 }
 
 static void json_denied(struct out_json *j, const struct denied *d)

@@ -19,7 +19,8 @@ static void proxies_are_read(void)
 
 static void what_is_no_proxy_is_refused(void)
 {
-	static const char *const bad[] = { "", "http://", "https://x y", "http://a:b:c", "http://h:99999" };
+	static const char *const bad[] = { "", "http://", "https://x y", "http://a:b:c",
+					   "http://h:99999" };
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct via v = { 0 };

@@ -213,7 +213,8 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 static bool take_front(struct flow *f)
 {
 	static const uint8_t gateway4[4] = { NETPLAN_GATEWAY4 >> 24, NETPLAN_GATEWAY4 >> 16 & 0xff,
-					     NETPLAN_GATEWAY4 >> 8 & 0xff, NETPLAN_GATEWAY4 & 0xff };
+					     NETPLAN_GATEWAY4 >> 8 & 0xff,
+					     NETPLAN_GATEWAY4 & 0xff };
 	const void *gateway = f->dst.len == 4 ? gateway4 : netplan_gateway6;
 
 	if (f->port == NETPLAN_PORT_DNS)

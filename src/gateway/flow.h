@@ -33,11 +33,11 @@ struct side {
 	struct loop_io io;
 	struct flow *f;
 	int fd;
-	bool eof;   /* nothing more comes from it */
-	bool hup;   /* nothing more comes after what is there */
-	bool shut;  /* it was told that nothing more comes */
-	bool full;  /* it takes no more for now */
-	bool quiet; /* not to be read now, for another reason */
+	bool eof;    /* nothing more comes from it */
+	bool hup;    /* nothing more comes after what is there */
+	bool shut;   /* it was told that nothing more comes */
+	bool full;   /* it takes no more for now */
+	bool quiet;  /* not to be read now, for another reason */
 	size_t seen; /* bytes that were looked at and are not enough */
 };
 
@@ -99,7 +99,7 @@ struct flow {
 	struct resolve_wait wait;
 	bool resolved, via;
 	struct resolve_answer addrs;
-	int at;	     /* the address that is dialled */
+	int at; /* the address that is dialled */
 	int dial_err;
 	uint64_t began_ns, deadline_ns;
 	unsigned via_step;

@@ -119,7 +119,11 @@ void flow_deny_limit(struct flow *f, enum meter_hit hit)
 void flow_refuse_http(struct flow *f, int status, const char *why)
 {
 	struct refusal r = {
-		.rule = STR_NONE, .reason = "malformed", .why = why, .fix = "", .target = f->name,
+		.rule = STR_NONE,
+		.reason = "malformed",
+		.why = why,
+		.fix = "",
+		.target = f->name,
 	};
 
 	refuse(f, &r, status);
