@@ -68,7 +68,8 @@ static int put_auth(struct via *v, struct str userinfo)
 		unsigned hex;
 		char c = userinfo.p[i];
 
-		if (c == '%' && i + 2 < userinfo.n && sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
+		if (c == '%' && i + 2 < userinfo.n &&
+		    sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
 			c = (char)hex;
 			i += 2;
 		}

@@ -33,11 +33,11 @@ struct side {
 	struct loop_io io;
 	struct flow *f;
 	int fd;
-	bool eof;   /* nothing more comes from it */
-	bool hup;   /* nothing more comes after what is there */
-	bool shut;  /* it was told that nothing more comes */
-	bool full;  /* it takes no more for now */
-	bool quiet; /* not to be read now, for another reason */
+	bool eof;    /* nothing more comes from it */
+	bool hup;    /* nothing more comes after what is there */
+	bool shut;   /* it was told that nothing more comes */
+	bool full;   /* it takes no more for now */
+	bool quiet;  /* not to be read now, for another reason */
 	size_t seen; /* bytes that were looked at and are not enough */
 };
 
@@ -87,6 +87,7 @@ struct flow {
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
 	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
 	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
@@ -98,7 +99,7 @@ struct flow {
 	struct resolve_wait wait;
 	bool resolved, via;
 	struct resolve_answer addrs;
-	int at;	     /* the address that is dialled */
+	int at; /* the address that is dialled */
 	int dial_err;
 	uint64_t began_ns, deadline_ns;
 	unsigned via_step;
@@ -114,6 +115,10 @@ void flow_owned(struct gateway *g, uint32_t slot);
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
+void flow_close_reset(int *fd);
+
+/* flow_refuse.c */
+void flow_tell_failed(struct flow *f, const char *reason);
 /* The peer said something wrong or is refused: told, answered as the client can understand. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
 void flow_deny_limit(struct flow *f, enum meter_hit hit);

@@ -167,9 +167,9 @@ static int ask_via_http(struct flow *f)
 {
 	const struct via *v = &f->g->via;
 	char words[1024];
-	int n = snprintf(words, sizeof words,
-			 "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n%s%s%s\r\n", f->name, f->port,
-			 f->name, f->port, v->auth[0] ? "Proxy-Authorization: " : "", v->auth,
+	int n = snprintf(words, sizeof words, "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n%s%s%s\r\n",
+			 f->name, f->port, f->name, f->port,
+			 v->auth[0] ? "Proxy-Authorization: " : "", v->auth,
 			 v->auth[0] ? "\r\n" : "");
 
 	f->via_step = VIA_ASKED;

@@ -61,7 +61,7 @@ struct gateway {
 	struct via via;
 	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
 	uint32_t nflows, top, *free_slots, nfree;
-	uint32_t nwaiting, nthrottled;	     /* of them with a deadline; of these for their rate */
+	uint32_t nwaiting, nthrottled; /* of them with a deadline; of these for their rate */
 	struct loop_timer tick;
 	struct pipe *pipes; /* that are empty */
 	int npipes;

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/safe.h"
 #include "trace/text_page.h"
+#include "trace/text_time.h"
 
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
@@ -309,25 +310,20 @@ static void any_event(struct page *p)
 	X("limit.hit", RED, limit_hit) \
 	X("limit.unenforced", YELLOW, limit_hit) \
 	X("net.close", GREEN, net_any) \
-	X("net.connect", GREEN, net_any) \
-	X("net.deny", RED, net_any) \
-	X("net.dns", GREEN, net_any) \
-	X("net.fail", YELLOW, net_any) \
-	X("net.gateway", RED, net_any) \
-	X("net.http", GREEN, net_any) \
-	X("net.ingress", GREEN, net_any) \
-	X("net.tls", GREEN, net_any) \
-	X("policy.set", MAGENTA, any_event) \
-	X("process.exec", BLUE, process_exec) \
-	X("process.exit", BLUE, process_exit) \
-	X("sandbox.create", MAGENTA, sandbox_create) \
-	X("sandbox.end", MAGENTA, sandbox_end) \
-	X("sandbox.extend", MAGENTA, sandbox_extend) \
-	X("sandbox.pause", YELLOW, sandbox_end) \
-	X("sandbox.ready", MAGENTA, sandbox_ready) \
-	X("sandbox.resume", MAGENTA, sandbox_end) \
-	X("sandbox.timeout", YELLOW, sandbox_timeout) \
-	X("trace.gap", RED, trace_gap)
+	X("net.connect", GREEN, net_any) X("net.deny", RED, net_any) X("net.dns", GREEN, net_any) \
+		X("net.fail", YELLOW, net_any) X("net.gateway", RED, net_any) X( \
+			"net.http", GREEN, net_any) X("net.ingress", GREEN, \
+						      net_any) X("net.tls", GREEN, net_any) \
+			X("policy.set", "", any_event) X("process.exec", BLUE, process_exec) X( \
+				"process.exit", BLUE, process_exit) X("sandbox.create", MAGENTA, \
+								      sandbox_create) \
+				X("sandbox.end", MAGENTA, sandbox_end) X( \
+					"sandbox.extend", MAGENTA, \
+					sandbox_extend) X("sandbox.pause", YELLOW, sandbox_end) \
+					X("sandbox.ready", MAGENTA, \
+					  sandbox_ready) X("sandbox.resume", MAGENTA, sandbox_end) \
+						X("sandbox.timeout", YELLOW, sandbox_timeout) \
+							X("trace.gap", RED, trace_gap)
 
 const char *const trace_kinds[] = {
 #define X(kind, color, fn) kind,
@@ -354,37 +350,13 @@ static struct look look_of(struct str kind)
 	return (struct look){ "", any_event };
 }
 
-static int day_of(const struct tm *tm)
-{
-	return tm->tm_year * 1000 + tm->tm_yday;
-}
-
 void trace_text_init(struct trace_text *t, bool color)
 {
 	time_t now = time(NULL);
 	struct tm tm = { 0 };
 
 	(void)localtime_r(&now, &tm);
-	*t = (struct trace_text){ .color = color, .day = day_of(&tm) };
-}
-
-/* False where the text is not a time as clock_text() writes it. */
-static bool parse_time(struct str text, struct tm *ret, int *ret_ms)
-{
-	char copy[40];
-	const char *rest;
-	struct tm utc = { 0 };
-	int us = 0, used = 0;
-	time_t at;
-
-	if (!str_copy(copy, sizeof copy, text))
-		return false;
-	rest = strptime(copy, "%Y-%m-%dT%H:%M:%S", &utc);
-	if (!rest || sscanf(rest, ".%6dZ%n", &us, &used) != 1 || rest[used] != '\0' || used != 8)
-		return false;
-	at = timegm(&utc);
-	*ret_ms = us / 1000;
-	return localtime_r(&at, ret) != NULL;
+	*t = (struct trace_text){ .color = color, .day = text_time_day(&tm) };
 }
 
 static void say_time(struct page *p, struct trace_text *t, struct str text)
@@ -392,15 +364,15 @@ static void say_time(struct page *p, struct trace_text *t, struct str text)
 	struct tm tm = { 0 };
 	int ms = 0;
 
-	if (!parse_time(text, &tm, &ms)) {
+	if (!text_time_parse(text, &tm, &ms)) {
 		page_say_safe(p, text, 40);
 		page_say(p, "  ");
 		return;
 	}
-	if (day_of(&tm) != t->day)
+	if (text_time_day(&tm) != t->day)
 		page_sayf(p, "%s%04d-%02d-%02d%s\n", t->color ? DIM : "", tm.tm_year + 1900,
 			  tm.tm_mon + 1, tm.tm_mday, t->color ? PLAIN : "");
-	t->day = day_of(&tm);
+	t->day = text_time_day(&tm);
 	page_sayf(p, "%s%02d:%02d:%02d.%03d%s  ", t->color ? DIM : "", tm.tm_hour, tm.tm_min,
 		  tm.tm_sec, ms, t->color ? PLAIN : "");
 }

@@ -159,8 +159,8 @@ static void pass_flow(struct net *n, const struct frame *f)
 		else if (field.tag == GW_T_ADDR)
 			addr = field.value;
 		else
-			(void)field_u64(field, field.tag == GW_T_PORT ? &v[0]
-					       : field.tag == GW_T_UP ? &v[1]
+			(void)field_u64(field, field.tag == GW_T_PORT	? &v[0]
+					       : field.tag == GW_T_UP	? &v[1]
 					       : field.tag == GW_T_DOWN ? &v[2]
 									: &v[3]);
 	}
@@ -218,8 +218,8 @@ static int send_config(struct net *n)
 		r = field_put_u64(&n->conn.out, GW_T_ASK, 1);
 	if (r == 0)
 		r = conn_end(&n->conn, at, fds, count);
-	return r < 0 ? r : conn_send(&n->conn, GW_POLICY, 0,
-				     (struct str){ n->policy, n->policy_len });
+	return r < 0 ? r
+		     : conn_send(&n->conn, GW_POLICY, 0, (struct str){ n->policy, n->policy_len });
 }
 
 /* It lies beside us, as init does. */

@@ -54,8 +54,7 @@ void net_call_begin(struct call *c, int group_fd)
 		n->groups = calloc(NET_GROUPS, sizeof *n->groups);
 	if (!n->groups)
 		return;
-	n->groups[n->ngroups++ % NET_GROUPS] =
-		(struct net_group){ .id = st.st_ino, .call = c->id };
+	n->groups[n->ngroups++ % NET_GROUPS] = (struct net_group){ .id = st.st_ino, .call = c->id };
 }
 
 /* The event of the call's start is written after its group is made. */
@@ -290,8 +289,9 @@ static bool of_flow(uint64_t kind)
 
 void net_event(struct net *n, const struct frame *f)
 {
-	static const char *const kinds[GW_KINDS] = { "net.dns",	  "net.connect", "net.tls", "net.http",
-						     "net.close", "net.deny",	 "net.fail", "trace.gap" };
+	static const char *const kinds[GW_KINDS] = { "net.dns",	 "net.connect", "net.tls",
+						     "net.http", "net.close",	"net.deny",
+						     "net.fail", "trace.gap" };
 	struct warden *w = n->w;
 	struct net_flow *flow = flow_at(n, f->chan);
 	uint32_t call;
