@@ -32,7 +32,7 @@ bench:
 asan:
 	@scripts/setup build test
 	@scripts/build $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false
-	@scripts/test $(ASAN)
+	@CAY_VM=0 scripts/test $(ASAN)
 
 fuzz:
 	@scripts/setup build fuzz

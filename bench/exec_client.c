@@ -28,8 +28,6 @@
 #include "wire/frame.h"
 #include "wire/proto.h"
 
-extern char **environ;
-
 enum { SANDBOXES = 8, CHUNK = 64 * 1024, BLOCK = 200 };
 
 struct sandbox {
@@ -242,7 +240,8 @@ static void flight(int calls, int depth)
 int main(int argc, char **argv)
 {
 	int wide = argc > 1 && strcmp(argv[1], "flight") == 0, at = 3 + wide;
-	int calls = argc > 2 ? atoi(argv[2]) : 0, depth = wide && argc > 3 ? atoi(argv[3]) : 1;
+	int calls = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0,
+	    depth = wide && argc > 3 ? (int)strtol(argv[3], NULL, 10) : 1;
 
 	for (; at < argc && strcmp(argv[at], "--") != 0 && nsandboxes < SANDBOXES; at++)
 		connect_to(&sandboxes[nsandboxes++], argv[at]);

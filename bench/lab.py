@@ -10,7 +10,7 @@ import tempfile
 
 NOBODY = 65534
 PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
-            'bench/bench-net')
+            'bench/bench-net', 'bench/bench-walls')
 
 
 def quantile(values, q):
@@ -48,6 +48,7 @@ class Lab:
         self.cay = os.path.join(self.folder, 'cay')
         self.spawner = os.path.join(self.folder, 'bench-spawn')
         self.many = os.path.join(self.folder, 'bench-many')
+        self.walls = os.path.join(self.folder, 'bench-walls')
 
     def done(self):
         for state in self.states:

@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv)
 {
-	int n = argc > 2 ? atoi(argv[1]) : 0;
+	int n = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 0;
 
 	if (n < 1) {
 		fprintf(stderr, "usage: many N CMD [ARG]...\n");

@@ -24,8 +24,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-extern char **environ;
-
 enum { MOST = 16, WORDS = 128, TEXT = 512 };
 
 struct command {
@@ -54,7 +52,7 @@ static int parse(struct command *c, char **words)
 
 	*c = (struct command){ .every = 1 };
 	if (words[n] && words[n][0] == '@')
-		c->every = atoi(words[n++] + 1);
+		c->every = (int)strtol(words[n++] + 1, NULL, 10);
 	c->env = words + n;
 	while (words[n] && is_setting(words[n]))
 		c->nenv++, n++;
@@ -123,7 +121,8 @@ int main(int argc, char **argv)
 {
 	static struct command commands[MOST];
 	posix_spawn_file_actions_t quiet;
-	int n = 0, rounds = argc > 3 ? atoi(argv[1]) : 0, seconds = argc > 3 ? atoi(argv[2]) : 0;
+	int n = 0, rounds = argc > 3 ? (int)strtol(argv[1], NULL, 10) : 0,
+	    seconds = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 0;
 	uint64_t end_ns = clock_mono_ns() + (uint64_t)seconds * NS_PER_S;
 
 	if (rounds < 1 || seconds < 1) {

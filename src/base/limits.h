@@ -16,6 +16,7 @@ enum {
 	LIMIT_LABELS = 64,		 /* labels of one sandbox or call */
 	LIMIT_LABEL = 256,		 /* one label, key=value */
 	LIMIT_MOUNTS = 32,		 /* --dir and --ro of one sandbox */
+	LIMIT_LAYERS = 48,		 /* sealed layers below one upper */
 	LIMIT_CLIENTS = 64,		 /* connections to one warden */
 	LIMIT_CALLS = 1024,		 /* running calls of one sandbox */
 	LIMIT_EVENT = 64 * 1024,	 /* one line of a trace */
@@ -35,6 +36,8 @@ enum {
 	LIMIT_WALK_DEPTH = 4096,	 /* levels of directories that a walk goes down */
 	LIMIT_WALK_NAMES = 1000000,	 /* entries of a directory, with those above it */
 	LIMIT_WALK_TEXT = 32 << 20,	 /* the names of these */
+	LIMIT_DIFF_ENTRIES = 2000000,	 /* changes of one comparison */
+	LIMIT_DIFF_TEXT = 64 << 20,	 /* a file that is compared line by line */
 	LIMIT_EVENT_CALLS = 64,		 /* candidates listed in one event */
 	LIMIT_TLS_HELLO = 16 * 1024,	 /* a ClientHello, put together from its records */
 	LIMIT_HTTP_HEAD = 16 * 1024,	 /* the head of an HTTP message, or its trailers */

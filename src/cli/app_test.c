@@ -128,7 +128,7 @@ static void every_way_to_ask_for_the_overview_gives_it(void)
 	int lines = 0;
 
 	CHECK(cay(NULL, NULL)->code == 0);
-	(void)strcpy(first, cay(NULL, NULL)->out);
+	(void)snprintf(first, sizeof first, "%s", cay(NULL, NULL)->out);
 	CHECK_HAS(first, "cay run -- echo hello");
 	CHECK_HAS(first, "Show one");
 	CHECK_LACKS(first, "secret");
@@ -146,7 +146,7 @@ static void help_of_a_command_comes_from_its_rows(void)
 	struct ran *r = cay("show", "--help", NULL);
 
 	CHECK(r->code == 0);
-	(void)strcpy(first, r->out);
+	(void)snprintf(first, sizeof first, "%s", r->out);
 	CHECK_HAS(first, "Usage: cay show SANDBOX\n");
 	CHECK_HAS(first, "  -T, --template NAME       What it starts from\n");
 	CHECK_HAS(first, "      --json ");

@@ -136,17 +136,23 @@ int client_connect(const struct state *s, const char *id, int *ret_fd, struct er
 	return 0;
 }
 
-/* Connect, and send one request without a body of its own. */
-static int ask(const struct state *s, const char *id, uint8_t type, struct reader *r, struct err *e)
+/* Connect, and send one request. */
+static int ask_with(const struct state *s, const char *id, uint8_t type, struct str body,
+		    struct reader *r, struct err *e)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
 
 	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
 	if (client_connect(s, id, &r->fd, e) < 0)
 		return -1;
-	if (frame_put(&b, type, 1, STR_NONE) < 0)
+	if (frame_put(&b, type, 1, body) < 0)
 		return err_sys(e, ENOMEM, "ask");
 	return io_write_all(r->fd, b.data, b.len) < 0 ? gone(e) : 0;
+}
+
+static int ask(const struct state *s, const char *id, uint8_t type, struct reader *r, struct err *e)
+{
+	return ask_with(s, id, type, STR_NONE, r, e);
 }
 
 static int expect(struct reader *r, uint8_t type, struct frame *f, struct err *e)
@@ -213,21 +219,83 @@ int client_ps(const struct state *s, const char *id,
 	}
 }
 
-int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+static int expect_state(struct reader *r, struct client_state *ret, struct err *e)
 {
-	auto_done(reader_done) struct reader r;
 	struct frame f;
 
-	if (ask(s, id, MSG_C_INFO, &r, e) < 0 || expect(&r, MSG_C_STATE, &f, e) < 0)
+	if (expect(r, MSG_C_STATE, &f, e) < 0)
 		return -1;
 	*ret = (struct client_state){
 		.init_pid = (int)client_number(&f, TAG_INIT_PID, 0),
 		.calls_running = (uint32_t)client_number(&f, TAG_CALLS, 0),
 		.calls_total = client_number(&f, TAG_CALL, 0),
 		.rss_kb = client_number(&f, TAG_RSS_KB, 0),
+		.ttl_left_ms = client_number(&f, TAG_TTL_LEFT_MS, UINT64_MAX),
+		.idle_left_ms = client_number(&f, TAG_IDLE_LEFT_MS, UINT64_MAX),
 	};
+	ret->switching = client_number(&f, TAG_SWITCHING, 0) != 0;
 	(void)text_of(&f, TAG_STATE, ret->state, sizeof ret->state);
+	(void)text_of(&f, TAG_LAYER, ret->top, sizeof ret->top);
 	return 0;
+}
+
+static int put_switch(struct buf *b, const struct client_switch *ask)
+{
+	int r = ask->seal ? field_put_c(b, TAG_SEAL, ask->seal) : 0;
+
+	for (size_t i = 0; i < ask->nlayers && r == 0; i++)
+		r = field_put_c(b, TAG_LAYER, ask->layers[i]);
+	if (r == 0 && ask->force)
+		r = field_put_u64(b, TAG_FORCE, 1);
+	if (r == 0 && ask->snapshot)
+		r = field_put_c(b, TAG_SNAPSHOT, ask->snapshot);
+	if (r == 0 && ask->name)
+		r = field_put_c(b, TAG_NAME, ask->name);
+	return r;
+}
+
+int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
+		  struct client_switched *ret, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_done(reader_done) struct reader r = { .fd = FD_NONE };
+	struct frame f;
+
+	if (put_switch(&b, ask) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0 ||
+	    expect(&r, MSG_C_SWITCHED, &f, e) < 0)
+		return -1;
+	*ret = (struct client_switched){
+		.result = (enum op_result)client_number(&f, TAG_SEALED, 0),
+		.duration_us = client_number(&f, TAG_DURATION_US, 0),
+		.freeze_us = client_number(&f, TAG_FREEZE_US, 0),
+	};
+	return 0;
+}
+
+int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+
+	return ask(s, id, MSG_C_INFO, &r, e) < 0 ? -1 : expect_state(&r, ret, e);
+}
+
+int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,
+		 struct client_state *ret, struct err *e)
+{
+	static const uint8_t types[] = { MSG_C_PAUSE, MSG_C_RESUME, MSG_C_EXTEND };
+	auto_done(reader_done) struct reader r = { .fd = FD_NONE,
+						   .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	size_t at = 0;
+
+	if (client_connect(s, id, &r.fd, e) < 0)
+		return -1;
+	if (frame_begin(&b, types[order], 1, &at) < 0 ||
+	    field_put_u64(&b, TAG_TTL_MS, ttl_ms) < 0 || frame_end(&b, at, 0) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	return io_write_all(r.fd, b.data, b.len) < 0 ? gone(e) : expect_state(&r, ret, e);
 }
 
 /* The warden holds the sandbox's lock until it is really gone. */

@@ -5,11 +5,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "store/state.h"
+#include "store/snapshots.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -28,11 +29,34 @@ struct client_state {
 	uint32_t calls_running;
 	uint64_t calls_total;
 	uint64_t rss_kb; /* of all processes inside */
+	uint64_t ttl_left_ms, idle_left_ms; /* UINT64_MAX: no limit */
+	bool switching;	 /* a snapshot or rollback is under way */
+	char top[24];	 /* its topmost layer, empty: none */
+};
+
+/* To the next generation of files: MSG_C_SWITCH. */
+struct client_switch {
+	const char *seal; /* id of the layer that the changes become; NULL: they are dropped */
+	char (*layers)[ID_SIZE]; /* below, topmost first */
+	size_t nlayers;
+	bool force;		     /* end running calls first */
+	const char *snapshot, *name; /* for the trace; may be NULL */
+};
+
+struct client_switched {
+	enum op_result result;
+	uint64_t duration_us, freeze_us;
 };
 
 int client_ps(const struct state *s, const char *id,
 	      int (*fn)(void *ctx, const struct client_process *p), void *ctx, struct err *e);
 int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e);
+int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
+		  struct client_switched *ret, struct err *e);
+enum client_order { CLIENT_PAUSE, CLIENT_RESUME, CLIENT_EXTEND };
+/* ttl_ms: of EXTEND, 0: no end. *ret is the state that it led to. */
+int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,
+		 struct client_state *ret, struct err *e);
 /* Ends the sandbox and waits until its warden is gone. */
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e);
 /* Waits until every event up to now is in the trace; its head. */

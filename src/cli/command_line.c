@@ -50,16 +50,17 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 		r = field_put_c(b, TAG_CALL_ID, o->call_id);
 	if (r == 0 && o->timeout_ms)
 		r = field_put_u64(b, TAG_TIMEOUT_MS, o->timeout_ms);
-	if (r == 0 && !plan && !o->keep)
+	if (r == 0 && !plan && !o->keep && !o->outlives)
 		r = field_put_u64(b, TAG_FINAL, 1);
 	if (r == 0 && o->tty)
 		r = put_terminal(b);
 	return r < 0 ? r : limit_opts_put_exec(&o->limits, b);
 }
 
-static int request(struct cmd_ctx *ctx, int first, struct session *s, const struct sandbox_opts *o,
-		   const struct sandbox_plan *plan, struct err *e)
+static int request(struct cmd_ctx *ctx, int first, const struct session *session,
+		   const struct sandbox_opts *o, const struct sandbox_plan *plan, struct err *e)
 {
+	struct session s = *session;
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
 	struct session_result res;
 	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
@@ -70,10 +71,10 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 			       LIMIT_FRAME_BODY / 1024);
 	if (r < 0)
 		return err_sys(e, -r, "write the request");
-	s->request = &b;
-	s->tty = o->tty && isatty(s->in_fd);
-	s->signals = true;
-	r = session_run(s, &res, e);
+	s.request = &b;
+	s.tty = o->tty && isatty(s.in_fd);
+	s.signals = true;
+	r = session_run(&s, &res, e);
 	if (r == 0 && o->json)
 		result_json(&res);
 	else if (r == 0)
@@ -88,15 +89,16 @@ static int request(struct cmd_ctx *ctx, int first, struct session *s, const stru
 }
 
 int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
-		void (*started)(void *ctx), void *started_ctx, struct err *e)
+		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e)
 {
 	struct session s = {
 		.warden_fd = warden_fd,
 		.in_fd = STDIN_FILENO,
 		.out_fd = STDOUT_FILENO,
 		.err_fd = STDERR_FILENO,
-		.started = started,
-		.ctx = started_ctx,
+		.later = later,
+		.later_ms = later_ms,
+		.ctx = later_ctx,
 	};
 
 	return request(ctx, 0, &s, o, NULL, e);

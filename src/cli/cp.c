@@ -318,6 +318,9 @@ static int copy_to_host(struct copy *c, struct err *e)
 		k = refuse_device(&l, c->to.path, e);
 	if (k == 0)
 		k = copy_out(c, unpack_side, &l, OP_READ_TREE, e);
+	/* It was there when it was looked for: whoever moves it meanwhile does not make a success. */
+	if (k == 0 && c->n.files + c->n.dirs + c->n.skipped + c->n.unreadable == 0)
+		k = err_set(e, ERR_NOT_FOUND, "'%.200s' went away while it was copied", c->from.arg);
 	fd_close(&l.dir_fd);
 	return k;
 }
@@ -460,6 +463,7 @@ static int copy_and_report(struct cmd_ctx *ctx, struct copy *c, struct err *e)
 		c->progress = (struct tree_progress){ show_progress, &m };
 	c->quiet = ctx->quiet;
 	k = copy(c, e);
+	c->progress = (struct tree_progress){ 0 };
 	(void)signal(SIGPIPE, old);
 	if (live && clock_mono_ns() - m.start_ns >= NS_PER_S)
 		(void)fputs("\r\033[K", stderr);

@@ -43,7 +43,7 @@ int catalog_find(struct catalog *c, const char *ref, struct sandbox_row *ret, st
 	(void)c;
 	if (strcmp(ref, "one") != 0 && strcmp(ref, "two") != 0)
 		return err_set(e, ERR_NOT_FOUND, "sandbox '%s' not found", ref);
-	strcpy(ret->id, ref);
+	(void)snprintf(ret->id, sizeof ret->id, "%s", ref);
 	return 0;
 }
 void sandbox_row_done(struct sandbox_row *row)

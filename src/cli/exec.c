@@ -5,12 +5,14 @@
 
 #include "cli/client.h"
 #include "cli/command_line.h"
+#include "cli/tx.h"
 #include "store/catalog.h"
 
 static struct sandbox_opts o;
 static struct opt exec_opts[] = {
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
+	SANDBOX_OPTS_TX(o),
 	LIMIT_OPTS_RUN(o.limits),
 	{ 0 },
 };
@@ -54,7 +56,7 @@ static int run_exec(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "there is no command to run");
-	return in_sandbox(ctx, e);
+	return o.tx ? tx_around(ctx->args[0], in_sandbox, ctx, e) : in_sandbox(ctx, e);
 }
 
 static int run_shell(struct cmd_ctx *ctx, struct err *e)
@@ -72,7 +74,7 @@ const struct cmd cmd_exec = {
 	.details =
 		"stdin, stdout, stderr, signals and the exit code are passed on as with cay run. "
 		"Processes that the command leaves behind go on in the sandbox, and still belong "
-		"to this call.",
+		"to this call; with --tx they are ended if the command fails.",
 	.examples = "cay exec k3x9 -- npm test\n"
 		    "cay exec work --call-id step-17 --timeout 5m -- make\n"
 		    "tar c src | cay exec work -- tar x",

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "cli/client.h"
+#include "cli/fake_snapshots.h"
 #include "store/catalog.h"
 #include "t.h"
 
@@ -252,7 +253,8 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	fake_note("reconcile", "all");
 	for (int i = 0; i < fake.n; i++)
 		if (!fake.boxes[i].alive)
-			(void)strcpy(fake.boxes[i].row.state, "lost");
+			(void)snprintf(fake.boxes[i].row.state, sizeof fake.boxes[i].row.state,
+				       "%s", "lost");
 	*ret_removed = fake.removed;
 	return 0;
 }
@@ -277,7 +279,9 @@ int client_info(const struct state *s, const char *id, struct client_state *ret,
 {
 	if (!state_is_alive(s, id))
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
-	*ret = (struct client_state){ "running", 4242, 1, 7, 2048 };
+	*ret = (struct client_state){
+		"running", 4242, 1, 7, 2048, UINT64_MAX, UINT64_MAX, false, ""
+	};
 	return 0;
 }
 
@@ -291,5 +295,14 @@ int client_destroy(const struct state *s, const char *id, const char *reason, st
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
 	fake_note("destroy", id);
 	b->alive = false;
+	return 0;
+}
+
+int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
+{
+	(void)c;
+	(void)s;
+	(void)e;
+	fake_note("reconcile", id);
 	return 0;
 }

@@ -15,10 +15,11 @@ static const struct {
 	const char *names; /* with a blank before and after each */
 } groups[] = {
 	{ "Run", " run create exec shell cp " },
-	{ "Look", " ls show ps trace " },
-	{ "Clean up", " kill gc " },
-	{ "Network", " policy check policy explain policy show " },
-	{ "Cay", " doctor completion version help " },
+	{ "Look", " ls show ps trace diff net " },
+	{ "State", " snapshot snapshots rollback fork tx apply explore " },
+	{ "Time", " pause resume extend kill gc " },
+	{ "Network", " port policy check policy explain policy show policy set " },
+	{ "Cay", " doctor setup pool completion version help " },
 };
 
 enum { TITLE_WIDTH = 10, NAME_WIDTH = 16, OPTION_WIDTH = 28 };

@@ -14,16 +14,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "cli/client.h"
+#include "cli/sandboxes.h"
 #include "image/template.h"
+#include "store/snapshots.h"
 
 enum {
 	WARDEN_SOCKET = 3,
 	WARDEN_LOCK = 4,
 	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
+	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
@@ -145,11 +150,11 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
-static int put_identity(struct buf *b, const struct newborn *n, const struct sandbox_opts *o,
+static int put_identity(struct buf *b, const struct newborn *n, const char *hostname,
 			const char *program)
 {
 	char dir[LIMIT_PATH];
-	const char *host = o->hostname ? o->hostname : o->name ? o->name : n->row.id;
+	const char *host = hostname ? hostname : n->row.name[0] ? n->row.name : n->row.id;
 	int r = field_put_c(b, TAG_ID, n->row.id);
 
 	(void)snprintf(dir, sizeof dir, "%s/sandboxes/%s", n->state.dir, n->row.id);
@@ -161,8 +166,8 @@ static int put_identity(struct buf *b, const struct newborn *n, const struct san
 		r = field_put_c(b, TAG_PROGRAM, program);
 	if (r == 0)
 		r = field_put_c(b, TAG_TEXT, n->row.template_);
-	if (r == 0 && o->name)
-		r = field_put_c(b, TAG_NAME, o->name);
+	if (r == 0 && n->row.name[0])
+		r = field_put_c(b, TAG_NAME, n->row.name);
 	if (r == 0)
 		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
 	if (r == 0 && n->row.uid_slot >= 0)
@@ -171,8 +176,20 @@ static int put_identity(struct buf *b, const struct newborn *n, const struct san
 	return r;
 }
 
-static int send_build(const struct newborn *n, const struct sandbox_opts *o,
-		      const struct sandbox_plan *p, const struct template *t, const char *program,
+/* What is not the sandbox's own alone. A later one may be made of the same. */
+static int put_recipe(struct buf *b, const struct sandbox_opts *o, const struct sandbox_plan *p,
+		      const struct template *t)
+{
+	int r = field_put_u64(b, TAG_TRACE, p->trace);
+
+	if (r == 0)
+		r = field_put_u64(b, TAG_PROFILE, p->profile);
+	if (r == 0)
+		r = put_mounts(b, t, p);
+	return r < 0 ? r : put_defaults(b, o, p);
+}
+
+static int send_build(const struct newborn *n, const char *hostname, const char *program,
 		      struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY + 4096);
@@ -186,15 +203,11 @@ static int send_build(const struct newborn *n, const struct sandbox_opts *o,
 	if (r == 0)
 		r = frame_begin(&b, MSG_C_BUILD, 0, &at);
 	if (r == 0)
-		r = put_identity(&b, n, o, program);
+		r = put_identity(&b, n, hostname, program);
 	if (r == 0)
-		r = field_put_u64(&b, TAG_TRACE, p->trace);
-	if (r == 0)
-		r = field_put_u64(&b, TAG_PROFILE, p->profile);
-	if (r == 0)
-		r = put_mounts(&b, t, p);
-	if (r == 0)
-		r = put_defaults(&b, o, p);
+		r = buf_add_str(&b, buf_str(&n->recipe));
+	for (size_t i = 0; i < n->nlayers && r == 0; i++)
+		r = field_put_c(&b, TAG_LAYER, n->layers[i]);
 	if (r == 0)
 		r = frame_end(&b, at, 0);
 	if (r == 0)
@@ -281,16 +294,24 @@ static int start(struct newborn *n, const char *warden, struct err *e)
 	return r;
 }
 
-static int make(struct newborn *n, const struct sandbox_opts *o, const struct sandbox_plan *p,
-		struct err *e)
+/* Anew each time: another process may have merged some of it. */
+static int read_stack(struct newborn *n, struct err *e)
+{
+	free(n->layers);
+	n->layers = NULL;
+	n->nlayers = 0;
+	if (!n->row.top[0])
+		return 0;
+	return catalog_stack(n->catalog, n->row.top, &n->layers, &n->nlayers, e);
+}
+
+static int make(struct newborn *n, const char *hostname, struct err *e)
 {
 	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
-	struct template t = { 0 };
 	bool root = geteuid() == 0;
 	int r;
 
-	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 ||
-	    template_resolve(n->state.dir, p->template_, &t, e) < 0)
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 || read_stack(n, e) < 0)
 		return -1;
 	r = make_dir(n, e);
 	if (r == 0 && root)
@@ -298,12 +319,18 @@ static int make(struct newborn *n, const struct sandbox_opts *o, const struct sa
 	if (r == 0)
 		r = start(n, warden, e);
 	if (r == 0)
-		r = send_build(n, o, p, &t, program, e);
+		r = send_build(n, hostname, program, e);
 	n->asked = r == 0;
-	template_done(&t);
-	if (r == 0)
-		r = catalog_open(&n->state, &n->catalog, e);
-	return r < 0 ? -1 : catalog_add_sandbox(n->catalog, &n->row, root, e);
+	/* One that ends with its command has a row only where somebody else could ask for what it
+	 * holds: its name, or layers of a snapshot. */
+	if (r < 0 || (n->row.ephemeral && !n->row.name[0] && !n->row.top[0]))
+		return r;
+	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
+	n->row.layers = (const char(*)[ID_SIZE])n->layers;
+	n->row.nlayers = n->nlayers;
+	return catalog_add_sandbox(n->catalog, &n->row, root, e);
 }
 
 static void undo(struct newborn *n)
@@ -311,27 +338,14 @@ static void undo(struct newborn *n)
 	struct err ignored = { 0 };
 
 	(void)newborn_destroy(n, &ignored);
-	if (n->catalog)
-		catalog_close(n->catalog);
-	n->catalog = NULL;
 	fd_close(&n->slot_fd);
 	n->row.uid_slot = -1;
 }
 
-int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
+static int make_it(struct newborn *n, const char *hostname, struct err *e)
 {
-	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
-
-	*n = (struct newborn){ NEWBORN_INIT };
-	n->row.ephemeral = ephemeral;
-	n->row.uid_slot = -1;
-	if (state_open(&n->state, e) < 0 || sandbox_opts_resolve(o, &n->state, &plan, e) < 0)
-		return -1;
-	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
-	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	n->row.spec = sandbox_plan_spec(o, &plan);
 	for (int i = 0;; i++) {
-		if (make(n, o, &plan, e) == 0)
+		if (make(n, hostname, e) == 0)
 			return 0;
 		undo(n);
 		/* The range of a sandbox that was lost, and whose files are still there: another.
@@ -341,9 +355,160 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 	}
 }
 
+static int begin(struct newborn *n, bool ephemeral, struct err *e)
+{
+	*n = (struct newborn){ NEWBORN_INIT };
+	n->row.ephemeral = ephemeral;
+	n->row.uid_slot = -1;
+	return state_open(&n->state, e);
+}
+
+/* The mounts of a recipe; one of the plan must not cover any of them. */
+static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_plan *p,
+		       struct err *e)
+{
+	struct field f, m;
+
+	while (field_next(&recipe, &f) > 0) {
+		struct str body = f.value;
+
+		if (f.tag != TAG_MOUNT)
+			continue;
+		while (field_next(&body, &m) > 0)
+			for (int i = 0; m.tag == M_DEST && i < p->nmounts; i++) {
+				struct str dest = str_of(p->mounts[i].dest);
+
+				if (str_starts(m.value, dest) &&
+				    (m.value.n == dest.n || m.value.p[dest.n] == '/'))
+					return err_set(e, ERR_INVALID,
+						       "'%.200s' would cover what the snapshot has "
+						       "at '%.*s'",
+						       p->mounts[i].path, (int)m.value.n,
+						       m.value.p);
+			}
+		if (field_put(to, TAG_MOUNT, f.value) < 0)
+			return err_sys(e, ENOMEM, "read a recipe");
+	}
+	return 0;
+}
+
+/* Files and mounts of the snapshot, everything else as it is asked for now. */
+static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			 struct err *e)
+{
+	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
+	struct template none = { 0 };
+	struct snapshot_row row = { 0 };
+	int r;
+
+	if (catalog_open(&n->state, &n->catalog, e) < 0 ||
+	    catalog_find_snapshot(n->catalog, p->template_, &row, e) < 0)
+		return -1;
+	p->seen_ns = spec_seen_ns(row.spec);
+	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
+	if (r == 0)
+		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
+	snapshot_row_done(&row);
+	if (r == 0 && put_recipe(&n->recipe, o, p, &none) < 0)
+		r = err_sys(e, ENOMEM, "tell the warden what to build");
+	return r;
+}
+
+static int write_recipe(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			struct err *e)
+{
+	struct template t = { 0 };
+	int r;
+
+	if (strncmp(p->template_, "snap:", 5) == 0)
+		return from_snapshot(n, o, p, e);
+	if (template_resolve(n->state.dir, p->template_, &t, e) < 0)
+		return -1;
+	r = put_recipe(&n->recipe, o, p, &t);
+	template_done(&t);
+	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
+}
+
+int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
+{
+	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
+
+	if (begin(n, ephemeral, e) < 0 || sandbox_opts_resolve(o, &n->state, &plan, e) < 0)
+		return -1;
+	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
+	plan.seen_ns = clock_real_ns();
+	if (write_recipe(n, o, &plan, e) < 0)
+		return -1;
+	n->row.spec = sandbox_plan_spec(o, &plan);
+	return make_it(n, o->hostname, e);
+}
+
+int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
+		 struct err *e)
+{
+	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0 ||
+	    catalog_recipe(n->catalog, recipe_of, &n->recipe, e) < 0 ||
+	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0)
+		return -1;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
+	return make_it(n, NULL, e);
+}
+
 int newborn_release(struct newborn *n, struct err *e)
 {
-	return catalog_set_state(n->catalog, n->row.id, "running", e);
+	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
+
+	if (catalog_set_state(n->catalog, n->row.id, "running", e) < 0)
+		return -1;
+	if (!n->row.ephemeral &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
+		return err_sys(e, errno, "tell the warden to keep the sandbox");
+	return 0;
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+int newborn_register(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && add_late(n, e) < 0)
+		return -1;
+	return newborn_release(n, e);
+}
+
+/* Where all commands are short nobody else would look after the dead. */
+static void sweep_now_and_then(struct newborn *n)
+{
+	enum { ONE_IN = 64 };
+	struct err ignored = { 0 };
+	uint8_t dice;
+
+	if (random_bytes(&dice, sizeof dice) < 0 || dice % ONE_IN != 0)
+		return;
+	if (catalog_open(&n->state, &n->catalog, &ignored) == 0)
+		(void)catalog_reconcile(n->catalog, &n->state, SWEEP, NULL, &ignored);
+}
+
+bool newborn_leave(struct newborn *n)
+{
+	if (n->catalog)
+		return false;
+	n->made = false;
+	sweep_now_and_then(n);
+	return true;
 }
 
 /* The warden closes its end when it is gone. */
@@ -378,6 +543,7 @@ static void end_warden(struct newborn *n)
 
 int newborn_destroy(struct newborn *n, struct err *e)
 {
+	struct err second; /* the first failure is told */
 	int r;
 
 	if (!n->made)
@@ -387,8 +553,7 @@ int newborn_destroy(struct newborn *n, struct err *e)
 	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
 	 * room. */
 	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
-	if (n->catalog &&
-	    catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &(struct err){ 0 } : e) < 0)
+	if (n->catalog && catalog_del_sandbox(n->catalog, n->row.id, r < 0 ? &second : e) < 0)
 		r = -1;
 	return r;
 }
@@ -400,6 +565,8 @@ void newborn_done(struct newborn *n)
 	fd_close(&n->slot_fd);
 	if (n->catalog)
 		catalog_close(n->catalog);
+	buf_done(&n->recipe);
+	free(n->layers);
 	sandbox_row_done(&n->row);
 	if (n->state.fd >= 0)
 		state_done(&n->state);

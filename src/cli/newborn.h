@@ -3,9 +3,14 @@
  * Making a sandbox: lock, directory, warden, build request, catalog row, in this order: the
  * warden builds while the row is written. Only then is anything acknowledged. Whatever fails,
  * all of it is undone.
+ *
+ * One that ends with its creator and has no name gets its row only when it has lived for a
+ * while (newborn_register). Nobody knows of it before, its lock tells that it is alive, and
+ * what is found without a lock needs no row to be removed.
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "cli/sandbox_options.h"
 #include "store/catalog.h"
@@ -20,25 +25,43 @@ struct newborn {
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
 	uint64_t start_us;
+	struct buf recipe;	 /* store/snapshots.h; it is made of it */
+	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
+	size_t nlayers;
 	bool made;  /* there is something to undo */
 	bool asked; /* the warden has been told what to build */
 };
 
-#define NEWBORN_INIT .state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1
+#define NEWBORN_INIT \
+	.state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1, \
+	.recipe = BUF_INIT(LIMIT_FRAME_BODY)
 
 /* The paths of cay-warden and, in LIMIT_PATH bytes, of ourselves. */
 int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 	__attribute__((nonnull));
 /*
- * Opens the state directory and the catalog as well. ephemeral: ends with our connection.
+ * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our connection.
  * It is being built when this returns: what is sent to its warden waits until it is ready, and
  * a failure to build comes as the first answer.
  */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/*
+ * One like the sandbox whose recipe this is, with the files of the stack under `top` (empty:
+ * none): its own in nothing but id, host name, machine id and name (NULL: none).
+ */
+int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
+		 struct err *e);
 /* Wait until it is ready. */
 int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */
 int newborn_release(struct newborn *n, struct err *e);
+/* Make sure of the row, with the sandbox running. */
+int newborn_register(struct newborn *n, struct err *e);
+/*
+ * Its command has ended, and its warden ends with it and removes all that it was. False where
+ * there is a row that has to go with it: newborn_destroy().
+ */
+bool newborn_leave(struct newborn *n);
 /* End it and remove all that it was. */
 int newborn_destroy(struct newborn *n, struct err *e);
 void newborn_done(struct newborn *n);

@@ -6,20 +6,30 @@
 #include "cli/command_line.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
+#include "cli/run_apply.h"
+#include "cli/tx.h"
 
 static struct sandbox_opts o;
 static bool quiet;
+static const char *apply;
+static enum run_apply how;
 static struct opt opts[] = {
 	SANDBOX_OPTS_BUILD(o),
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
+	SANDBOX_OPTS_TX(o),
+	{ "apply", 0, OPT_TEXT, "ask|never|always",
+	  "Take changes below --dir over when the command has ended; default: never", &apply },
 	LIMIT_OPTS_BUILD(o.limits),
 	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },
 };
+
+/* A command that is done by then leaves no row, and need not wait for one. */
+enum { SHORT_MS = 10 };
 
 /* While the command runs: the row says so, and a few others are looked after. */
 static void while_it_runs(void *ctx)
@@ -28,8 +38,21 @@ static void while_it_runs(void *ctx)
 	struct newborn *n = ctx;
 	struct err ignored = { 0 };
 
-	(void)newborn_release(n, &ignored);
-	(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+	(void)newborn_register(n, &ignored);
+	if (n->catalog)
+		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+}
+
+static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+{
+	return command_run(ctx, n->warden_fd, &o, while_it_runs, SHORT_MS, n, e);
+}
+
+static struct newborn *newborn_of_tx;
+
+static int in_tx(struct cmd_ctx *ctx, struct err *e)
+{
+	return in_new(ctx, newborn_of_tx, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -37,22 +60,38 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
 	struct err undo = { 0 };
 	int code;
+	bool stays;
 
 	if (ctx->nargs == 0)
 		return cmd_usage(ctx, e, "there is no command to run");
-	if (newborn_create(&n, &o, !o.keep, e) < 0)
+	if (run_apply_parse(apply, o.dirs.n > 0, &how, e) < 0)
 		return -1;
-	if (o.keep && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
+	o.outlives = how != RUN_APPLY_NEVER;
+	stays = o.keep || o.outlives;
+	if (newborn_create(&n, &o, !stays, e) < 0)
+		return -1;
+	if (stays && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	code = command_run(ctx, n.warden_fd, &o, while_it_runs, &n, e);
+	newborn_of_tx = &n;
+	/* One that is removed afterwards takes all changes with it anyway. */
+	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
+	if (code >= 0 && o.outlives) {
+		int kept = run_apply(ctx, &n, how, code, e);
+
+		if (kept < 0)
+			return -1;
+		o.keep |= kept;
+	}
 	if (code >= 0 && o.keep) {
 		if (!quiet)
 			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
 				n.row.id, n.row.id);
 		return code;
 	}
+	if (code >= 0 && newborn_leave(&n))
+		return code;
 	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
 		*e = undo;
 		return -1;
@@ -73,6 +112,7 @@ const struct cmd cmd_run = {
 		"signal n ended it.",
 	.examples = "cay run -- ls -la /\n"
 		    "cay run --dir . -- make test\n"
+		    "cay run --dir . --apply ask -- ./fix-it\n"
 		    "cay run --user root -- rm -rf --no-preserve-root /\n"
 		    "cay run -t -- bash",
 	.run = run,

@@ -87,7 +87,7 @@ static int resolve_mounts(const struct sandbox_opts *o, const struct state *s,
 	for (int i = 0; i < o->ros.n; i++)
 		if (add_mount(p, o->ros.items[i], true, s, e) < 0)
 			return -1;
-	if (o->dirs.n) {
+	if (o->dirs.n > 0) {
 		p->first_dir = strdup(p->mounts[0].dest);
 		if (!p->first_dir)
 			return err_sys(e, ENOMEM, "--dir");
@@ -343,6 +343,8 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
 	limit_opts_spec(&o->limits, j);
 	net_opts_spec(&o->net, j);
+	if (p->seen_ns)
+		out_json_num(j, "seen_ns", (int64_t)p->seen_ns);
 	out_json_close(j, '}');
 }
 

@@ -30,7 +30,9 @@ struct sandbox_opts {
 	uint64_t timeout_ms; /* 0: none */
 	bool tty;
 	bool keep;
+	bool tx;
 	bool json;
+	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
 	struct net_opts net;
 };
@@ -73,6 +75,10 @@ struct sandbox_opts {
 	  "When it has ended, print how on stderr as one line of JSON: code, times, refusals", \
 	  &(o).json }
 
+#define SANDBOX_OPTS_TX(o) \
+	{ "tx", 0, OPT_FLAG, NULL, \
+	  "Undo all changes of files unless the command exits with 0", &(o).tx }
+
 #define SANDBOX_OPTS_KEEP(o) \
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
 /* clang-format on */
@@ -96,6 +102,7 @@ struct sandbox_plan {
 	enum profile profile;
 	enum trace_level trace;
 	struct buf net_policy; /* compiled; empty: no network */
+	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/snapshots.h"
 
 enum { RETRY_MS = 20 };
 
@@ -124,7 +125,10 @@ int sandbox_settle(struct cli_store *s, const char *id, int wait_ms, struct err 
 		return -1;
 	if (state_remove(&s->state, id, lock, e) < 0)
 		return -1;
-	return catalog_del_sandbox(s->catalog, id, e);
+	if (catalog_del_sandbox(s->catalog, id, e) < 0)
+		return -1;
+	catalog_free_layers_soon(s->catalog, &s->state);
+	return 0;
 }
 
 json_t *spec_load(const struct sandbox_row *row)
@@ -135,6 +139,13 @@ json_t *spec_load(const struct sandbox_row *row)
 		return spec;
 	json_decref(spec);
 	return NULL;
+}
+
+uint64_t spec_seen_ns(const char *spec)
+{
+	auto_done(spec_free) json_t *v = spec ? json_loads(spec, 0, NULL) : NULL;
+
+	return (uint64_t)json_integer_value(json_object_get(v, "seen_ns"));
 }
 
 const char *spec_text(const json_t *v, const char *key)

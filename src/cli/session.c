@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "cli/client.h"
 #include "cli/sink.h"
@@ -27,6 +28,7 @@ struct live {
 	struct conn conn;
 	struct sink out, err;
 	struct loop_io in_io, sig_io;
+	struct loop_timer later;
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
 	bool in_open, in_polled, started, ended;
@@ -145,6 +147,13 @@ static void on_stderr(struct live *l, struct str data)
 		return; /* it is a message; its beginning is enough */
 }
 
+static void on_later(struct loop_timer *t)
+{
+	struct live *l = container_of(t, struct live, later);
+
+	l->s->later(l->s->ctx);
+}
+
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	struct live *l = container_of(c, struct live, conn);
@@ -161,8 +170,8 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		l->started = true;
 		client_print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
-		if (l->s->started)
-			l->s->started(l->s->ctx);
+		if (l->s->later)
+			loop_timer_set(&l->loop, &l->later, l->s->later_ms * NS_PER_MS, on_later);
 		break;
 	case MSG_C_STDOUT:
 		emit(l, &l->out, f->body);

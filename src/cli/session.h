@@ -23,8 +23,9 @@ struct session {
 	struct buf *err_text;	   /* stderr goes here instead, as far as it fits; or NULL */
 	bool tty;		   /* in_fd is a terminal that the command takes over */
 	bool signals;		   /* pass on what we receive */
-	/* The command has been started: a moment for work that need not delay it. */
-	void (*started)(void *ctx);
+	/* The command has been running for later_ms: time for work that need not delay it. */
+	void (*later)(void *ctx);
+	uint64_t later_ms;
 	void *ctx;
 };
 

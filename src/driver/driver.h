@@ -4,7 +4,12 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, kill, destroy. destroy is legal after any failed or finished call, once.
+ * Order: create, renew any number of times, kill, destroy. destroy is legal after any failed or
+ * finished call, once.
+ *
+ * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
+ * as long as the cell; renew makes the next generation from other layers, and whoever enters it
+ * sees those. Nothing is ever changed under a running process.
  */
 #pragma once
 
@@ -12,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "sys/cgroup_limit.h"
@@ -36,7 +42,7 @@ struct cell_unenforced {
 /* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
 enum net_fd { NET_DIAG, NET_TCP4, NET_UDP4, NET_TCP6, NET_UDP6, NET_FDS };
 
-enum { CELL_LOWERS = 4, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
+enum { CELL_LOWERS = 4, CELL_LAYERS = LIMIT_LAYERS, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
 struct cell_mount {
 	enum mount_kind kind;
@@ -50,17 +56,39 @@ struct cell_mount {
 struct cell_spec {
 	const char *id;
 	const char *hostname;
-	const char *dir;  /* absolute path of the sandbox's directory */
-	int dir_fd;	  /* of it */
-	const char *init; /* path of the cay-init program */
+	const char *state; /* absolute path of the state directory */
+	const char *dir;   /* absolute path of the sandbox's directory, below it */
+	int dir_fd;	   /* of it */
+	const char *init;  /* path of the cay-init program */
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
 	uint32_t user;	   /* the sandbox's user inside */
 	uint64_t files;	   /* open files that a process inside may have (soft limit); 0: as we */
 	struct cell_mount mounts[CELL_MOUNTS]; /* the root first */
 	int nmounts;
+	/* Sealed layers between the upper and the lowers of the mounts: ids, topmost first. */
+	const char *layers[CELL_LAYERS];
+	int nlayers;
 	struct cell_limits limits;
 	bool network; /* has a gateway */
+};
+
+/* What the driver keeps to make the next generation. */
+struct cell_keep {
+	int mount_ns;		   /* where generations are put together */
+	int outer_ns;		   /* user namespace that owns it; FD_NONE: ours */
+	int user_ns;		   /* user namespace of the workload */
+	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
+	int mount_fd[CELL_MOUNTS]; /* those of the last generation */
+	unsigned generation;
+	pid_t helper; /* that made the last generation and may still be ending; 0: none */
+};
+
+/* A generation that nobody has entered yet. */
+struct cell_next {
+	int mount_ns;  /* to enter */
+	int root_fd;   /* its root, to be changed to then */
+	int devpts_fd; /* where terminals are made in it */
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -70,20 +98,57 @@ struct cell {
 	int stream_fd; /* to init; the warden takes it */
 	int root_fd;   /* O_PATH of the root inside */
 	int devpts_fd; /* where terminals are made */
+	int mount_ns;  /* of the generation that init is in */
 	struct cgroup cgroup;
 	bool has_cgroup;
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
+	struct cell_keep keep;
+	bool refused; /* it was built, and is not what it must be */
 	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
+
+static inline void cell_init(struct cell *c)
+{
+	*c = (struct cell){
+		.pidfd = FD_NONE,
+		.stream_fd = FD_NONE,
+		.root_fd = FD_NONE,
+		.devpts_fd = FD_NONE,
+		.mount_ns = FD_NONE,
+		.cgroup = cgroup_none,
+		.keep = { .mount_ns = FD_NONE, .outer_ns = FD_NONE, .user_ns = FD_NONE }
+	};
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		c->keep.owner_ns[i] = c->keep.mount_fd[i] = FD_NONE;
+	for (int i = 0; i < NET_FDS; i++)
+		c->net_fds[i] = FD_NONE;
+}
+
+static inline void cell_next_done(struct cell_next *n)
+{
+	fd_close(&n->mount_ns);
+	fd_close(&n->root_fd);
+	fd_close(&n->devpts_fd);
+}
 
 struct driver {
 	const char *name;
 	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
+	/*
+	 * The next generation over the layers of spec, with new uppers in the directory `next` of
+	 * the sandbox's own; the mounts for which same[i] is set are taken over as they are. The
+	 * one that is running is not touched. The caller makes init enter it and, once that is
+	 * done, each new upper the upper.
+	 */
+	int (*renew)(struct cell *c, const struct cell_spec *spec, const bool *same,
+		     struct cell_next *ret, struct err *e);
 	/* Ends every process inside. */
 	void (*kill)(struct cell *c);
-	/* Waits for the last one, and lets go of everything. */
+	/* Ends them all and waits for the last one. */
+	void (*reap)(struct cell *c);
+	/* The same, and lets go of everything. */
 	int (*destroy)(struct cell *c, struct err *e);
 };
 

@@ -87,6 +87,7 @@ struct flow {
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
 	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
 	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
@@ -114,6 +115,10 @@ void flow_owned(struct gateway *g, uint32_t slot);
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
+void flow_close_reset(int *fd);
+
+/* flow_refuse.c */
+void flow_tell_failed(struct flow *f, const char *reason);
 /* The peer said something wrong or is refused: told, answered as the client can understand. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
 void flow_deny_limit(struct flow *f, enum meter_hit hit);

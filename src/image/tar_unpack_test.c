@@ -540,7 +540,7 @@ static void special_files_are_not_replaced(void)
 
 	build_scene();
 	CHECK(mkfifo(in_scratch("dest/fifo"), 0600) == 0);
-	strcpy(addr.sun_path, in_scratch("dest/socket"));
+	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s", in_scratch("dest/socket"));
 	CHECK(bind(sock, (struct sockaddr *)&addr, sizeof addr) == 0);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		for (int kind = 0; kind < 3; kind++) {

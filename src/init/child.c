@@ -29,6 +29,8 @@ enum { LOCKED_USER = 1000 };
 
 static int fail_to;
 static enum run_stage stage;
+static struct seccomp_program program; /* of init's last request; there is one profile */
+static int program_error;
 
 static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const char *fmt, ...)
 {
@@ -69,7 +71,7 @@ static void take_stdio(const struct request *r)
 /* A locked sandbox has one user, and no way to another. */
 static void find_user(const struct request *r, struct user *u)
 {
-	int err = user_find(r->user ? r->user : "0", u);
+	int err = user_recall(request_user(r), u);
 
 	if (err == -ENOENT)
 		fail(ENOENT, "user '%s' does not exist in the sandbox", r->user);
@@ -146,13 +148,10 @@ static void give_up_gaining_rights(void)
  * The list of system calls, behind which all of the command lies. Installing it needs the
  * rights that are dropped next, and it allows what dropping them takes.
  */
-static void install_filter(const struct request *r)
+static void install_filter(void)
 {
-	static struct seccomp_program program;
-	int err = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
+	int err = program_error < 0 ? program_error : seccomp_program_install(&program);
 
-	if (err == 0)
-		err = seccomp_program_install(&program);
 	if (err < 0)
 		fail(-err, "install the list of system calls");
 }
@@ -306,6 +305,17 @@ static void limit_itself(const struct request *r)
 		fail(-err, "limit %s", what);
 }
 
+void child_prepare(const struct request *r)
+{
+	static int built_for = -1;
+
+	user_remember(request_user(r));
+	if (built_for == (int)r->profile)
+		return;
+	built_for = (int)r->profile;
+	program_error = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
+}
+
 void child_run(struct request *r, int fail_fd)
 {
 	struct user u;
@@ -323,7 +333,7 @@ void child_run(struct request *r, int fail_fd)
 	close_the_rest();
 	if (r->profile == PROFILE_LOCKED)
 		give_up_gaining_rights();
-	install_filter(r);
+	install_filter();
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);

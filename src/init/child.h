@@ -15,5 +15,7 @@ struct child_failure {
 	char text[248];
 };
 
+/* In init, before it makes the child: what would be the same in every child is done once. */
+void child_prepare(const struct request *r);
 /* Never returns. fail_fd is CLOEXEC. */
 void child_run(struct request *r, int fail_fd) __attribute__((noreturn));

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,7 +26,7 @@
 #include "sys/landlock.h"
 #include "sys/raw.h"
 
-enum { STREAM = 3, SIGNALS = 64 };
+enum { STREAM = 3, KEEL = 5, SIGNALS = 64 };
 
 struct job {
 	uint32_t chan;
@@ -132,6 +133,7 @@ static void start_job(uint32_t chan, struct request *r)
 		return;
 	}
 	*j = (struct job){ .chan = chan, .fail_fd = fail[0] };
+	child_prepare(r);
 	j->pid = clone_job(r, fail[1]);
 	(void)close(fail[1]);
 	if (j->pid < 0) {
@@ -142,7 +144,7 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	must(CONN_SAY(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
+	must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)
@@ -173,6 +175,43 @@ static void on_kill(const struct frame *f)
 			(void)kill(j->pid, (int)sig);
 }
 
+/* Every process of the sandbox descends from us: without children we are alone. */
+static int enter_generation(const int *fds, int nfds)
+{
+	siginfo_t si;
+
+	if (nfds != 2)
+		return -EBADMSG;
+	if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0)
+		return -EBUSY;
+	if (setns(fds[0], CLONE_NEWNS) < 0 || fchdir(fds[1]) < 0 || chroot(".") < 0)
+		return -errno;
+	return 0;
+}
+
+static void on_enter(const struct frame *f, const int *fds)
+{
+	int r = enter_generation(fds, f->nfds);
+
+	must(CONN_SAY(&warden, MSG_ENTERED, 0, { TAG_ERRNO, (uint64_t)-r, NULL }));
+	/* Half way between two file systems nothing can be run. */
+	if (r < 0 && r != -EBUSY)
+		_exit(1);
+}
+
+/*
+ * Not before the first order: until then nobody else is in here, and the warden has a look at
+ * us, which without root it could not have at a process that is closed to it.
+ */
+static void become_undumpable(void)
+{
+	static bool done;
+
+	if (!done && prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(1);
+	done = true;
+}
+
 static void on_dial(const struct frame *f)
 {
 	struct str body = f->body;
@@ -195,12 +234,16 @@ static void on_dial(const struct frame *f)
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	(void)c;
+	become_undumpable();
 	switch (f->type) {
 	case MSG_RUN:
 		on_run(f, fds);
 		return;
 	case MSG_SIGNAL:
 		on_kill(f);
+		break;
+	case MSG_ENTER:
+		on_enter(f, fds);
 		break;
 	case MSG_DIAL:
 		on_dial(f);
@@ -257,11 +300,12 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	oom_order_begin();
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
-	if (caps_bound(caps_root_inside) < 0 || landlock_enter() < 0)
+	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0)
 		return 1;
+	(void)close(KEEL);
 	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
 	default_signals();
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)

@@ -24,6 +24,12 @@ struct request {
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 
+/* Whom it runs as. */
+static inline const char *request_user(const struct request *r)
+{
+	return r->user ? r->user : "0";
+}
+
 /* 0 or -EBADMSG, -E2BIG, -ENOMEM. Takes the fds whatever the result. */
 int request_parse(struct request *r, const struct frame *f, int *fds);
 void request_done(struct request *r);

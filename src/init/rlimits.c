@@ -10,8 +10,9 @@
 #include "base/cleanup.h"
 
 enum {
-	FILES = 65536,	     /* enough for any build, little enough for close() in a loop */
-	LOCKED = 8 << 20,    /* the kernel's own default */
+	CORE = 1,	  /* 0 would still start the host's helper where core_pattern is a pipe */
+	FILES = 65536,	  /* enough for any build, little enough for close() in a loop */
+	LOCKED = 8 << 20, /* the kernel's own default */
 	QUEUES = 800 * 1024, /* POSIX message queues, likewise */
 	SIGNALS = 16 * 1024,
 };
@@ -42,7 +43,7 @@ int rlimits_apply(const struct request *r, const char **what)
 		uint64_t to;
 		const char *name;
 	} rows[] = {
-		{ RLIMIT_CORE, 0, "core files" },
+		{ RLIMIT_CORE, CORE, "core files" },
 		{ RLIMIT_RTPRIO, 0, "real-time priority" },
 		{ RLIMIT_NICE, 0, "nice values" },
 		{ RLIMIT_MEMLOCK, LOCKED, "locked memory" },

@@ -19,3 +19,10 @@ struct user {
 
 /* ref: a name, a uid, or uid:gid. -ENOENT where there is no such name. */
 int user_find(const char *ref, struct user *ret);
+/*
+ * Look ref up, or be content with what was found last where ref and both files are the same: for
+ * init, once, before it makes a child; user_recall() in the child then costs nothing.
+ */
+void user_remember(const char *ref);
+/* user_find(), or what is remembered of the same ref. */
+int user_recall(const char *ref, struct user *ret);

@@ -3,10 +3,12 @@
 #include "init/user.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "t_ns.h"
 
@@ -151,8 +153,49 @@ static void files_that_cannot_be_read_are_empty_ones(void)
 	CHECK(user_find("me", &u) == -ENOENT && user_find("0", &u) == 0);
 }
 
+/* A file that has just been written is not relied on: it could be written again unseen. */
+static void let_settle(const char *path)
+{
+	struct stat st;
+
+	CHECK(stat(path, &st) == 0);
+	while ((uint64_t)st.st_ctim.tv_sec + 2 >= clock_real_ns() / NS_PER_S)
+		(void)poll(NULL, 0, 50);
+}
+
+static void what_is_remembered_ends_with_the_file(void)
+{
+	etc("me:x:1000:100::/home/me:/bin/sh\n", "");
+	let_settle("/etc/group");
+	user_remember("me");
+	CHECK(user_recall("me", &u) == 0 && u.uid == 1000);
+	CHECK(user_recall("you", &u) == -ENOENT);
+	put("/etc/passwd", "you:x:7:7::/:/bin/sh\n", 21);
+	user_remember("you");
+	CHECK(user_recall("you", &u) == 0 && u.uid == 7);
+	CHECK(user_recall("me", &u) == 0 && u.uid == 1000);
+	put("/etc/group", "sudo:x:27:me\n", 13);
+	user_remember("me");
+	CHECK(user_recall("me", &u) == 0 && u.ngroups == 1 && u.groups[0] == 27);
+	CHECK(unlink("/etc/passwd") == 0);
+	user_remember("me");
+	CHECK(user_recall("me", &u) == -ENOENT);
+}
+
+static void what_is_remembered_is_not_read_again(void)
+{
+	etc("me:x:1000:100::/home/me:/bin/sh\n", "");
+	let_settle("/etc/group");
+	user_remember("me");
+	/* Behind its back: another file system, which no sandbox could put there. */
+	CHECK(mount("none", "/etc", "tmpfs", 0, NULL) == 0);
+	CHECK(user_find("me", &u) == -ENOENT);
+	CHECK(user_recall("me", &u) == 0 && u.uid == 1000);
+}
+
 T_MAIN(T(a_name_gives_ids_home_shell_and_groups), T(a_uid_needs_no_account),
        T(a_given_group_is_the_only_one), T(what_is_no_account_is_refused),
        T(lines_that_are_no_accounts_are_skipped), T(a_line_without_a_name_is_nobody),
        T(bytes_after_a_nul_count_for_nothing), T(groups_end_at_their_limit), T(long_fields_are_cut),
-       T(files_that_cannot_be_read_are_empty_ones))
+       T(files_that_cannot_be_read_are_empty_ones), T(what_is_remembered_ends_with_the_file),
+       T(what_is_remembered_is_not_read_again))

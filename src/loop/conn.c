@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/io.h"
 
 /* Reads begin small and grow with what comes: most connections never see a large frame. */
@@ -16,6 +17,8 @@ enum {
 	KEEP_IDLE = 4096,
 	READS_PER_TURN = 4
 };
+
+#define PATIENCE_NS (5 * NS_PER_MS)
 
 static void close_all(int *fds, int n)
 {
@@ -52,6 +55,7 @@ void conn_done(struct conn *c)
 		return;
 	loop_del(c->loop, &c->io);
 	loop_timer_stop(c->loop, &c->kick);
+	loop_timer_stop(c->loop, &c->patience);
 	fd_close(&c->fd);
 	drop_output(c);
 	buf_done(&c->in);
@@ -68,33 +72,19 @@ void conn_done(struct conn *c)
  */
 static void update_events(struct conn *c)
 {
-	uint32_t want = (c->held ? EPOLLET : EPOLLIN) | (c->out.len || c->above ? EPOLLOUT : 0);
+	bool sends = (c->out.len && !c->waits) || c->above;
+	uint32_t want = (c->held ? EPOLLET : EPOLLIN) | (sends ? EPOLLOUT : 0);
 
 	(void)loop_mod(c->loop, &c->io, want);
 }
 
 static int queue_fds(struct conn *c, const struct msghdr *m)
 {
-	int r = m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+	int room = CONN_FDQ - c->fdq_len;
+	int came = fds_take(m, c->fdq + c->fdq_len, room);
 
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR((struct msghdr *)m, h)) {
-		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
-			if (c->fdq_len < CONN_FDQ) {
-				c->fdq[c->fdq_len++] = fd;
-				continue;
-			}
-			(void)close(fd);
-			r = -EBADMSG;
-		}
-	}
-	return r;
+	c->fdq_len += came < room ? came : room;
+	return came > room || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
 /* Bytes read, 0 at the end, -errno. */
@@ -213,6 +203,9 @@ static int send_all(struct conn *c)
 {
 	int r = 0;
 
+	if (c->waits)
+		loop_timer_stop(c->loop, &c->patience);
+	c->waits = false;
 	while (c->out.len && r == 0)
 		r = send_some(c);
 	if (is_peer_gone(r))
@@ -384,21 +377,54 @@ ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size
 	return r < 0 ? r : n;
 }
 
-int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields, int n)
+static int begin_with(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
+		      int n, size_t *ret_at)
 {
-	size_t at = 0;
-	int r = conn_begin(c, type, chan, &at);
+	int r = conn_begin(c, type, chan, ret_at);
 
 	if (r < 0)
 		return r;
 	for (int i = 0; i < n && r == 0; i++)
 		r = fields[i].text ? field_put_c(&c->out, fields[i].tag, fields[i].text)
 				   : field_put_u64(&c->out, fields[i].tag, fields[i].number);
-	if (r < 0) {
-		conn_cancel(c, at);
+	if (r < 0)
+		conn_cancel(c, *ret_at);
+	return r;
+}
+
+int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields, int n)
+{
+	size_t at = 0;
+	int r = begin_with(c, type, chan, fields, n, &at);
+
+	return r < 0 ? r : conn_end(c, at, NULL, 0);
+}
+
+static void on_patience(struct loop_timer *t)
+{
+	struct conn *c = container_of(t, struct conn, patience);
+
+	(void)send_all(c); /* as in conn_end() */
+	update_events(c);
+}
+
+int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
+		 int n)
+{
+	size_t at = 0;
+	bool company = c->out.len && !c->waits; /* what goes soon takes it along */
+	int r = begin_with(c, type, chan, fields, n, &at);
+
+	if (r < 0)
 		return r;
-	}
-	return conn_end(c, at, NULL, 0);
+	r = frame_end(&c->out, at, 0);
+	if (r < 0)
+		conn_cancel(c, at);
+	if (r < 0 || company || c->waits)
+		return r;
+	c->waits = true;
+	loop_timer_set(c->loop, &c->patience, PATIENCE_NS, on_patience);
+	return 0;
 }
 
 size_t conn_backlog(const struct conn *c)

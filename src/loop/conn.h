@@ -50,7 +50,9 @@ struct conn {
 	struct conn_parcel *parcels, **parcels_end;
 	bool held, above;
 	struct loop_timer kick; /* hands out what a hold left behind */
-	bool *gone;		/* set by conn_done() while a callback runs */
+	bool waits;		/* all that is in out may wait for company */
+	struct loop_timer patience;
+	bool *gone; /* set by conn_done() while a callback runs */
 };
 
 /* Takes fd, which must be a unix stream socket; makes it non-blocking. */
@@ -76,6 +78,16 @@ int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_fiel
 #define CONN_SAY(c, type, chan, ...) \
 	conn_say((c), (type), (chan), (const struct conn_field[]){ __VA_ARGS__ }, \
 		 (int)ARRAY_LEN(((const struct conn_field[]){ __VA_ARGS__ })))
+
+/*
+ * The same for news that nobody is waiting for: it goes with the next frame that is sent, or
+ * after 5 ms. A peer that is told twice within that time need not be woken twice.
+ */
+int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
+		 int n);
+#define CONN_MENTION(c, type, chan, ...) \
+	conn_mention((c), (type), (chan), (const struct conn_field[]){ __VA_ARGS__ }, \
+		     (int)ARRAY_LEN(((const struct conn_field[]){ __VA_ARGS__ })))
 
 /* A frame of what one read of fd gives, at most `most` bytes: their number, 0 at the end, -errno.
  */

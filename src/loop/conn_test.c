@@ -261,6 +261,40 @@ static void what_is_too_much_to_say_is_not_said(void)
 	tear_down();
 }
 
+static void a_mention_waits_for_the_next_frame(void)
+{
+	set_up(true);
+	CHECK(CONN_MENTION(&a.c, 7, 1, { 3, 1, NULL }) == 0);
+	CHECK(CONN_MENTION(&a.c, 8, 1, { 3, 2, NULL }) == 0);
+	CHECK(conn_backlog(&a.c) > 0 && a.c.patience.at_ns != 0);
+	send_one(&a.c, END);
+	CHECK(conn_backlog(&a.c) == 0 && a.c.patience.at_ns == 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 3 && memcmp(b.types, "\x07\x08\xc8", 3) == 0);
+	tear_down();
+}
+
+static void a_mention_does_not_wait_for_ever(void)
+{
+	set_up(true);
+	CHECK(CONN_MENTION(&a.c, END, 1, { 3, 1, NULL }) == 0);
+	CHECK(conn_backlog(&a.c) > 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 1 && conn_backlog(&a.c) == 0);
+	tear_down();
+}
+
+static void a_mention_that_is_too_long_is_not_made(void)
+{
+	static char text[LIMIT_FRAME_BODY + 1];
+
+	set_up(true);
+	memset(text, 'x', sizeof text - 1);
+	CHECK(CONN_MENTION(&a.c, 7, 1, { 4, 0, text }) < 0);
+	CHECK(conn_backlog(&a.c) == 0 && a.c.patience.at_ns == 0);
+	tear_down();
+}
+
 static void a_read_becomes_one_frame_of_at_most_so_much(void)
 {
 	struct frame f;
@@ -318,5 +352,6 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(hoarded_descriptors_end_the_connection_at_the_limit),
        T(a_descriptor_that_is_no_socket_is_refused_and_closed),
        T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
-       T(a_read_becomes_one_frame_of_at_most_so_much),
+       T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
+       T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
        T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/snapshots.h"
 
 static const char *const states[] = { "creating", "running", "lost" };
 
@@ -97,23 +98,52 @@ static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool wa
 	return 0;
 }
 
+/*
+ * Whoever frees or merges layers sees the row from now on. What was freed or merged since the
+ * warden was told of the stack makes it try again.
+ */
+static int check_stack(struct catalog *c, const struct sandbox_row *row, struct err *e)
+{
+	auto_free char(*now)[ID_SIZE] = NULL;
+	size_t n = 0;
+
+	if (!row->top[0])
+		return 0;
+	if (catalog_stack(c, row->top, &now, &n, e) < 0) {
+		err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
+		return -1;
+	}
+	for (size_t i = 0; n == row->nlayers && i < n; i++)
+		if (strcmp(now[i], row->layers[i]) != 0)
+			n = SIZE_MAX;
+	if (n == row->nlayers)
+		return 0;
+	err_set(e, ERR_CONFLICT, "layers were merged meanwhile");
+	e->sys = EADDRINUSE;
+	return -1;
+}
+
 static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int slot = -1;
 
-	if (check_taken(c, row, e) < 0 || choose_slot(c, row, want_uid_slot, &slot, e) < 0)
+	if (check_taken(c, row, e) < 0 || check_stack(c, row, e) < 0 ||
+	    choose_slot(c, row, want_uid_slot, &slot, e) < 0)
 		return -1;
 	if (db_query(c, &q, e,
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
-		     " uid_slot) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1))",
-		     "tttttiii", row->id, row->name[0] ? row->name : NULL, row->template_,
+		     " uid_slot, top) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9)",
+		     "tttttiiit", row->id, row->name[0] ? row->name : NULL, row->template_,
 		     states[0], row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
-		     (int64_t)slot) < 0 ||
+		     (int64_t)slot, row->top[0] ? row->top : NULL) < 0 ||
 	    db_step(c, q, e) < 0)
 		return -1;
 	row->uid_slot = slot;
-	return 0;
+	if (!row->recipe.n)
+		return 0;
+	return db_do(c, e, "INSERT INTO recipes(id, body, template, spec) VALUES(?1, ?2, ?3, ?4)",
+		     "tbtt", row->id, row->recipe, row->template_, row->spec);
 }
 
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
@@ -184,6 +214,8 @@ int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
 	r = db_do(c, e, "DELETE FROM calls WHERE sandbox = ?1", "t", id);
 	if (r == 0)
 		r = db_do(c, e, "DELETE FROM sandboxes WHERE id = ?1", "t", id);
+	if (r == 0 && !ephemeral)
+		r = db_del_state(c, id, e);
 	return db_end(c, r, e);
 }
 
@@ -197,7 +229,7 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT id, name, template, state, spec, ephemeral, ifnull(uid_slot, -1),"
-		       " created_ns FROM sandboxes WHERE %s",
+		       " created_ns, top FROM sandboxes WHERE %s",
 		       where);
 	if (db_query(c, &q, e, sql, "t", value) < 0)
 		return -1;
@@ -211,27 +243,26 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 	row.ephemeral = sqlite3_column_int(q, 5) != 0;
 	row.uid_slot = sqlite3_column_int(q, 6);
 	row.created_ns = (uint64_t)sqlite3_column_int64(q, 7);
+	db_text(q, 8, row.top, sizeof row.top);
 	if (db_text_dup(q, 4, &row.spec, e) < 0)
 		return -1;
 	*ret = row;
 	return 1;
 }
 
-int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e)
+int db_id_list(struct catalog *c, sqlite3_stmt *q, char (**ret)[ID_SIZE], size_t *ret_n,
+	       struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0, room = 0;
 	int r;
 
-	if (db_query(c, &q, e, "SELECT id FROM sandboxes ORDER BY created_ns, id", "") < 0)
-		return -1;
 	while ((r = db_step(c, q, e)) > 0) {
 		if (n == room) {
 			void *more = reallocarray(ids, room + 64, 2 * sizeof *ids);
 
 			if (!more)
-				return err_sys(e, ENOMEM, "cannot list the sandboxes");
+				return err_sys(e, ENOMEM, "cannot read the catalog");
 			ids = more;
 			room = (room + 64) * 2;
 		}
@@ -242,6 +273,15 @@ int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *
 	*ret = TAKE_PTR(ids);
 	*ret_n = n;
 	return 0;
+}
+
+int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e, "SELECT id FROM sandboxes ORDER BY created_ns, id", "") < 0)
+		return -1;
+	return db_id_list(c, q, ret, ret_n, e);
 }
 
 int catalog_each(struct catalog *c, int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx,

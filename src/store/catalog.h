@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "store/state.h"
 
 struct catalog;
@@ -33,6 +34,10 @@ struct sandbox_row {
 	bool ephemeral;
 	int uid_slot; /* -1: rootless, none */
 	uint64_t created_ns;
+	char top[ID_SIZE]; /* topmost sealed layer (store/snapshots.h); empty: none */
+	struct str recipe; /* only to be added, borrowed; none: no snapshots can be taken */
+	const char (*layers)[ID_SIZE]; /* likewise: the stack that its warden was told of */
+	size_t nlayers;
 };
 
 struct call_row {
@@ -100,3 +105,5 @@ int catalog_each_call(struct catalog *c, const char *id,
  */
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
 		      struct err *e);
+/* The same for one sandbox. */
+int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e);

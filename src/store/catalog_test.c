@@ -250,7 +250,7 @@ static void what_is_not_found_gets_a_hint(void)
 
 static int gather(void *ctx, const struct sandbox_row *row)
 {
-	strcat(ctx, row->name);
+	memcpy((char *)ctx + strlen(ctx), row->name, strlen(row->name) + 1);
 	/* The catalog can be used while rows are gone through. */
 	OK(catalog_set_state(c, row->id, "running", &t_e));
 	if (strcmp(row->name, "b") == 0)

@@ -67,6 +67,47 @@ static const char *const migrations[] = {
 	" kind TEXT NOT NULL,"
 	" noted_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;",
+	/* store/snapshots.h. Recipes stand apart: a row of a sandbox is read often, they hardly. */
+	"ALTER TABLE sandboxes ADD COLUMN top TEXT;"
+	"CREATE TABLE recipes("
+	" id TEXT PRIMARY KEY NOT NULL," /* of the sandbox, which may be gone */
+	" body BLOB NOT NULL,"
+	" template TEXT NOT NULL,"
+	" spec TEXT"
+	") WITHOUT ROWID;"
+	"CREATE TABLE layers("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" parent TEXT,"
+	" level INTEGER NOT NULL DEFAULT 0," /* how many times it was flattened */
+	" created_ns INTEGER NOT NULL"
+	") WITHOUT ROWID;"
+	"CREATE INDEX layer_parents ON layers(parent) WHERE parent IS NOT NULL;"
+	"CREATE INDEX sandbox_tops ON sandboxes(top) WHERE top IS NOT NULL;"
+	"CREATE TABLE snapshots("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" name TEXT,"
+	" note TEXT,"
+	" kind INTEGER NOT NULL,"
+	" sandbox TEXT NOT NULL,"
+	" top TEXT,"
+	" created_ns INTEGER NOT NULL"
+	") WITHOUT ROWID;"
+	"CREATE UNIQUE INDEX snapshot_names ON snapshots(name) WHERE name IS NOT NULL;"
+	"CREATE INDEX snapshot_boxes ON snapshots(sandbox, created_ns);"
+	"CREATE INDEX snapshot_tops ON snapshots(top) WHERE top IS NOT NULL;"
+	/* Layers that a sandbox has mounted although its stack has others in their place. */
+	"CREATE TABLE uses(sandbox TEXT NOT NULL, layer TEXT NOT NULL,"
+	" PRIMARY KEY(sandbox, layer)) WITHOUT ROWID;"
+	"CREATE INDEX uses_layers ON uses(layer);"
+	"CREATE TABLE operations("
+	" sandbox TEXT PRIMARY KEY NOT NULL,"
+	" kind INTEGER NOT NULL,"
+	" layer TEXT,"
+	" snapshot TEXT,"
+	" name TEXT,"
+	" note TEXT,"
+	" snapshot_kind INTEGER NOT NULL"
+	") WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };
@@ -159,12 +200,18 @@ static int bind_all(sqlite3_stmt *q, const char *kinds, va_list ap)
 
 	for (int i = 0; kinds[i] && rc == SQLITE_OK; i++) {
 		const char *text;
+		struct str bytes;
 
 		switch (kinds[i]) {
 		case 't':
 			text = va_arg(ap, const char *);
 			rc = text ? sqlite3_bind_text(q, i + 1, text, -1, SQLITE_STATIC)
 				  : SQLITE_OK;
+			break;
+		case 'b':
+			bytes = va_arg(ap, struct str);
+			rc = sqlite3_bind_blob64(q, i + 1, bytes.p ? bytes.p : "", bytes.n,
+						 SQLITE_STATIC);
 			break;
 		default:
 			rc = sqlite3_bind_int64(q, i + 1, va_arg(ap, int64_t));

@@ -28,8 +28,8 @@ static inline void db_finalize(sqlite3_stmt *q)
 DEFINE_AUTO_PTR(sqlite3_stmt, db_finalize)
 
 /*
- * Compile sql and bind what follows by `kinds`: t const char * (NULL: null), i int64_t (as such,
- * not int). Text is borrowed until the statement is reset or finalized.
+ * Compile sql and bind what follows by `kinds`: t const char * (NULL: null), b struct str as
+ * bytes, i int64_t (as such, not int). Text is borrowed until the statement is reset or finalized.
  */
 int db_query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *sql,
 	     const char *kinds, ...);
@@ -48,6 +48,9 @@ void db_text(sqlite3_stmt *q, int i, char *dst, size_t size);
 /* Copy of column i, NULL where it is null; the caller frees it. */
 int db_text_dup(sqlite3_stmt *q, int i, char **ret, struct err *e);
 
+/* All rows of a query with ids in column 0; the caller frees *ret. */
+int db_id_list(struct catalog *c, sqlite3_stmt *q, char (**ret)[ID_SIZE], size_t *ret_n,
+	       struct err *e);
 /* The ids of all sandboxes, oldest first; the caller frees *ret. */
 int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e);
 /* 1: found, ret is filled and owned by the caller. 0: none. -1. where: `id = ?1`, or such. */
@@ -55,3 +58,5 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 	       struct err *e);
 /* Calls that were running when their sandbox died ended with it. */
 int db_lose_calls(struct catalog *c, const char *id, struct err *e);
+/* What a sandbox that is deleted had beside its row: recipe, operation, snapshots not of a person. */
+int db_del_state(struct catalog *c, const char *id, struct err *e);

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/lost.h"
 
 /*
  * A younger lock without anything else may belong to a creator that has yet to take it. It would
@@ -51,7 +52,7 @@ static int lock_dead(struct sweep *w, const char *id, int *ret_fd, struct err *e
 
 static int lose(struct sweep *w, const char *id, struct err *e)
 {
-	if (catalog_index_calls(w->c, w->s, id, e) < 0)
+	if (catalog_index_calls(w->c, w->s, id, e) < 0 || lost_keep(w->c, w->s, id, e) < 0)
 		return -1;
 	if (db_begin(w->c, true, e) < 0)
 		return -1;
@@ -228,6 +229,16 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 			look(w, id, !is_locks);
 	}
 	return 0;
+}
+
+int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
+{
+	struct sweep w = { .c = c, .s = s };
+
+	look(&w, id, true);
+	if (w.failed)
+		*e = w.first;
+	return w.failed ? -1 : 0;
 }
 
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,

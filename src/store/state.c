@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "base/str.h"
 
-static const char *const subdirs[] = { "locks", "sandboxes", "ended", "templates" };
+static const char *const subdirs[] = { "locks", "sandboxes", "ended", "templates", "layers" };
 
 enum {
 	LOCK_TRIES = 20,    /* while somebody who only looks holds the lock */

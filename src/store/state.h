@@ -5,7 +5,9 @@
  *   catalog.db            the catalog (store/catalog.h)
  *   locks/ID              held (flock) by the warden of ID for its whole life
  *   uids                  one byte per range of uids, locked by the warden that has it
- *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N, stage, files.index (when large)
+ *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N.G, stage, files.index (when large),
+ *                         op (lock of snapshots and rollbacks), next, old (while they happen)
+ *   layers/ID/N           sealed layers (store/snapshots.h)
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
@@ -57,6 +59,10 @@ bool state_is_alive(const struct state *s, const char *id);
 int state_take_slot(const struct state *s, int slots, int *ret_slot, int *ret_fd, struct err *e);
 /* Directory of a sandbox as an open descriptor; NOT_FOUND. Caller owns the fd. */
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
+/* Put the trace of a sandbox that has ended into ended/: 1, 0 where it has none, or -errno. */
+int state_save_trace(const struct state *s, const char *id);
+/* Then older ones make room. 0 or -errno. */
+int state_trim_ended(const struct state *s);
 /*
  * Remove a dead sandbox's files: its trace goes to ended/ (older ones make room), the rest
  * is deleted, its control groups (named cay-ID) too, the lock last. Needs the lock held by

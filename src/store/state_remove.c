@@ -109,17 +109,24 @@ static int trim_ended(DIR *d, size_t keep)
 	return r;
 }
 
-static int save_trace(const struct state *s, const char *id, int boxes)
+int state_save_trace(const struct state *s, const char *id)
 {
-	char from[ID_SIZE + sizeof "/trace.jsonl"], to[sizeof "ended/" + ENDED_SIZE];
+	char from[sizeof "sandboxes/" + ID_SIZE + sizeof "/trace.jsonl"];
+	char to[sizeof "ended/" + ENDED_SIZE];
+
+	(void)snprintf(from, sizeof from, "sandboxes/%s/trace.jsonl", id);
+	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
+	if (renameat(s->fd, from, s->fd, to) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return 1;
+}
+
+int state_trim_ended(const struct state *s)
+{
 	size_t keep = keep_ended();
 	DIR *d;
 	int fd, r;
 
-	(void)snprintf(from, sizeof from, "%s/trace.jsonl", id);
-	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
-	if (renameat(boxes, from, s->fd, to) < 0)
-		return errno == ENOENT ? 0 : -errno;
 	fd = openat(s->fd, "ended", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -141,7 +148,9 @@ static int remove_files(const struct state *s, const char *id, struct err *e)
 
 	if (boxes < 0)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open %s/sandboxes", s->dir);
-	r = save_trace(s, id, boxes);
+	r = state_save_trace(s, id);
+	if (r > 0)
+		r = state_trim_ended(s);
 	if (r < 0)
 		return err_sys(e, -r, "cannot keep the trace of '%s' in %s/ended", id, s->dir);
 	r = rmtree_at(boxes, id);

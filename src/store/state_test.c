@@ -137,7 +137,7 @@ static void new_ids_are_well_formed_and_differ(void)
 		CHECK(strcmp(id, last) != 0);
 		for (int k = 1; k < ID_LEN; k++)
 			seen[(unsigned char)id[k]]++;
-		strcpy(last, id);
+		(void)snprintf(last, sizeof last, "%s", id);
 	}
 	/* 22,000 characters of 36: 611 each, 24 the standard deviation. */
 	for (const char *p = "az09"; *p; p++)

@@ -31,7 +31,7 @@ static inline void t_state(struct state *s)
 {
 	char dir[80];
 
-	strcpy(t_dir, "/tmp/cay-store.XXXXXX");
+	(void)snprintf(t_dir, sizeof t_dir, "%s", "/tmp/cay-store.XXXXXX");
 	CHECK(mkdtemp(t_dir) != NULL);
 	CHECK(atexit(t_remove_dir) == 0);
 	snprintf(dir, sizeof dir, "%s/s", t_dir);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,6 +63,17 @@ static uint64_t caps_now(void)
 	if (syscall(SYS_capget, &head, data) < 0)
 		return 0;
 	return (uint64_t)data[1].permitted << 32 | data[0].permitted;
+}
+
+int caps_files_as(uid_t uid, gid_t gid)
+{
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+	/* They report no failure, only what was before. */
+	if ((uid_t)setfsuid(uid) != uid || (gid_t)setfsgid(gid) != gid)
+		return -EPERM;
+	/* The kernel takes those over files from the effective set when root lets go of them. */
+	return write_caps(caps_now(), 0);
 }
 
 int caps_keep_over_exec(void)

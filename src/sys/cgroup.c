@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -120,6 +122,30 @@ int cgroup_remove_leaf(struct cgroup *g, const char *leaf)
 int cgroup_kill(struct cgroup *g)
 {
 	return g->fd < 0 ? 0 : kill_below(g->fd, ".");
+}
+
+static bool is_frozen(int fd)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+
+	return io_read_file(fd, "cgroup.events", &b) == 0 && b.len && strstr(b.data, "frozen 1");
+}
+
+/* A task stops on its way back from the kernel: most are there at once, some a little later. */
+int cgroup_freeze(struct cgroup *g, bool on, int timeout_ms)
+{
+	uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct timespec nap = { .tv_nsec = 50 * (long)NS_PER_US };
+	int r = g->fd < 0 ? -ENOENT : io_write_file(g->fd, "cgroup.freeze", on ? "1" : "0");
+
+	while (r == 0 && on && !is_frozen(g->fd)) {
+		if (clock_mono_ns() > end) {
+			(void)io_write_file(g->fd, "cgroup.freeze", "0");
+			return -ETIME;
+		}
+		(void)nanosleep(&nap, NULL);
+	}
+	return r;
 }
 
 static void remove_leaves(int fd)

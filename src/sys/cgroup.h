@@ -47,6 +47,8 @@ int cgroup_kill_leaf(struct cgroup *g, const char *leaf);
 /* -EBUSY while processes are in it. */
 int cgroup_remove_leaf(struct cgroup *g, const char *leaf);
 int cgroup_kill(struct cgroup *g);
+/* Every process stands still when this returns, or goes on. -ETIME after timeout_ms, thawed. */
+int cgroup_freeze(struct cgroup *g, bool on, int timeout_ms);
 /* Remove all of it, waiting up to timeout_ms for the last process to be gone. */
 int cgroup_remove(struct cgroup *g, int timeout_ms);
 void cgroup_done(struct cgroup *g);

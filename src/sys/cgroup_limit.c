@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,32 @@ const char *cgroup_controller_name(enum cgroup_controller c)
 	};
 
 	return names[c];
+}
+
+int cgroup_write_with(const struct cgroup_writer *w, int fd, enum cgroup_controller c,
+		      uint64_t value, char why[CGROUP_WHY])
+{
+	char text[32];
+	int r = -EINVAL;
+
+	(void)snprintf(text, sizeof text, "%" PRIu64, value);
+	switch (c) {
+	case CGROUP_MEMORY:
+		r = w->memory(fd, text);
+		break;
+	case CGROUP_PIDS:
+		r = io_write_file(fd, "pids.max", text);
+		break;
+	case CGROUP_CPU:
+		r = w->cpu(fd, value);
+		break;
+	case CGROUP_CONTROLLERS:
+	default:
+		break;
+	}
+	if (r < 0)
+		(void)snprintf(why, CGROUP_WHY, "cannot write the limit: %s", strerror(-r));
+	return r;
 }
 
 static int make_dir(int parent, const char *name)

@@ -49,5 +49,12 @@ void cgroup_count(const struct cgroup *g, const char *leaf, struct cgroup_counts
 int cgroup_v2_enable(int own_fd, enum cgroup_controller c, char why[CGROUP_WHY]);
 int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY]);
 int cgroup_v1_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY]);
+/* What differs between them. */
+struct cgroup_writer {
+	int (*memory)(int fd, const char *bytes);
+	int (*cpu)(int fd, uint64_t milli);
+};
+int cgroup_write_with(const struct cgroup_writer *w, int fd, enum cgroup_controller c,
+		      uint64_t value, char why[CGROUP_WHY]);
 /* The number after a key in a file of lines "key number", or 0. */
 uint64_t cgroup_read_key(int fd, const char *file, const char *key);

@@ -16,6 +16,10 @@ static int write_memory(int fd, const char *text)
 
 	if (r < 0)
 		return r;
+	/* Buffers of TCP and UDP have a counter of their own, and no limit unless one is set. */
+	r = io_write_file(fd, "memory.kmem.tcp.limit_in_bytes", text);
+	if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
+		return r;
 	/* Memory and swap together, so that what is swapped out counts on. */
 	r = io_write_file(fd, "memory.memsw.limit_in_bytes", text);
 	if (r == -ENOENT || r == -EOPNOTSUPP) {
@@ -40,25 +44,7 @@ static int write_cpu(int fd, uint64_t milli)
 
 int cgroup_v1_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
 {
-	char text[32];
-	int r = -EINVAL;
+	static const struct cgroup_writer v1 = { write_memory, write_cpu };
 
-	(void)snprintf(text, sizeof text, "%" PRIu64, value);
-	switch (c) {
-	case CGROUP_MEMORY:
-		r = write_memory(fd, text);
-		break;
-	case CGROUP_PIDS:
-		r = io_write_file(fd, "pids.max", text);
-		break;
-	case CGROUP_CPU:
-		r = write_cpu(fd, value);
-		break;
-	case CGROUP_CONTROLLERS:
-	default:
-		break;
-	}
-	if (r < 0)
-		(void)snprintf(why, CGROUP_WHY, "cannot write the limit: %s", strerror(-r));
-	return r;
+	return cgroup_write_with(&v1, fd, c, value, why);
 }

@@ -46,12 +46,28 @@ static bool only_we(int own_fd)
 	return true;
 }
 
+/*
+ * The kernel refuses a controller of memory beside processes, but takes pids and cpu: these it
+ * shares out among threads, and makes the group the root of such. Then no group below it could
+ * hold a process, of this sandbox or of anybody else. Only the root of all is free of that.
+ */
+static bool has_processes(int own_fd)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+
+	if (faccessat(own_fd, "cgroup.type", F_OK, 0) < 0)
+		return false;
+	return io_read_file(own_fd, "cgroup.procs", &b) < 0 || b.len > 0;
+}
+
 static int step_aside(int own_fd)
 {
 	const pid_t we[] = { getppid(), getpid() };
 	char pid[24];
 	int r = 0;
 
+	if (!has_processes(own_fd))
+		return 0;
 	if (!only_we(own_fd))
 		return -EBUSY;
 	if (mkdirat(own_fd, CGROUP_SELF, 0755) < 0 && errno != EEXIST)
@@ -77,12 +93,9 @@ int cgroup_v2_enable(int own_fd, enum cgroup_controller c, char why[CGROUP_WHY])
 		return -ENOENT;
 	}
 	(void)snprintf(word, sizeof word, "+%s", name);
-	r = io_write_file(own_fd, "cgroup.subtree_control", word);
-	if (r == -EBUSY) {
-		r = step_aside(own_fd);
-		if (r == 0)
-			r = io_write_file(own_fd, "cgroup.subtree_control", word);
-	}
+	r = step_aside(own_fd);
+	if (r == 0)
+		r = io_write_file(own_fd, "cgroup.subtree_control", word);
 	if (r == -EBUSY)
 		(void)snprintf(why, CGROUP_WHY,
 			       "other processes share the control group of this one, so it can "
@@ -109,29 +122,17 @@ static int write_memory(int fd, const char *text)
 	return r;
 }
 
-int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
+static int write_cpu(int fd, uint64_t milli)
 {
 	char text[64];
-	int r = -EINVAL;
 
-	(void)snprintf(text, sizeof text, "%" PRIu64, value);
-	switch (c) {
-	case CGROUP_MEMORY:
-		r = write_memory(fd, text);
-		break;
-	case CGROUP_PIDS:
-		r = io_write_file(fd, "pids.max", text);
-		break;
-	case CGROUP_CPU:
-		(void)snprintf(text, sizeof text, "%" PRIu64 " %d", value * (PERIOD_US / 1000),
-			       PERIOD_US);
-		r = io_write_file(fd, "cpu.max", text);
-		break;
-	case CGROUP_CONTROLLERS:
-	default:
-		break;
-	}
-	if (r < 0)
-		(void)snprintf(why, CGROUP_WHY, "cannot write the limit: %s", strerror(-r));
-	return r;
+	(void)snprintf(text, sizeof text, "%" PRIu64 " %d", milli * (PERIOD_US / 1000), PERIOD_US);
+	return io_write_file(fd, "cpu.max", text);
+}
+
+int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY])
+{
+	static const struct cgroup_writer v2 = { write_memory, write_cpu };
+
+	return cgroup_write_with(&v2, fd, c, value, why);
 }

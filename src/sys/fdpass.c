@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/fds.h"
 
 union control {
-	char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
+	char bytes[CMSG_SPACE(sizeof(int) * FDPASS_FDS)];
 	struct cmsghdr align;
 };
 
@@ -20,19 +20,19 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (nfds > LIMIT_FRAME_FDS)
+	if (nfds > FDPASS_FDS)
 		return -EMSGSIZE;
 	if (nfds > 0) {
 		size_t bytes = sizeof(int) * (size_t)nfds;
 
 		m.msg_control = &ctl;
 		m.msg_controllen = (socklen_t)CMSG_SPACE(bytes);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){
+		ctl.align = (struct cmsghdr){
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS,
 			.cmsg_len = (socklen_t)CMSG_LEN(bytes),
 		};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), fds, bytes);
+		memcpy(CMSG_DATA(&ctl.align), fds, bytes);
 	}
 	do {
 		n = sendmsg(sock, &m, MSG_NOSIGNAL);
@@ -42,34 +42,13 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	return (size_t)n == size ? 0 : -EIO;
 }
 
-static int take_fds(struct msghdr *m, int *fds, int max_fds)
-{
-	int got = 0;
-
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
-			if (got < max_fds)
-				fds[got++] = fd;
-			else
-				(void)close(fd);
-		}
-	}
-	return got;
-}
-
 int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds)
 {
 	union control ctl;
 	struct iovec iov = { msg, size };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
 	ssize_t n;
+	int came;
 
 	m.msg_controllen = sizeof ctl;
 	do {
@@ -77,6 +56,7 @@ int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *re
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	*ret_nfds = take_fds(&m, fds, max_fds);
+	came = fds_take(&m, fds, max_fds);
+	*ret_nfds = came < max_fds ? came : max_fds;
 	return (size_t)n == size ? 0 : -EPIPE;
 }

@@ -6,11 +6,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/limits.h"
 #include "t.h"
 
 static int ours, theirs;
-static int pipes[LIMIT_FRAME_FDS][2];
+static int pipes[FDPASS_FDS][2];
 
 static void begin(void)
 {
@@ -24,7 +23,7 @@ static void begin(void)
 /* Send the write ends of pipes and keep no copy: their ends tell whether the peer holds them. */
 static void send_pipes(const char *msg, size_t size, int n)
 {
-	int fds[LIMIT_FRAME_FDS] = { 0 };
+	int fds[FDPASS_FDS] = { 0 };
 
 	for (int i = 0; i < n; i++) {
 		CHECK(pipe2(pipes[i], O_CLOEXEC | O_NONBLOCK) == 0);
@@ -44,13 +43,13 @@ static int is_held(int i)
 
 static void a_message_and_its_descriptors_arrive_in_order(void)
 {
-	int fds[LIMIT_FRAME_FDS], n = -1;
+	int fds[FDPASS_FDS], n = -1;
 	char msg[5], c;
 
 	begin();
-	send_pipes("hello", 5, LIMIT_FRAME_FDS);
-	CHECK(fdpass_recv(ours, msg, 5, fds, LIMIT_FRAME_FDS, &n) == 0);
-	CHECK(memcmp(msg, "hello", 5) == 0 && n == LIMIT_FRAME_FDS);
+	send_pipes("hello", 5, FDPASS_FDS);
+	CHECK(fdpass_recv(ours, msg, 5, fds, FDPASS_FDS, &n) == 0);
+	CHECK(memcmp(msg, "hello", 5) == 0 && n == FDPASS_FDS);
 	for (int i = 0; i < n; i++) {
 		CHECK(fcntl(fds[i], F_GETFD) == FD_CLOEXEC);
 		CHECK(write(fds[i], &"abcdefgh"[i], 1) == 1);
@@ -75,9 +74,9 @@ static void descriptors_beyond_those_wanted_are_closed(void)
 	char msg;
 
 	begin();
-	send_pipes("x", 1, LIMIT_FRAME_FDS);
+	send_pipes("x", 1, FDPASS_FDS);
 	CHECK(fdpass_recv(ours, &msg, 1, fds, 3, &n) == 0 && n == 3);
-	for (int i = 0; i < LIMIT_FRAME_FDS; i++)
+	for (int i = 0; i < FDPASS_FDS; i++)
 		CHECK(is_held(i) == (i < 3));
 }
 
@@ -118,12 +117,12 @@ static void a_peer_that_is_gone_is_an_error_and_no_signal(void)
 
 static void more_descriptors_than_the_limit_are_refused(void)
 {
-	int fds[LIMIT_FRAME_FDS + 1] = { 0 };
+	int fds[FDPASS_FDS + 1] = { 0 };
 	struct pollfd p = { .events = POLLIN };
 
 	begin();
 	p.fd = ours;
-	CHECK(fdpass_send(theirs, "x", 1, fds, LIMIT_FRAME_FDS + 1) == -EMSGSIZE);
+	CHECK(fdpass_send(theirs, "x", 1, fds, FDPASS_FDS + 1) == -EMSGSIZE);
 	CHECK(poll(&p, 1, 0) == 0);
 }
 

@@ -2,7 +2,6 @@
 #include "sys/landlock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,17 +34,16 @@ static uint64_t rights(int abi)
 	return (1ull << n) - 1;
 }
 
-static int allow_root(int ruleset, uint64_t fs)
+static int allow_root(int ruleset, uint64_t fs, int root_fd)
 {
-	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct path_beneath rule = { .allowed = fs, .parent_fd = root };
+	struct path_beneath rule = { .allowed = fs, .parent_fd = root_fd };
 
-	if (root < 0 || syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) < 0)
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) < 0)
 		return -errno;
 	return 0;
 }
 
-int landlock_enter(void)
+int landlock_enter(int root_fd)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 	auto_close int fd = FD_NONE;
@@ -60,7 +58,7 @@ int landlock_enter(void)
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof rs, 0);
 	if (fd < 0)
 		return -errno;
-	r = allow_root(fd, rs.fs);
+	r = allow_root(fd, rs.fs, root_fd);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;
 	return r < 0 ? r : abi;

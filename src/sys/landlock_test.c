@@ -44,14 +44,15 @@ static void remove_dirs(void)
 /* In a child that has `in` as its root; it leaves without the sanitizers' last look around. */
 static void inside(void (*fn)(int outside, int abi))
 {
-	int outside = make_dirs(), st, abi;
+	int outside = make_dirs(), st, abi, root;
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		CHECK(getuid() == 0 || unshare(CLONE_NEWUSER) == 0);
 		CHECK(chroot("in") == 0 && chdir("/") == 0);
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-		abi = landlock_enter();
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		abi = landlock_enter(root);
 		CHECK(abi >= 0);
 		if (abi > 0)
 			fn(outside, abi);
@@ -141,7 +142,7 @@ static void abstract_sockets_stay_within(void)
 		socklen_t m;
 
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-		abi = landlock_enter();
+		abi = landlock_enter(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 		CHECK(abi < 6 || (connect(s, (struct sockaddr *)&a, n) < 0 && errno == EPERM));
 		own = abstract(&b, &m);
 		CHECK(bind(own, (struct sockaddr *)&b, m) == 0 && listen(own, 1) == 0);
@@ -157,7 +158,7 @@ static void without_the_right_it_is_refused(void)
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(abi < 2 || landlock_enter() == -EPERM);
+	CHECK(abi < 2 || landlock_enter(open("/", O_PATH | O_CLOEXEC)) == -EPERM);
 }
 
 T_MAIN(T(a_leaked_directory_opens_nothing), T(everything_below_the_root_works),

@@ -2,6 +2,7 @@
 #include "sys/mnt.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mount.h>
 
 #include "base/cleanup.h"
@@ -61,6 +62,28 @@ int mnt_bind_path(const char *path, unsigned attrs, int recursive, int userns_fd
 	return bind_at(AT_FDCWD, path, attrs, recursive, userns_fd);
 }
 
+int mnt_copy_at(int dir_fd, const char *name)
+{
+	auto_close int at = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return at < 0 ? -errno : mnt_copy(at, true);
+}
+
+int mnt_copy(int mount_fd, bool recursive)
+{
+	unsigned flags = RAW_OPEN_TREE_CLONE | O_CLOEXEC | RAW_AT_EMPTY_PATH;
+	int fd = raw_open_tree(mount_fd, "", recursive ? flags | RAW_AT_RECURSIVE : flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int mnt_make_readonly(int mount_fd)
+{
+	struct raw_mount_attr attr = { .attr_set = RAW_ATTR_RDONLY };
+
+	return raw_mount_setattr(mount_fd, "", RAW_AT_EMPTY_PATH, &attr) < 0 ? -errno : 0;
+}
+
 int mnt_attach(int mount_fd, int target_fd)
 {
 	unsigned flags = RAW_MOVE_F_EMPTY | RAW_MOVE_T_EMPTY;
@@ -73,6 +96,14 @@ int mnt_attach_at(int mount_fd, int dir_fd, const char *name)
 	auto_close int target = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	return target < 0 ? -errno : mnt_attach(mount_fd, target);
+}
+
+int mnt_cover(int mount_fd, const char *name)
+{
+	char from[32];
+
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", mount_fd);
+	return mount(from, name, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }
 
 int mnt_make_private(void)

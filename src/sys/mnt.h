@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /* One option of a file system: a flag where value is NULL. Terminated by a NULL key. */
 struct mnt_opt {
 	const char *key, *value;
@@ -17,10 +19,21 @@ int mnt_new(const char *type, const struct mnt_opt *opts, unsigned attrs);
 int mnt_bind(int fd, unsigned attrs, int recursive, int userns_fd);
 /* A detached bind of an absolute path in the current mount namespace. */
 int mnt_bind_path(const char *path, unsigned attrs, int recursive, int userns_fd);
+/* A detached copy of the mount at dir_fd/name with all that is mounted below it. */
+int mnt_copy_at(int dir_fd, const char *name);
+/* A detached copy of a mount, with or without what is mounted below it. */
+int mnt_copy(int mount_fd, bool recursive);
+/* Make a mount read-only, the superblock stays as it is. */
+int mnt_make_readonly(int mount_fd);
 /* Attach a detached mount on the file or directory that target_fd refers to. */
 int mnt_attach(int mount_fd, int target_fd);
 /* Attach below dir_fd at a name that is there. */
 int mnt_attach_at(int mount_fd, int dir_fd, const char *name);
+/*
+ * Show the attached mount of mount_fd, with its attributes, also at a name in the working
+ * directory, which nobody else can change. One system call where the others take five.
+ */
+int mnt_cover(int mount_fd, const char *name);
 /* Nothing that happens from here on reaches the host's mounts, nor the other way. */
 int mnt_make_private(void);
 /* Make the mount at root_fd the root, and let go of the old one. */

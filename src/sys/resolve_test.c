@@ -54,7 +54,7 @@ static void absolute_link(int at, const char *to, const char *name)
 
 static void build(void)
 {
-	strcpy(top, "/tmp/cay-resolve.XXXXXX");
+	(void)snprintf(top, sizeof top, "%s", "/tmp/cay-resolve.XXXXXX");
 	CHECK(mkdtemp(top) != NULL);
 	owner = getpid();
 	CHECK(atexit(remove_top) == 0);

@@ -15,6 +15,14 @@ struct idmap {
 /* A user namespace that nobody is in, with the same map for users and groups. Needs root. */
 int userns_new(const struct idmap *map, int n);
 /*
+ * The same, belonging to a user who is nobody else. What the kernel counts per user (inotify,
+ * namespaces, queues, signals) it counts for the owner of a namespace too: root's own share would
+ * be used up by one sandbox for all others and for the host.
+ */
+int userns_new_owned(const struct idmap *map, int n, uid_t owner);
+/* A share of the owner's inotify; called within the namespace, with /proc/sys/user of outside. */
+int userns_bound_watches(int sysctl_fd);
+/*
  * The map by which the files of `owner` appear as those of `user` inside, and the other way
  * round, and all others as they are; ids outside the range are nobody's. Returns lines used.
  */

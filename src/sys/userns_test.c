@@ -2,7 +2,9 @@
 #include "sys/userns.h"
 
 #include <errno.h>
+#include <linux/nsfs.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -134,6 +136,24 @@ static void a_new_namespace_has_the_map_and_nobody_in_it(void)
 	CHECK(close(fd) == 0);
 }
 
+static void an_owned_namespace_is_its_owners_and_leaves_no_process(void)
+{
+	const struct idmap one = { 0, BASE, 10 };
+	unsigned v[3] = { 0 };
+	char text[512];
+	uid_t owner = 0;
+	int fd;
+
+	t_needs_root();
+	fd = userns_new_owned(&one, 1, BASE);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
+	CHECK(ioctl(fd, NS_GET_OWNER_UID, &owner) == 0 && owner == BASE);
+	read_map(fd, "/proc/self/uid_map", text, sizeof text);
+	CHECK(sscanf(text, "%u %u %u", v, v + 1, v + 2) == 3 && v[1] == BASE && v[2] == 10);
+	CHECK(close(fd) == 0 && geteuid() == 0);
+}
+
 static void the_kernel_takes_every_swap(void)
 {
 	static const uint32_t owners[] = { 0,	  1,	 999,	1000,	       1001,
@@ -158,4 +178,5 @@ static void a_map_that_overlaps_is_refused_and_leaves_no_process(void)
 
 T_MAIN(T(a_swap_is_a_bijection_for_every_owner), T(a_swap_moves_every_id_to_its_place),
        T(a_new_namespace_has_the_map_and_nobody_in_it), T(the_kernel_takes_every_swap),
+       T(an_owned_namespace_is_its_owners_and_leaves_no_process),
        T(a_map_that_overlaps_is_refused_and_leaves_no_process))

@@ -261,6 +261,22 @@ static void sandbox_end(struct page *p)
 	say_field(p, "reason");
 }
 
+static void sandbox_extend(struct page *p)
+{
+	if (num(p, "ttl_ms") == 0) {
+		say(p, "no end");
+		return;
+	}
+	say(p, "ends in ");
+	say_duration(p, num(p, "ttl_ms") * 1000);
+}
+
+static void sandbox_timeout(struct page *p)
+{
+	say_field(p, "what");
+	note_field(p, "", "action");
+}
+
 static void say_op(struct page *p)
 {
 	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
@@ -423,27 +439,23 @@ static void limit_hit(struct page *p)
 
 static void net_any(struct page *p)
 {
-	static const char *const after[] = { "what", "type", "answer", "sni", "version",
-					     "method", "path", "status" };
+	static const char *const after[] = { "what",	"type",	  "answer", "sni",
+					     "version", "method", "path",   "status" };
 
 	say_field(p, has(p, "name") ? "name" : "address");
 	if (has_num(p, "port"))
 		sayf(p, ":%" PRId64, num(p, "port"));
-	for (size_t i = 0; i < ARRAY_LEN(after); i++)
-		if (field(p, after[i])) {
-			say(p, " ");
-			say_field(p, after[i]);
-		}
-	if (has_num(p, "up")) {
-		say(p, "  up ");
-		say_size(p, num(p, "up"));
-		say(p, ", down ");
-		say_size(p, num(p, "down"));
+	for (size_t i = 0; i < ARRAY_LEN(after); i++) {
+		say(p, field(p, after[i]) ? " " : "");
+		say_field(p, after[i]);
+	}
+	for (int i = 0; i < 2 && has_num(p, "up"); i++) {
+		say(p, i ? ", down " : "  up ");
+		say_size(p, num(p, i ? "down" : "up"));
 	}
 	note_field(p, "", has(p, "message") ? "message" : "reason");
 	note_field(p, "rule ", "rule");
 }
-
 static void trace_gap(struct page *p)
 {
 	if (has_num(p, "count"))
@@ -493,21 +505,19 @@ static void any_event(struct page *p)
 	X("file.rename", YELLOW, file_any) \
 	X("limit.hit", RED, limit_hit) \
 	X("limit.unenforced", YELLOW, limit_hit) \
-	X("net.close", GREEN, net_any) \
-	X("net.connect", GREEN, net_any) \
-	X("net.deny", RED, net_any) \
-	X("net.dns", GREEN, net_any) \
-	X("net.fail", YELLOW, net_any) \
-	X("net.gateway", RED, net_any) \
-	X("net.http", GREEN, net_any) \
-	X("net.ingress", GREEN, net_any) \
-	X("net.tls", GREEN, net_any) \
-	X("policy.set", MAGENTA, any_event) \
+	X("net.close", GREEN, net_any) X("net.connect", GREEN, net_any) \
+	X("net.deny", RED, net_any) X("net.dns", GREEN, net_any) X("net.fail", YELLOW, net_any) \
+	X("net.gateway", RED, net_any) X("net.http", GREEN, net_any) \
+	X("net.ingress", GREEN, net_any) X("net.tls", GREEN, net_any) X("policy.set", "", any_event) \
 	X("process.exec", BLUE, process_exec) \
 	X("process.exit", BLUE, process_exit) \
 	X("sandbox.create", MAGENTA, sandbox_create) \
 	X("sandbox.end", MAGENTA, sandbox_end) \
+	X("sandbox.extend", MAGENTA, sandbox_extend) \
+	X("sandbox.pause", YELLOW, sandbox_end) \
 	X("sandbox.ready", MAGENTA, sandbox_ready) \
+	X("sandbox.resume", MAGENTA, sandbox_end) \
+	X("sandbox.timeout", YELLOW, sandbox_timeout) \
 	X("trace.gap", RED, trace_gap)
 
 const char *const trace_kinds[] = {

@@ -11,6 +11,7 @@
 #include "warden/call.h"
 #include "warden/limits.h"
 #include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -156,6 +157,8 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	switch (f.tag) {
 	case TAG_MOUNT:
 		return add_mount(w, f.value, e);
+	case TAG_LAYER:
+		return layers_take(w, w->spec.nlayers, f.value, e);
 	case TAG_ENV:
 		return add_env(w, f.value, e);
 	case TAG_EPHEMERAL:
@@ -176,8 +179,21 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_NO_PROXY:
 		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
-		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
+		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
+}
+
+/* The sandbox's directory is STATE/sandboxes/ID. */
+static int find_state(struct warden *w, struct err *e)
+{
+	size_t n = strlen(w->spec.dir);
+
+	for (int parts = 0; n > 0 && parts < 2;)
+		parts += w->spec.dir[--n] == '/';
+	if (n == 0)
+		return bad(e, "a directory outside any state directory");
+	w->spec.state = keep(w, (struct str){ w->spec.dir, n }, e);
+	return w->spec.state ? 0 : -1;
 }
 
 int build_parse(struct warden *w, struct str body, struct err *e)
@@ -195,7 +211,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
 	w->spec.user = DEFAULT_USER;
-	return 0;
+	return find_state(w, e);
 }
 
 static int open_dir(struct warden *w, struct err *e)
@@ -256,25 +272,6 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	return r < 0 ? err_sys(e, -r, "write the trace") : 0;
 }
 
-/* Our own view of the layers, for finding changes. */
-static int open_layers(struct warden *w, struct err *e)
-{
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		const struct cell_mount *m = &w->spec.mounts[i];
-		char name[24];
-
-		if (m->kind != MOUNT_OVERLAY)
-			continue;
-		(void)snprintf(name, sizeof name, "upper/%d", i);
-		w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		/* Above the last there are only whiteouts. */
-		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (w->uppers[i] < 0 || w->lowers[i] < 0)
-			return err_sys(e, errno, "open the layers of '%s'", m->dest);
-	}
-	return 0;
-}
-
 /* cay-init lies beside the warden. */
 static int find_init(struct warden *w, struct err *e)
 {
@@ -300,7 +297,17 @@ static int start_watching(struct warden *w, struct err *e)
 	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
+	watch_guard(w->watch, guard_first_exec, w);
 	return walk_open(w, e);
+}
+
+static void trace_refused(struct warden *w, const struct err *e)
+{
+	if (!w->cell.refused)
+		return;
+	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
+	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
 }
 
 int warden_build(struct warden *w, struct str body, struct err *e)
@@ -309,15 +316,18 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0 || init_link_open(w, e) < 0)
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
+		trace_refused(w, e);
 		return -1;
-	if (net_open(w, e) < 0)
+	}
+	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
 		return -1;
-	if (open_layers(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
+	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
 	limits_trace_unenforced(w);
 	disk_open(w);
 	w->state = SANDBOX_RUNNING;
+	expiry_open(w);
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
 	warden_trace_end(w);

@@ -2,6 +2,7 @@
 /* Requests to build a sandbox that must fail before anything is made. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "sys/rmtree.h"
@@ -10,7 +11,7 @@
 
 enum { BASE = 0x70000000 };
 
-static char box[64];
+static char state[64], box[96];
 static struct warden w;
 static struct err e;
 static struct buf body = BUF_INIT(8 << 20);
@@ -32,7 +33,7 @@ int warden_trace_end(struct warden *built)
 
 static void remove_box(void)
 {
-	(void)rmtree_at(AT_FDCWD, box);
+	(void)rmtree_at(AT_FDCWD, state);
 }
 
 static void put(uint16_t tag, const char *text)
@@ -63,8 +64,12 @@ static void put_all_but(uint16_t left_out)
 	static const uint16_t texts[] = { TAG_ID, TAG_HOSTNAME, TAG_PROGRAM };
 
 	if (!box[0]) {
-		strcpy(box, "/tmp/cay-build.XXXXXX");
-		CHECK(mkdtemp(box) != NULL && atexit(remove_box) == 0);
+		(void)snprintf(state, sizeof state, "%s", "/tmp/cay-build.XXXXXX");
+		CHECK(mkdtemp(state) != NULL && atexit(remove_box) == 0);
+		snprintf(box, sizeof box, "%s/sandboxes", state);
+		CHECK(mkdir(box, 0700) == 0);
+		(void)snprintf(box, sizeof box, "%s/sandboxes/box", state);
+		CHECK(mkdir(box, 0700) == 0);
 	}
 	warden_free_spec(&w);
 	w = (struct warden){ 0 };
@@ -124,6 +129,7 @@ static void a_request_is_taken_apart(void)
 	ok();
 	CHECK_STR(w.spec.id, "text");
 	CHECK_STR(w.spec.dir, box);
+	CHECK_STR(w.spec.state, state);
 	CHECK(w.rootful && w.spec.rootful && w.spec.uid_base == BASE && w.spec.user == 1000);
 	CHECK(w.spec.nmounts == 2 && w.spec.mounts[0].kind == MOUNT_OVERLAY);
 	CHECK(w.spec.mounts[1].kind == MOUNT_RO && w.spec.mounts[1].nlower == 2);

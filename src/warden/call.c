@@ -11,6 +11,7 @@
 #include "sys/fdpass.h"
 #include "warden/limits.h"
 #include "warden/net.h"
+#include "warden/pause.h"
 
 struct call *call_by_id(struct warden *w, uint32_t id)
 {
@@ -51,18 +52,36 @@ void call_free(struct call *c)
 	free(c);
 }
 
+static void name_group(uint32_t id, char name[GROUP_NAME])
+{
+	(void)snprintf(name, GROUP_NAME, "call-%u", id);
+}
+
+/* After a call, while nobody waits for us. Where it cannot be made the next call will say so. */
+static void make_spare_group(struct warden *w)
+{
+	char name[GROUP_NAME];
+
+	if (!w->cell.has_cgroup || w->spare_group >= 0 || w->state != SANDBOX_RUNNING)
+		return;
+	w->spare_call = w->last_call + 1;
+	name_group(w->spare_call, name);
+	w->spare_group = cgroup_leaf(&w->cell.cgroup, name);
+}
+
 /* Freed when the client has its answer and no process of the call is left. */
 static void maybe_free(struct call *c)
 {
 	struct warden *w = c->w;
 
-	if (!c->answered || !c->watch_idle)
+	if (!c->answered || !c->watch_idle || c == w->final)
 		return;
 	/* Without the listener we cannot know; the pipes' end tells enough. */
 	if (c->out.fd >= 0 || c->err.fd >= 0)
 		return;
 	walk_window_close(w, c->id);
 	call_free(c);
+	make_spare_group(w);
 }
 
 static void on_watch_idle(void *ctx)
@@ -121,12 +140,17 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 
 static int open_group(struct call *c, int fds[FD_ROLES])
 {
+	struct warden *w = c->w;
 	int fd;
 
-	if (!c->w->cell.has_cgroup)
+	if (!w->cell.has_cgroup)
 		return 0;
-	(void)snprintf(c->group, sizeof c->group, "call-%u", c->id);
-	fd = cgroup_leaf(&c->w->cell.cgroup, c->group);
+	name_group(c->id, c->group);
+	if (w->spare_group >= 0 && w->spare_call == c->id) {
+		fds[FD_CGROUP] = TAKE_FD(w->spare_group);
+		return 0;
+	}
+	fd = cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;
@@ -197,6 +221,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 
 	if (ask_parse(&a, body, e) < 0)
 		return -1;
+	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
+		return -1;
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (call_of_client(client, chan))
@@ -218,6 +244,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	}
 	w->running++;
+	expiry_activity(w);
 	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
@@ -228,8 +255,9 @@ void call_started(struct call *c, int pid)
 {
 	c->started = true;
 	if (c->client)
-		(void)CONN_SAY(&c->client->conn, MSG_C_STARTED, c->chan, { TAG_CALL, c->id, NULL },
-			       { TAG_PID, (uint64_t)pid, NULL }, { TAG_WARNING, 0, c->warning });
+		(void)CONN_MENTION(&c->client->conn, MSG_C_STARTED, c->chan,
+				   { TAG_CALL, c->id, NULL }, { TAG_PID, (uint64_t)pid, NULL },
+				   { TAG_WARNING, 0, c->warning });
 }
 
 static const char *reason_of(const struct call *c)
@@ -239,7 +267,7 @@ static const char *reason_of(const struct call *c)
 	return WIFSIGNALED(c->status) ? "signal" : "exit";
 }
 
-static int trace_exit(struct call *c, uint64_t duration_us)
+static int trace_exit(struct call *c)
 {
 	struct trace *t = &c->w->trace;
 
@@ -249,7 +277,7 @@ static int trace_exit(struct call *c, uint64_t duration_us)
 	else
 		trace_num(t, "code", WEXITSTATUS(c->status));
 	trace_text(t, "reason", str_of(reason_of(c)));
-	trace_num(t, "duration_us", (int64_t)duration_us);
+	trace_num(t, "duration_us", (int64_t)c->duration_us);
 	trace_num(t, "cpu_us", (int64_t)c->cpu_us);
 	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
@@ -258,7 +286,7 @@ static int trace_exit(struct call *c, uint64_t duration_us)
 	return warden_trace_end(c->w);
 }
 
-static int put_exit(struct buf *out, const struct call *c, uint64_t duration_us)
+static int put_exit(struct buf *out, const struct call *c)
 {
 	const struct {
 		uint16_t tag;
@@ -266,7 +294,7 @@ static int put_exit(struct buf *out, const struct call *c, uint64_t duration_us)
 	} numbers[] = {
 		{ TAG_CALL, c->id },
 		{ TAG_STATUS, (uint64_t)c->status },
-		{ TAG_DURATION_US, duration_us },
+		{ TAG_DURATION_US, c->duration_us },
 		{ TAG_CPU_US, c->cpu_us },
 		{ TAG_MAXRSS_KB, c->maxrss_kb },
 		{ TAG_OUT_BYTES, c->out.bytes },
@@ -281,14 +309,14 @@ static int put_exit(struct buf *out, const struct call *c, uint64_t duration_us)
 	return r < 0 ? r : net_put_denied(c, out);
 }
 
-static void say_exit(struct call *c, uint64_t duration_us)
+static void say_exit(struct call *c)
 {
 	struct conn *to = c->client ? &c->client->conn : NULL;
 	size_t at = 0;
 
 	if (!to || conn_begin(to, MSG_C_EXIT, c->chan, &at) < 0)
 		return;
-	if (put_exit(&to->out, c, duration_us) < 0)
+	if (put_exit(&to->out, c) < 0)
 		conn_cancel(to, at);
 	else
 		(void)conn_end(to, at, NULL, 0);
@@ -298,6 +326,7 @@ static void mark_answered(struct call *c)
 {
 	c->answered = true;
 	c->w->running--;
+	expiry_activity(c->w);
 	loop_timer_stop(&c->w->loop, &c->timeout);
 	/* Before the listener arrived there is nobody whom it could tell about. */
 	if (c->report_fd < 0 && !c->watch)
@@ -306,11 +335,10 @@ static void mark_answered(struct call *c)
 	walk_soon(c->w, true);
 }
 
-/* What `cay run` would ask for next: one turn less for it to wait. */
+/* The client is told when every process is gone and the trace is whole: end.c. */
 static void end_with(struct call *c)
 {
-	if (c->client)
-		c->client->wants_destroyed = true;
+	c->w->final = c;
 	warden_end(c->w, "its command has ended");
 }
 
@@ -322,22 +350,42 @@ static void say_unwritten(struct call *c, int err)
 	(void)err_sys(&e, err, "the trace cannot be written, the sandbox ends");
 	if (err == ENOSPC)
 		(void)err_hint(&e, "the file system of the state directory is full");
-	if (c->client)
-		(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
+	(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
+}
+
+static void say_end(struct call *c)
+{
+	if (!c->client)
+		return;
+	if (c->unwritten)
+		say_unwritten(c, c->unwritten);
+	else
+		say_exit(c);
 }
 
 static void answer(struct call *c)
 {
-	uint64_t us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
-	int r = trace_exit(c, us);
-
-	if (r < 0)
-		say_unwritten(c, -r);
-	else
-		say_exit(c, us);
+	c->duration_us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
+	if (c->watch)
+		watch_call_collect(c->watch);
+	c->unwritten = -trace_exit(c);
+	if (!c->final)
+		say_end(c);
 	mark_answered(c);
 	if (c->final)
 		end_with(c);
+}
+
+void call_say_final(struct call *c)
+{
+	struct warden *w = c->w;
+
+	if (!w->final_failed)
+		say_end(c);
+	else if (c->client)
+		(void)client_error(c->client, c->chan, &w->final_error, w->final_stage);
+	w->final = NULL;
+	call_free(c);
 }
 
 /* Called whenever the command may have ended with all its output passed on. May free c. */
@@ -377,11 +425,18 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 	(void)trace_begin(t, "call.failed", c->id, c->event);
 	trace_text(t, "error", str_of(e.msg));
 	warden_trace_end(c->w);
-	if (c->client)
-		(void)client_error(c->client, c->chan, &e, stage);
 	c->exited = true;
 	call_io_close(c);
 	mark_answered(c);
+	if (c->final) {
+		c->w->final_failed = true;
+		c->w->final_error = e;
+		c->w->final_stage = stage;
+		end_with(c);
+		return;
+	}
+	if (c->client)
+		(void)client_error(c->client, c->chan, &e, stage);
 	maybe_free(c);
 }
 
@@ -425,5 +480,6 @@ void call_end(struct call *c, const char *reason)
 		answer(c);
 	}
 	walk_window_close(c->w, c->id);
-	call_free(c);
+	if (c != c->w->final)
+		call_free(c);
 }

@@ -12,6 +12,8 @@
 
 #include "warden/warden.h"
 
+enum { GROUP_NAME = 24 };
+
 /* One of stdout, stderr, or the master of a terminal. */
 struct outlet {
 	struct call *call;
@@ -43,13 +45,15 @@ struct call {
 	struct watch_call *watch;
 
 	struct loop_timer timeout;
+	uint64_t timeout_left_ns; /* while the sandbox is paused */
 	uint64_t started_ns;
 	bool started, exited, answered, watch_idle;
 	bool final;		 /* the sandbox ends with it */
 	const char *kill_reason; /* why we ended it; NULL: it ended itself */
 	int status;
-	uint64_t cpu_us, maxrss_kb;
-	char group[24]; /* name of its control group */
+	int unwritten; /* errno where its exit could not be put into the trace */
+	uint64_t cpu_us, maxrss_kb, duration_us;
+	char group[GROUP_NAME]; /* name of its control group */
 	/* limits.c */
 	uint64_t memory;	     /* its own limit; 0: none */
 	struct cgroup_counts counts; /* when it began */
@@ -83,8 +87,10 @@ struct call *call_by_id(struct warden *w, uint32_t id);
 
 /* End every process of the call. reason: timeout, killed, client_gone, disk… */
 void call_kill(struct call *c, const char *reason);
-/* The sandbox is gone: answer and free. */
+/* Every process is gone: answer and free, but for the call that the sandbox ends with. */
 void call_end(struct call *c, const char *reason);
+/* Tell the client of that one, and free it. */
+void call_say_final(struct call *c);
 void call_free(struct call *c);
 
 /* call_io.c */

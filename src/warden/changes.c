@@ -23,17 +23,18 @@ static void merge_free(struct changes_merge *m)
 	changes_reader_done(&m->old);
 	changes_writer_done(&m->new);
 	changes_tree_done(&m->tree);
-	free(m);
 }
 DEFINE_AUTO_PTR(struct changes_merge, merge_free)
 
 static struct changes_merge *merge_new(struct changes *c, struct changes_report *report)
 {
-	/* Not cleared: it has a number per level, more than all that a small walk touches. */
-	struct changes_merge *m = malloc(sizeof *m);
+	/*
+	 * Neither cleared nor from the heap: it has a number per level, more than all that a small
+	 * walk touches, and would be mapped and unmapped each time.
+	 */
+	static struct changes_merge merge;
+	struct changes_merge *m = &merge;
 
-	if (!m)
-		return NULL;
 	changes_reader_init(&m->old, &c->index);
 	changes_writer_init(&m->new, c->dirfd, &c->index);
 	changes_tree_init(&m->tree);
@@ -46,7 +47,7 @@ static int walk(struct changes *c, struct changes_report *report, const struct c
 		struct err *e)
 {
 	auto_done(merge_free) struct changes_merge *m = merge_new(c, report);
-	int r = m ? changes_merge(m, c->roots, c->nroots) : -ENOMEM;
+	int r = changes_merge(m, c->roots, c->nroots);
 
 	if (r == 0 && report && report->ndiffs)
 		r = changes_report_match(report);

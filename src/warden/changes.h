@@ -29,11 +29,15 @@
 #include "trace/log.h"
 
 struct changes;
+struct changes_base;
 
 struct changes_root {
-	int upper_fd;	  /* borrowed */
-	const char *dest; /* where the overlay is mounted inside, "/" for the root */
-	int lower_fd; /* topmost lower directory, to tell "changed" from "created"; or FD_NONE */
+	int upper_fd;	   /* borrowed */
+	const char *dest;  /* where the overlay is mounted inside, "/" for the root */
+	int lower_fd;	   /* lowest directory, to tell "changed" from "created"; or FD_NONE */
+	const int *layers; /* sealed layers above it, topmost first; borrowed with what they name */
+	int nlayers;
+	struct changes_base *base; /* where to keep what files held at first; or NULL */
 };
 
 /* One call that may have changed something since the last walk. */

@@ -117,15 +117,18 @@ static int add(struct changes_tree *t, const char *name, uint8_t type)
 
 static int read_names(struct changes_tree *t, int fd)
 {
+	/* Not from the heap: each walk would map, touch and unmap it anew. */
+	static char dents[DENTS_SIZE];
+
 	for (;;) {
-		long n = syscall(SYS_getdents64, fd, t->dents, DENTS_SIZE);
+		long n = syscall(SYS_getdents64, fd, dents, sizeof dents);
 
 		if (n == 0 || (n < 0 && errno == ENOENT))
 			return 0;
 		if (n < 0)
 			return -errno;
 		for (long at = 0; at < n;) {
-			const char *d = t->dents + at;
+			const char *d = dents + at;
 			uint16_t len;
 			int r;
 
@@ -155,10 +158,6 @@ int changes_list(struct changes_tree *t, int fd)
 	size_t text = t->text.len;
 	int r;
 
-	if (!t->dents)
-		t->dents = malloc(DENTS_SIZE);
-	if (!t->dents)
-		return -ENOMEM;
 	r = read_names(t, fd);
 	if (r == 0 && t->nnames > first)
 		r = sort(t->text.data, t->names + first, t->nnames - first);

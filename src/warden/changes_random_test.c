@@ -91,13 +91,13 @@ static void set(struct state *s, const char *path, const struct entry *as, bool 
 
 static void any_path(char out[TEXT])
 {
-	int depth = 1 + rand() % 3;
+	int depth = 1 + rand() % 3, at = 0;
 
-	out[0] = '\0';
 	for (int i = 0; i < depth; i++) {
 		static const char *const names[NAMES] = { "dir", "a", "sub", "three" };
 
-		(void)strcat(strcat(out, i ? "/" : ""), names[rand() % NAMES]);
+		at += snprintf(out + at, TEXT - (size_t)at, "%s%s", i ? "/" : "",
+			       names[rand() % NAMES]);
 	}
 }
 
@@ -332,7 +332,7 @@ static void events_lead_from_each_state_to_the_next(void)
 {
 	const char *given = getenv("CHANGES_SEED");
 
-	run(given ? (unsigned)atoi(given) : (unsigned)time(NULL));
+	run(given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL));
 }
 
 static void events_lead_from_each_state_to_the_next_as_always(void)

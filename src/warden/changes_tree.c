@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "sys/attrs.h"
 #include "warden/changes_list.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -46,12 +47,10 @@ void changes_tree_done(struct changes_tree *t)
 		close_frame(&t->frames[i]);
 	free(t->frames);
 	free(t->names);
-	free(t->dents);
 	buf_done(&t->text);
 	buf_done(&t->path);
 	t->frames = NULL;
 	t->names = NULL;
-	t->dents = NULL;
 	t->nframes = t->nnames = 0;
 }
 
@@ -129,7 +128,7 @@ int changes_tree_root(struct changes_tree *t, const struct changes_root *root,
 		      struct changes_node *ret)
 {
 	auto_close int fd = openat(root->upper_fd, ".", DIR_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 	int r = fd < 0 ? -errno : stat_at(fd, "", &s);
 
 	if (r < 0)
@@ -186,7 +185,7 @@ int changes_tree_look(struct changes_tree *t, const struct changes_rec *old,
 	struct changes_frame *f = changes_tree_top(t);
 	const struct changes_name *n = &t->names[f->next++];
 	const char *name = t->text.data + n->off;
-	struct statx s;
+	struct statx s = { 0 };
 	int r = 0;
 
 	*ret = (struct changes_node){ .fd = FD_NONE, .name = { name, n->len } };
@@ -283,7 +282,7 @@ int changes_tree_push(struct changes_tree *t, struct changes_node *node)
 /* Takes fd if it is the frame's directory. */
 static bool adopt(struct changes_frame *f, int fd)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0)
 		return false;
@@ -344,36 +343,90 @@ void changes_tree_pop(struct changes_tree *t)
 	t->nframes--;
 }
 
-/*
- * The innermost directory in the lower. By path and not level by level, because most
- * directories never need it; one whose path is too long for openat2 counts as not there.
- */
-static int lower_dir(struct changes_tree *t, struct changes_frame *f)
+static int open_beneath(int dirfd, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 
+	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+}
+
+/*
+ * The innermost directory in the lower. By path and not level by level, because most
+ * directories never need it; one whose path is too long for openat2 counts as not there.
+ */
+static int lower_dir(struct changes_tree *t, struct changes_frame *f)
+{
 	if (f->lower == LOWER_NONE || t->nframes == 1)
 		return f->lower == LOWER_NONE ? FD_NONE : t->root.lower_fd;
 	if (f->lower == LOWER_OPEN)
 		return f->lower_fd;
 	t->path.data[t->path.len] = '\0';
-	f->lower_fd = (int)syscall(SYS_openat2, t->root.lower_fd, t->path.data, &how, sizeof how);
+	f->lower_fd = open_beneath(t->root.lower_fd, t->path.data);
 	f->lower = f->lower_fd < 0 ? LOWER_NONE : LOWER_OPEN;
 	return f->lower_fd;
 }
 
+/* Whether a directory on the way to the innermost one hides the layers below this one. */
+static bool is_opaque_on_way(struct changes_tree *t, int layer_fd)
+{
+	char *path = t->path.data;
+	bool opaque = false;
+
+	for (size_t i = 0; i <= t->path.len && !opaque; i++) {
+		auto_close int fd = FD_NONE;
+		char was = path[i];
+
+		if (was != '/' && was != '\0')
+			continue;
+		path[i] = '\0';
+		fd = open_beneath(layer_fd, i ? path : ".");
+		opaque = fd >= 0 && attrs_is_opaque(fd);
+		path[i] = was;
+	}
+	return opaque;
+}
+
+/* Where the topmost one of a name lies, in the innermost directory: *own is what to close. */
+static int dir_below(struct changes_tree *t, const char *name, int *own)
+{
+	struct statx s = { 0 };
+
+	for (int i = 0; i < t->root.nlayers && changes_tree_top(t)->lower != LOWER_NONE; i++) {
+		if (buf_reserve(&t->path, 1) < 0)
+			return FD_NONE;
+		t->path.data[t->path.len] = '\0';
+		*own = open_beneath(t->root.layers[i], t->path.len ? t->path.data : ".");
+		if (*own < 0 && errno == ENOENT)
+			continue;
+		if (*own < 0 || stat_at(*own, name, &s) == 0)
+			return *own;
+		fd_close(own);
+		if (is_opaque_on_way(t, t->root.layers[i]))
+			return FD_NONE;
+	}
+	return lower_dir(t, changes_tree_top(t));
+}
+
 int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_rec *ret)
 {
-	int fd = lower_dir(t, changes_tree_top(t));
-	struct statx s;
+	auto_close int own = FD_NONE;
+	int fd = dir_below(t, name.p, &own);
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, name.p, &s) < 0 || is_whiteout(&s))
 		return 0;
 	*ret = rec_of(&s);
 	return 1;
+}
+
+int changes_tree_open_lower(struct changes_tree *t, struct str name)
+{
+	int dir = lower_dir(t, changes_tree_top(t));
+
+	return dir < 0 ? FD_NONE : openat(dir, name.p, FILE_FLAGS);
 }
 
 static enum changes_content compare_links(int upper, int lower, const char *name)
@@ -390,7 +443,7 @@ static enum changes_content compare_links(int upper, int lower, const char *name
 static int open_file(int dirfd, const char *name, uint64_t size)
 {
 	auto_close int fd = openat(dirfd, name, FILE_FLAGS);
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (fd < 0 || stat_at(fd, "", &s) < 0 || !IS(s.stx_mode, S_IFREG) || s.stx_size != size)
 		return FD_NONE;
@@ -421,9 +474,9 @@ static enum changes_content compare_files(int upper, int lower)
 
 enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node)
 {
-	int upper_dir = changes_tree_top(t)->fd, dir = lower_dir(t, changes_tree_top(t));
-	auto_close int upper = FD_NONE, lower = FD_NONE;
+	auto_close int upper = FD_NONE, lower = FD_NONE, own = FD_NONE;
 	const char *name = node->name.p;
+	int upper_dir = changes_tree_top(t)->fd, dir = dir_below(t, name, &own);
 	uint64_t size = node->rec.size;
 
 	if (upper_dir < 0 || dir < 0)
@@ -443,7 +496,7 @@ enum changes_content changes_tree_compare(struct changes_tree *t, const struct c
 
 uint64_t changes_tree_ctime(const struct changes_tree *t)
 {
-	struct statx s;
+	struct statx s = { 0 };
 
 	if (changes_tree_top(t)->fd < 0 || stat_at(changes_tree_top(t)->fd, "", &s) < 0)
 		return clock_real_ns();

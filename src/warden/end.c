@@ -3,21 +3,37 @@
  * Taking a sandbox down: kill, wait, write the last events, tell those who asked, leave. The
  * files are removed by whoever asked for the end, or where nobody did by `cay settle`, into
  * which the warden turns itself as its last act: the catalog is none of its business.
+ *
+ * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
+ * every process is gone and the trace is whole, and the warden itself takes down the mounts and
+ * removes the files while the client goes on. It holds the lock until then, so that whoever
+ * comes by knows that all is well; and if it dies over it, that all is left to be cleaned up.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "store/state.h"
 #include "warden/call.h"
 #include "warden/limits.h"
 #include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
+
+enum { FLUSH_MS = 2000 };
 
 static void end_calls(struct warden *w)
 {
-	while (w->calls)
-		call_end(w->calls, "sandbox_ended");
+	struct call *next;
+
+	for (struct call *c = w->calls; c; c = next) {
+		next = c->next;
+		call_end(c, "sandbox_ended");
+	}
 }
 
 static void last_events(struct warden *w)
@@ -31,6 +47,47 @@ static void last_events(struct warden *w)
 	(void)trace_flush(&w->trace);
 }
 
+static int open_state(struct warden *w, struct state *ret)
+{
+	if (!w->spec.state || !str_copy(ret->dir, sizeof ret->dir, str_of(w->spec.state)))
+		return -ENOENT;
+	ret->fd = open(ret->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return ret->fd < 0 ? -errno : 0;
+}
+
+static void tell_final(struct warden *w)
+{
+	struct client *client = w->final->client;
+
+	call_say_final(w->final);
+	if (client)
+		(void)conn_flush(&client->conn, FLUSH_MS);
+}
+
+/* What cannot be removed is found by the next `cay` that looks after the dead. */
+static void __attribute__((noreturn)) end_behind(struct warden *w)
+{
+	struct state s;
+	struct err ignored = { 0 };
+	bool open = open_state(w, &s) == 0;
+
+	if (open)
+		(void)state_save_trace(&s, w->spec.id);
+	tell_final(w);
+	(void)sched_yield(); /* who waits for it goes first */
+	(void)ns_driver.destroy(&w->cell, &ignored);
+	clients_say_destroyed(w);
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		fd_close(&w->uppers[i]);
+		fd_close(&w->lowers[i]);
+	}
+	if (!open)
+		_exit(1);
+	(void)state_trim_ended(&s);
+	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
+	_exit(0);
+}
+
 static void end_now(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, end_timer);
@@ -38,12 +95,19 @@ static void end_now(struct loop_timer *t)
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
+	generation_end(w);
+	expiry_close(w);
 	conn_done(&w->init);
-	(void)ns_driver.destroy(&w->cell, &e);
+	ns_driver.reap(&w->cell);
 	end_calls(w);
 	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
+	if (w->final && w->final->client)
+		end_behind(w);
+	if (w->final)
+		call_say_final(w->final);
+	(void)ns_driver.destroy(&w->cell, &e);
 	clients_say_destroyed(w);
 	loop_stop(&w->loop);
 }
@@ -52,20 +116,13 @@ void warden_end(struct warden *w, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
+	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
+	if (w->state == SANDBOX_PAUSED && w->cell.has_cgroup)
+		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
 	ns_driver.kill(&w->cell);
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
-}
-
-/* How much of STATE/sandboxes/ID is STATE. */
-static int state_len(const char *dir)
-{
-	int n = (int)strlen(dir);
-
-	for (int parts = 0; n > 0 && parts < 2;)
-		parts += dir[--n] == '/';
-	return n;
 }
 
 void warden_leave(struct warden *w)
@@ -74,15 +131,18 @@ void warden_leave(struct warden *w)
 
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
-	if (!asked && w->program && w->spec.id) {
+	if (!asked && w->program && w->spec.id && w->spec.state) {
+		/* What has outlived its time is not kept. */
+		char *gone[] = { "cay", "settle", "--remove", (char *)w->spec.id, NULL };
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
+		sigset_t none;
 
-		/* Our environment is empty; STATE/sandboxes/ID is what we know. */
-		(void)snprintf(state, sizeof state, "CAY_STATE=%.*s", state_len(w->spec.dir),
-			       w->spec.dir);
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execve(w->program, argv, envp);
+		(void)execve(w->program, w->expired ? gone : argv, envp);
 	}
 	_exit(0);
 }

@@ -78,6 +78,8 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 			warden_end(w, "init speaks another version of the protocol");
 	} else if (f->type == MSG_REAPED) {
 		on_reaped(w, &s);
+	} else if (f->type == MSG_ENTERED) {
+		generation_entered(w, (int)(s.err & 0xfff));
 	} else {
 		on_call_frame(w, f, &s);
 	}

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +87,31 @@ static void on_turned(struct loop *l)
 		warden_fail(w, "write the trace", -r);
 }
 
+/* Asked to end, as by a system that shuts down: end the sandbox as a client's wish would. */
+static void on_signal(struct loop_io *io, uint32_t events)
+{
+	struct warden *w = container_of(io, struct warden, signal_io);
+	struct signalfd_siginfo si;
+
+	(void)events;
+	/* Taken, or it would end us once it is let through again (warden_leave). */
+	if (read(io->fd, &si, sizeof si) == (ssize_t)sizeof si)
+		warden_end(w, "its warden was told to end");
+}
+
+static int watch_signals(struct warden *w)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : loop_add(&w->loop, &w->signal_io, fd, EPOLLIN, on_signal);
+}
+
 static bool is_socket(int fd)
 {
 	struct stat st;
@@ -95,7 +121,9 @@ static bool is_socket(int fd)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD };
+	static struct warden w = {
+		.listen_fd = FD_NONE, .dir_fd = FD_NONE, .lock_fd = LOCK_FD, .spare_group = FD_NONE
+	};
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay-warden %s\n", CAY_VERSION);
@@ -107,19 +135,15 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		w.uppers[i] = w.lowers[i] = FD_NONE;
-	w.cell = (struct cell){ .pidfd = FD_NONE,
-				.stream_fd = FD_NONE,
-				.root_fd = FD_NONE,
-				.devpts_fd = FD_NONE,
-				.cgroup = cgroup_none,
-				.net_fds = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE } };
+	cell_init(&w.cell);
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
 	raise_files(&w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return 1;
-	if (loop_init(&w.loop) < 0 || client_adopt(&w, CREATOR_FD, true) < 0)
+	if (loop_init(&w.loop) < 0 || watch_signals(&w) < 0 ||
+	    client_adopt(&w, CREATOR_FD, true) < 0)
 		return 1;
 	w.loop.turned = on_turned;
 	(void)loop_run(&w.loop);

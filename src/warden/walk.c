@@ -12,6 +12,19 @@ static uint64_t parent_of(void *ctx, uint32_t call)
 	return c ? c->event : 0;
 }
 
+/* Of a --dir, whose files a merge may need as they were. */
+static struct changes_base *base_of(struct warden *w, int i)
+{
+	if (!w->spec.mounts[i].has_owner)
+		return NULL;
+	w->bases[i] = (struct changes_base){
+		.dirfd = w->dir_fd,
+		.mount = i,
+		.made_ns = clock_real_ns() - (clock_mono_ns() - w->started_ns),
+	};
+	return &w->bases[i];
+}
+
 int walk_open(struct warden *w, struct err *e)
 {
 	struct changes_root roots[CELL_MOUNTS];
@@ -25,6 +38,9 @@ int walk_open(struct warden *w, struct err *e)
 				.upper_fd = w->uppers[i],
 				.dest = w->spec.mounts[i].dest,
 				.lower_fd = w->lowers[i],
+				.layers = w->layer_fds[i],
+				.nlayers = w->nlayer_fds[i],
+				.base = base_of(w, i),
 			};
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);
 }
@@ -56,6 +72,13 @@ void walk_now(struct warden *w)
 	if (r < 0)
 		warden_fail(w, "write the trace", -r);
 	forget_windows(w);
+}
+
+void walk_retire(struct warden *w)
+{
+	walk_now(w);
+	changes_free(w->changes);
+	w->changes = NULL;
 }
 
 static void on_timer(struct loop_timer *t)

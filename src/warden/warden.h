@@ -12,16 +12,22 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "loop/conn.h"
 #include "trace/log.h"
 #include "warden/changes.h"
+#include "warden/changes_base.h"
 #include "warden/lifecycle.h"
 #include "warden/watch.h"
 
 struct warden;
 struct call;
+struct turn;
+
+enum { LAYER_ID = 24 };
 
 /* A connection of a client; the first is the creator's. */
 struct client {
@@ -52,10 +58,18 @@ struct warden {
 	char *program; /* path of cay */
 	struct defaults defaults;
 	bool ephemeral, rootful;
+	bool kept; /* it may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
+	char layers[CELL_LAYERS][LAYER_ID];	      /* of spec, which points there */
+	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; owned */
+	int nlayer_fds[CELL_MOUNTS];
+	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
+	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
+	struct turn *turn;		/* to the next generation; NULL: none under way */
+	pid_t sweepers[4];		/* remove what is left of the last ones; 0: none */
 
 	struct conn init;
 	bool init_greeted;
@@ -63,6 +77,7 @@ struct warden {
 	uint64_t created_event;
 	struct watch *watch;
 	struct changes *changes;
+	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
 	uint64_t started_ns;
 
@@ -74,15 +89,30 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	int spare_group; /* of the next call, made ahead; or FD_NONE */
+	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
+	struct loop_io signal_io;
 	struct net *net; /* NULL: no network */
 	struct dial *dials; /* ports inside that clients wait for */
 	uint32_t ndials, last_dial;
+	/* pause.h */
+	uint64_t ttl_ms, idle_ms; /* 0: none */
+	bool pauses;		  /* instead of ending when a time is over */
+	bool ttl_over;
+	bool expired; /* it ends because a time is over */
+	struct loop_timer ttl_timer, idle_timer;
+	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
+	uint64_t paused_ns;
 	const char *end_reason;
 	struct loop_timer end_timer;
+	struct call *final; /* with which the sandbox ends; its client has yet to be told */
+	bool final_failed;
+	struct err final_error;
+	enum run_stage final_stage;
 };
 
 /* main.c */
@@ -91,11 +121,29 @@ void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
 
+/* guard.c: for watch_guard() */
+bool guard_first_exec(void *ctx, int pid);
+
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
 /* Its first step: spec and defaults from the request. Makes and opens nothing. */
 int build_parse(struct warden *w, struct str body, struct err *e);
 void warden_free_spec(struct warden *w);
+
+/* layers.c: our own view of the layers, for finding changes */
+int layers_open(struct warden *w, struct err *e);
+void layers_close(struct warden *w);
+/* Whether anything was changed in a mount since its upper was made. */
+bool layers_touched(const struct warden *w, int i);
+/* Take the list of layers from TAG_LAYER fields. */
+int layers_take(struct warden *w, int n, struct str id, struct err *e);
+
+/* generation.c: MSG_C_SWITCH */
+int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e);
+void generation_entered(struct warden *w, int err);
+/* The client does not wait any more, or everything ends. */
+void generation_forget(struct warden *w, const struct client *c);
+void generation_end(struct warden *w);
 
 /* clients.c */
 int clients_listen(struct warden *w, struct err *e);
@@ -109,6 +157,8 @@ int init_link_open(struct warden *w, struct err *e);
 
 /* walk.c: file changes */
 int walk_open(struct warden *w, struct err *e);
+/* The uppers will be others: what is still to be found in these is found now. */
+void walk_retire(struct warden *w);
 void walk_soon(struct warden *w, bool lingers);
 void walk_now(struct warden *w);
 void walk_window_open(struct warden *w, uint32_t call);

@@ -9,10 +9,6 @@
  *
  * An exec that cannot succeed because there is no such program makes no event: a search
  * along PATH tries many.
- *
- * An exit: the pidfd becomes readable. The status comes from the kernel (Linux 6.15, or from
- * the zombie while it lasts), else from init. Where neither has it yet the process is parked
- * for a moment, because init's word may be on its way.
  */
 #include "warden/watch.h"
 
@@ -23,49 +19,21 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "sys/raw.h"
+#include "warden/watch_ends.h"
 #include "warden/watch_exec.h"
-#include "warden/watch_proc.h"
-#include "warden/watch_table.h"
 
 /* musl has them as int, glibc as unsigned long; the kernel takes 32 bits. */
 #define IOCTL_RECV ((int)SECCOMP_IOCTL_NOTIF_RECV)
 #define IOCTL_SEND ((int)SECCOMP_IOCTL_NOTIF_SEND)
+/* Linux 6.6; newer than the headers that we build with. */
+#define IOCTL_SET_FLAGS	  ((int)_IOW('!', 4, uint64_t))
+#define FLAG_SYNC_WAKE_UP 1ull
 
-#define PARK_NS (100 * NS_PER_MS)
 enum { ANCESTORS = 64 }; /* looked at to attribute a process that never exec'ed */
-
-struct watch {
-	struct loop *loop;
-	struct trace *trace;
-	int root_fd;
-	char *prefix; /* the root's own name as seen from here; empty for "/" */
-	struct proc_view view;
-	struct proc_table table;
-	struct proc *parked, **parked_end; /* longest first */
-	struct loop_timer timer;
-	struct seccomp_notif_sizes sizes;
-	struct seccomp_notif *notif;
-	struct seccomp_notif_resp *resp;
-};
-
-struct watch_call {
-	struct watch *watch;
-	uint32_t call;
-	uint64_t parent;
-	int listener;
-	struct loop_io io;
-	struct proc *procs;
-	uint64_t lost_execs, lost_exits; /* not yet written as trace.gap */
-	bool told;
-	void (*idle)(void *ctx);
-	void *ctx;
-};
 
 /* An exec that waits, as far as it is known. */
 struct seen {
@@ -77,113 +45,6 @@ struct seen {
 	char path[LIMIT_PATH];
 	struct exec_args args;
 };
-
-static void write_gap(struct watch_call *c, const char *what, uint64_t *count)
-{
-	struct trace *t = c->watch->trace;
-
-	if (*count == 0)
-		return;
-	trace_begin(t, "trace.gap", c->call, c->parent);
-	trace_text(t, "lost", str_of(what));
-	trace_num(t, "count", (int64_t)*count);
-	if (trace_end(t) == 0)
-		*count = 0;
-}
-
-static void write_gaps(struct watch_call *c)
-{
-	write_gap(c, "process.exec", &c->lost_execs);
-	write_gap(c, "process.exit", &c->lost_exits);
-}
-
-/* May free the call. */
-static void settle(struct watch_call *c)
-{
-	if (c->listener >= 0 || c->procs || c->told)
-		return;
-	c->told = true;
-	write_gaps(c);
-	c->idle(c->ctx);
-}
-
-static void proc_drop(struct watch *w, struct proc *p)
-{
-	if (p->parked_ns) {
-		*p->parked_at = p->parked_next;
-		if (p->parked_next)
-			p->parked_next->parked_at = p->parked_at;
-		else
-			w->parked_end = p->parked_at;
-	}
-	*p->call_at = p->call_next;
-	if (p->call_next)
-		p->call_next->call_at = p->call_at;
-	proc_table_del(&w->table, p);
-	loop_del(w->loop, &p->io);
-	fd_close(&p->pidfd);
-	free(p);
-}
-
-/* status: NULL where it is not known. May free the call. */
-static void proc_ended(struct proc *p, const int *status)
-{
-	struct watch_call *c = p->call;
-	struct trace *t = c->watch->trace;
-
-	trace_begin(t, "process.exit", c->call, p->exec_event ? p->exec_event : c->parent);
-	trace_num(t, "pid", p->inside);
-	if (!status)
-		trace_bool(t, "unknown", true);
-	else if (WIFSIGNALED(*status))
-		trace_num(t, "signal", WTERMSIG(*status));
-	else
-		trace_num(t, "code", WEXITSTATUS(*status));
-	if (trace_end(t) < 0)
-		c->lost_exits++;
-	proc_drop(c->watch, p);
-	settle(c);
-}
-
-static void on_parked(struct loop_timer *timer)
-{
-	struct watch *w = container_of(timer, struct watch, timer);
-	uint64_t now = clock_mono_ns();
-
-	while (w->parked && w->parked->parked_ns + PARK_NS <= now)
-		proc_ended(w->parked, NULL);
-	if (w->parked)
-		loop_timer_set(w->loop, &w->timer, w->parked->parked_ns + PARK_NS - now, on_parked);
-}
-
-static void proc_park(struct watch *w, struct proc *p)
-{
-	loop_del(w->loop, &p->io);
-	fd_close(&p->pidfd);
-	p->parked_ns = clock_mono_ns();
-	p->parked_at = w->parked_end;
-	*w->parked_end = p;
-	w->parked_end = &p->parked_next;
-	if (w->parked == p)
-		loop_timer_set(w->loop, &w->timer, PARK_NS, on_parked);
-}
-
-/* May free the call. */
-static void proc_gone(struct proc *p)
-{
-	int status = p->status;
-
-	if (proc_status(p->pidfd, p->pid, &status) == 0 || p->has_status)
-		proc_ended(p, &status);
-	else
-		proc_park(p->call->watch, p);
-}
-
-static void on_pidfd(struct loop_io *io, uint32_t events)
-{
-	(void)events;
-	proc_gone(container_of(io, struct proc, io));
-}
 
 static int proc_add(struct watch_call *c, const struct seen *s, struct proc **ret)
 {
@@ -200,7 +61,7 @@ static int proc_add(struct watch_call *c, const struct seen *s, struct proc **re
 	r = proc_table_add(&w->table, p);
 	if (r < 0)
 		return r;
-	r = loop_add(w->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd);
+	r = proc_await(w, p);
 	if (r < 0) {
 		proc_table_del(&w->table, p);
 		return r;
@@ -228,7 +89,7 @@ static struct proc *find_live(struct watch *w, int pid)
 
 static int inside_of(struct watch *w, int pid)
 {
-	struct proc *p = w->view.pidns_fd < 0 ? proc_table_find(&w->table, pid) : NULL;
+	struct proc *p = proc_table_find(&w->table, pid);
 
 	return p ? p->inside : proc_inside(&w->view, pid);
 }
@@ -252,7 +113,7 @@ static void identify(struct watch *w, struct seen *s)
 /* All that has to be asked while the task stands still. */
 static void look(struct watch *w, struct seen *s)
 {
-	struct exec_mem mem;
+	struct exec_mem mem __attribute__((uninitialized));
 	int r;
 
 	exec_mem_init(&mem, s->req.tid);
@@ -311,35 +172,53 @@ static void report(struct watch_call *c, struct seen *s)
 		if (!s->known)
 			s->pidfd = FD_NONE;
 		p->exec_event = seq ? seq : p->exec_event;
-		write_gaps(c);
+		watch_gaps(c);
 	} else {
 		c->lost_exits++;
 	}
 }
 
+void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx)
+{
+	w->guard = guard;
+	w->guard_ctx = ctx;
+}
+
+static bool passes_guard(struct watch *w, int tid)
+{
+	bool (*guard)(void *, int) = w->guard;
+
+	w->guard = NULL;
+	return !guard || guard(w->guard_ctx, tid);
+}
+
 /* False where the task is not there any more. */
-static bool answer(struct watch_call *c, uint64_t id)
+static bool answer(struct watch_call *c, uint64_t id, bool go_on)
 {
 	struct watch *w = c->watch;
 
 	memset(w->resp, 0, w->sizes.seccomp_notif_resp);
 	w->resp->id = id;
-	w->resp->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	w->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+	w->resp->error = go_on ? 0 : -EPERM;
 	return ioctl(c->listener, IOCTL_SEND, w->resp) == 0;
 }
 
+/* Nobody is left: whose end is not known yet is as good as awaited. */
 static void hang_up(struct watch_call *c)
 {
 	loop_del(c->watch->loop, &c->io);
+	if (c->procs)
+		watch_collect(c->watch, c, UINT64_MAX);
 	fd_close(&c->listener);
-	settle(c);
+	watch_settle(c);
 }
 
 /* One per turn: RECV would block where nothing waits, and the loop asks that for us. */
 static void on_exec(struct watch_call *c)
 {
 	struct watch *w = c->watch;
-	struct seen s;
+	struct seen s __attribute__((uninitialized)); /* most of it is never touched */
 
 	memset(w->notif, 0, w->sizes.seccomp_notif);
 	if (ioctl(c->listener, IOCTL_RECV, w->notif) < 0) {
@@ -350,8 +229,12 @@ static void on_exec(struct watch_call *c)
 	s.file_fd = s.pidfd = FD_NONE;
 	s.known = NULL;
 	exec_req_of(w->notif, &s.req);
+	if (!passes_guard(w, s.req.tid)) {
+		(void)answer(c, w->notif->id, false);
+		return;
+	}
 	look(w, &s);
-	if (answer(c, w->notif->id) && s.found != EXEC_MISS)
+	if (answer(c, w->notif->id, true) && s.found != EXEC_MISS)
 		report(c, &s);
 	fd_close(&s.file_fd);
 	fd_close(&s.pidfd);
@@ -385,6 +268,8 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 	r = loop_add(w->loop, &c->io, listener, EPOLLIN, on_listener);
 	if (r < 0)
 		return r;
+	/* The task sleeps while we look and we sleep while it runs: one CPU does for both. */
+	(void)ioctl(listener, IOCTL_SET_FLAGS, FLAG_SYNC_WAKE_UP);
 	(void)TAKE_FD(listener);
 	*ret = TAKE_PTR(c);
 	return 0;
@@ -396,10 +281,15 @@ void watch_call_free(struct watch_call *c)
 		return;
 	while (c->procs)
 		proc_drop(c->watch, c->procs);
-	write_gaps(c);
+	watch_gaps(c);
 	loop_del(c->watch->loop, &c->io);
 	fd_close(&c->listener);
 	free(c);
+}
+
+void watch_call_collect(struct watch_call *c)
+{
+	watch_collect(c->watch, c, 0);
 }
 
 void watch_call_kill(const struct watch_call *c, int sig)
@@ -463,11 +353,24 @@ static size_t at_least(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+int watch_move(struct watch *w, int root_fd)
+{
+	char name[LIMIT_PATH], *prefix;
+	int r = exec_name(root_fd, STR_NONE, name);
+
+	if (r < 0)
+		return r;
+	prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
+	if (!prefix)
+		return -ENOMEM;
+	free(w->prefix);
+	w->prefix = prefix;
+	w->root_fd = root_fd;
+	return 0;
+}
+
 static int watch_init(struct watch *w)
 {
-	char name[LIMIT_PATH];
-	int r;
-
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &w->sizes) < 0)
 		return -errno;
 	/* The kernel's may be larger than ours, never smaller in what we use. */
@@ -475,11 +378,7 @@ static int watch_init(struct watch *w)
 	w->resp = calloc(1, at_least(w->sizes.seccomp_notif_resp, sizeof *w->resp));
 	if (!w->notif || !w->resp)
 		return -ENOMEM;
-	r = exec_name(w->root_fd, STR_NONE, name);
-	if (r < 0)
-		return r;
-	w->prefix = strdup(strcmp(name, "/") == 0 ? "" : name);
-	return w->prefix ? 0 : -ENOMEM;
+	return watch_move(w, w->root_fd);
 }
 
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret)
@@ -508,7 +407,8 @@ void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
-	loop_timer_stop(w->loop, &w->timer);
+	loop_timer_stop(w->loop, &w->parked_timer);
+	loop_timer_stop(w->loop, &w->young_timer);
 	proc_view_done(&w->view);
 	free(w->prefix);
 	free(w->notif);

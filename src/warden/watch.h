@@ -8,7 +8,8 @@
  * not a policy: a thread that changes its arguments in that very moment can make the event
  * wrong, never the call that it is attributed to.
  *
- * The exit of every process seen is awaited by pidfd and written as process.exit.
+ * The exit of every process seen is found by pidfd and written as process.exit, at the latest
+ * some 20 ms after it.
  *
  * Events, pids as seen inside:
  *   process.exec  pid, ppid, path, argv; "unresolved":true where the path is as it was given,
@@ -28,8 +29,15 @@ struct watch_call; /* one per call */
 
 /* root_fd: O_PATH of the sandbox's root, borrowed, to resolve program paths (openat2 IN_ROOT). */
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
+/* The sandbox has another root now. 0 or -errno. */
+int watch_move(struct watch *w, int root_fd);
 /* After its calls. */
 void watch_free(struct watch *w);
+/*
+ * Is asked once, with the thread of the first exec that is seen, while it waits. Where it says
+ * false that exec fails with EPERM.
+ */
+void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx);
 
 /*
  * Takes the listener. parent: the call.start event. `idle` runs when the listener has hung up
@@ -39,6 +47,8 @@ void watch_free(struct watch *w);
 int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener_fd,
 		   void (*idle)(void *ctx), void *ctx, struct watch_call **ret);
 void watch_call_free(struct watch_call *c);
+/* Write the exits that have happened and are not written yet. */
+void watch_call_collect(struct watch_call *c);
 /* A signal to every process of the call that was seen. */
 void watch_call_kill(const struct watch_call *c, int sig);
 /* The sandbox is dead: write the exits of all that are left. `idle` does not run any more. */

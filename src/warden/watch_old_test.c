@@ -51,6 +51,13 @@ int proc_parent(int pidfd, int pid)
 	return pid == getpid() ? 0 : getpid();
 }
 
+bool proc_was_reaped(int pidfd, int *ret_status)
+{
+	(void)pidfd;
+	(void)ret_status;
+	return false;
+}
+
 int proc_status(int pidfd, int pid, int *ret_status)
 {
 	(void)pidfd;

@@ -7,24 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/pidfd.h"
 
-/* linux/pidfd.h and linux/nsfs.h of newer kernels than the headers that we build with. */
-struct pidfd_info_v0 {
-	uint64_t mask, cgroup;
-	uint32_t pid, tgid, ppid;
-	uint32_t ids[8];
-	int32_t exit_code;
-};
-#define IOCTL_PIDFD_PIDNS     (int)_IO(0xFF, 5)				 /* 6.11 */
-#define IOCTL_PIDFD_INFO      (int)_IOWR(0xFF, 11, struct pidfd_info_v0) /* 6.13 */
-#define IOCTL_NS_PID_IN_PIDNS (int)_IOR(0xb7, 8, int)			 /* 6.11 */
-#define INFO_PID	      (1u << 0)
-#define INFO_EXIT	      (1u << 3) /* 6.15; only once the process has been reaped */
+/* linux/nsfs.h of a newer kernel than the headers that we build with. */
+#define IOCTL_NS_PID_IN_PIDNS (int)_IOR(0xb7, 8, int) /* 6.11 */
 
 void proc_view_done(struct proc_view *v)
 {
@@ -85,7 +75,7 @@ void proc_view_learn(struct proc_view *v, int pidfd)
 
 	if (v->depth || pidfd < 0)
 		return;
-	v->pidns_fd = ioctl(pidfd, IOCTL_PIDFD_PIDNS, 0);
+	v->pidns_fd = ioctl(pidfd, PIDFD_IOCTL_PIDNS, 0);
 	if (v->pidns_fd >= 0 && ioctl(v->pidns_fd, IOCTL_NS_PID_IN_PIDNS, getpid()) < 0 &&
 	    errno == ENOTTY)
 		fd_close(&v->pidns_fd);
@@ -109,7 +99,7 @@ int proc_open(int tid, int *ret_pid)
 	at = strstr(text, "\nTgid:");
 	if (!at)
 		return -ESRCH;
-	*ret_pid = atoi(at + strlen("\nTgid:"));
+	*ret_pid = (int)strtol(at + strlen("\nTgid:"), NULL, 10);
 	fd = (int)syscall(SYS_pidfd_open, *ret_pid, 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -138,11 +128,11 @@ int proc_inside(const struct proc_view *v, int pid)
 
 int proc_parent(int pidfd, int pid)
 {
-	struct pidfd_info_v0 info = { .mask = INFO_PID };
+	struct pidfd_info_v0 info = { .mask = PIDFD_HAS_PID };
 	char state;
 	int ppid, status;
 
-	if (pidfd >= 0 && ioctl(pidfd, IOCTL_PIDFD_INFO, &info) == 0)
+	if (pidfd >= 0 && ioctl(pidfd, PIDFD_IOCTL_INFO, &info) == 0)
 		return (int)info.ppid;
 	return proc_stat(pid, &state, &ppid, &status) < 0 ? 0 : ppid;
 }
@@ -161,15 +151,15 @@ int proc_stat(int pid, char *ret_state, int *ret_ppid, int *ret_status)
 	last = strrchr(text, ' ');
 	if (!at || !last || sscanf(at, ") %c %d", ret_state, ret_ppid) != 2)
 		return -EBADMSG;
-	*ret_status = atoi(last);
+	*ret_status = (int)strtol(last, NULL, 10);
 	return 0;
 }
 
-static bool status_after_reap(int pidfd, int *ret_status)
+bool proc_was_reaped(int pidfd, int *ret_status)
 {
-	struct pidfd_info_v0 info = { .mask = INFO_EXIT };
+	struct pidfd_info_v0 info = { .mask = PIDFD_HAS_EXIT };
 
-	if (ioctl(pidfd, IOCTL_PIDFD_INFO, &info) < 0 || !(info.mask & INFO_EXIT))
+	if (ioctl(pidfd, PIDFD_IOCTL_INFO, &info) < 0 || !(info.mask & PIDFD_HAS_EXIT))
 		return false;
 	*ret_status = info.exit_code;
 	return true;
@@ -180,7 +170,7 @@ int proc_status(int pidfd, int pid, int *ret_status)
 	char state;
 	int ppid, status;
 
-	if (status_after_reap(pidfd, ret_status))
+	if (proc_was_reaped(pidfd, ret_status))
 		return 0;
 	/* A zombie has its status in /proc; the look at the pidfd proves that it was this one's. */
 	if (proc_stat(pid, &state, &ppid, &status) == 0 && state == 'Z' && !proc_is_gone(pidfd)) {
@@ -188,5 +178,5 @@ int proc_status(int pidfd, int pid, int *ret_status)
 		return 0;
 	}
 	/* It may have been reaped between the two looks. */
-	return status_after_reap(pidfd, ret_status) ? 0 : -ENODATA;
+	return proc_was_reaped(pidfd, ret_status) ? 0 : -ENODATA;
 }

@@ -29,6 +29,8 @@ bool proc_is_gone(int pidfd);
 int proc_inside(const struct proc_view *v, int pid);
 /* The parent's pid outside, or 0. pidfd may be FD_NONE. */
 int proc_parent(int pidfd, int pid);
+/* True and its wait status where it has been reaped, and the kernel remembers (Linux 6.15). */
+bool proc_was_reaped(int pidfd, int *ret_status);
 /* The wait status of a process that has ended; -ENODATA where nobody can tell any more. */
 int proc_status(int pidfd, int pid, int *ret_status);
 

@@ -24,6 +24,8 @@ struct proc {
 	int status;	     /* wait(2) */
 	uint64_t parked_ns;  /* gone since then, status awaited; 0: lives */
 	struct proc *parked_next, **parked_at;
+	uint64_t young_ns; /* since then, its end is not awaited but looked for; 0: not so */
+	struct proc *young_next, **young_at;
 };
 
 struct proc_table {

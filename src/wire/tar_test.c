@@ -36,12 +36,12 @@ static struct got *read_by(const struct buf *b, size_t step)
 			g.entries++;
 			g.n = 0;
 			g.e = r.entry;
-			strcpy(g.path, r.entry.path);
-			strcpy(g.link, r.entry.link);
+			(void)snprintf(g.path, sizeof g.path, "%s", r.entry.path);
+			(void)snprintf(g.link, sizeof g.link, "%s", r.entry.link);
 		}
 	}
 	g.result = ev;
-	strcpy(g.why, r.why);
+	(void)snprintf(g.why, sizeof g.why, "%s", r.why);
 	tar_reader_done(&r);
 	return &g;
 }

@@ -21,6 +21,9 @@ import time
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
 CAY = os.path.abspath(os.environ.get('CAY_BIN') or os.path.join(ROOT, 'build/cay'))
 ROOTFUL = os.geteuid() == 0
+# A group of v2 that is ours, with all controllers for its children; each cay starts in one of these.
+GROUP_DIR = os.environ.get('CAY_TEST_GROUP_DIR')
+GROUPS = ROOTFUL or bool(GROUP_DIR)  # limits that need control groups can be had
 SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
 LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
@@ -37,6 +40,21 @@ def wait_until(condition, timeout=10.0, what='the condition'):
         if time.monotonic() > end:
             raise AssertionError(f'{what} did not come true within {timeout} s')
         time.sleep(0.01)
+
+
+def enter_fresh_group():
+    """In a child that becomes a cay: limits need a group in which nobody else is. Empty ones are removed on the way."""
+    for name in list_dir(GROUP_DIR):
+        if name.startswith('test-'):
+            for path in (os.path.join(GROUP_DIR, name, 'cay-self'), os.path.join(GROUP_DIR, name)):
+                try:
+                    os.rmdir(path)
+                except OSError:
+                    pass
+    path = os.path.join(GROUP_DIR, f'test-{os.getpid()}')
+    os.mkdir(path)
+    with open(os.path.join(path, 'cgroup.procs'), 'w', encoding='utf-8') as f:
+        f.write('0')
 
 
 class Result:
@@ -105,6 +123,8 @@ class Cay:
         options.setdefault('stdin', subprocess.DEVNULL)
         options.setdefault('stdout', subprocess.PIPE)
         options.setdefault('stderr', subprocess.PIPE)
+        if GROUP_DIR:
+            options.setdefault('preexec_fn', enter_fresh_group)
         process = Process(command, env={**self.env, **(env or {})}, **options)
         process.cay = self
         self.pids.add(process.pid)
@@ -140,6 +160,10 @@ class Cay:
         """Every line of stdout as JSON."""
         return [json.loads(line) for line in self(*args, '--json', check=True).out.splitlines()]
 
+    def listed(self):
+        """The ids that `cay ls` shows, once it does: one of `cay run` has to live for a moment."""
+        return wait_until(lambda: self('ls', '-q').out.split(), what='a sandbox in the list')
+
     def warden(self, ref):
         """The pid of the warden of a sandbox."""
         init = self.json('show', ref)[0]['init_pid']
@@ -167,6 +191,8 @@ class Terminal:
         if self.pid == 0:
             try:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, cols, 0, 0))
+                if GROUP_DIR:
+                    enter_fresh_group()
                 os.execve(CAY, [CAY, *map(str, args)], env)
             finally:
                 os._exit(127)

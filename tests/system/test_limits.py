@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from caylib import ROOTFUL, read_text, wait_until
+from caylib import GROUPS, ROOTFUL, read_text, wait_until
 
 MIB = 1 << 20
-needs_groups = pytest.mark.skipif(not ROOTFUL, reason='an ordinary user has no control groups here')
+needs_groups = pytest.mark.skipif(not GROUPS, reason='an ordinary user has no control groups here')
 
 HOG = 'import time\nkeep = []\nwhile True: keep.append(bytearray(4 << 20))'
 FORKS = '''
@@ -133,8 +133,8 @@ def test_a_call_can_have_a_limit_where_the_sandbox_has_none(cay, sandbox):
     assert cay('exec', box, *python('x = bytearray(64 << 20)')).code == 0
 
 
-def test_a_signal_9_from_inside_is_no_lack_of_memory(cay, mode):
-    limit = ['--memory', '64M'] if mode == 'rootful' else []
+def test_a_signal_9_from_inside_is_no_lack_of_memory(cay):
+    limit = ['--memory', '64M'] if GROUPS else []
     run = cay('run', *limit, '--', 'sh', '-c', 'kill -9 $$')
     assert (run.code, run.err) == (137, '')
 
@@ -144,7 +144,7 @@ def test_forks_fail_at_the_limit_of_processes(cay, sandbox):
     run = cay('exec', box, *python(FORKS))
     assert run.out == '38\n'  # and init, and the one that forks
     assert cay('exec', box, '--', 'echo', 'on').out == 'on\n'
-    if ROOTFUL:
+    if GROUPS:
         hit, = events(cay, box, 'limit.hit')
         assert (hit['limit'], hit['pids']) == ('pids', 40)
 
@@ -228,7 +228,8 @@ def test_a_default_timeout_holds_for_every_call_but_those_with_their_own(cay, sa
 def test_commands_have_sane_rlimits(cay):
     run = cay('run', *python('''
 import resource as r
-print([r.getrlimit(x) == (0, 0) for x in (r.RLIMIT_CORE, r.RLIMIT_RTPRIO, r.RLIMIT_NICE)],
+core = r.getrlimit(r.RLIMIT_CORE)
+print([core in ((1, 1), (0, 0)), *(r.getrlimit(x) == (0, 0) for x in (r.RLIMIT_RTPRIO, r.RLIMIT_NICE))],
       r.getrlimit(r.RLIMIT_MEMLOCK)[1] <= 8 << 20, r.getrlimit(r.RLIMIT_NOFILE)[1] <= 65536,
       open('/proc/self/oom_score_adj').read(), open('/proc/1/oom_score_adj').read())'''), check=True)
     assert run.out == '[True, True, True] True True 700\n 500\n\n'
@@ -240,7 +241,18 @@ def test_nobody_inside_becomes_unkillable(cay):
     assert run.code != 0
 
 
-@pytest.mark.skipif(ROOTFUL, reason='root has control groups here')
+def may_raise_limits():
+    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
+
+
+@pytest.mark.skipif(not (ROOTFUL and may_raise_limits()), reason='takes CAP_SYS_RESOURCE outside')
+def test_nobody_inside_is_killed_later_than_the_host(cay):
+    for user in ('root', '1000'):
+        run = cay('run', '--user', user, '--', 'sh', '-c', 'echo 500 >/proc/self/oom_score_adj && echo 499 >/proc/self/oom_score_adj')
+        assert run.code != 0 and 'Permission denied' in run.err
+
+
+@pytest.mark.skipif(GROUPS, reason='there are control groups here')
 @pytest.mark.parametrize('limit', [('--memory', '64M'), ('--cpus', '0.5')])
 def test_what_cannot_be_enforced_is_refused(cay, limit):
     run = cay('create', *limit)
@@ -249,7 +261,7 @@ def test_what_cannot_be_enforced_is_refused(cay, limit):
     assert '--best-effort' in run.err
 
 
-@pytest.mark.skipif(ROOTFUL, reason='root has control groups here')
+@pytest.mark.skipif(GROUPS, reason='there are control groups here')
 def test_best_effort_warns_and_goes_on(cay, sandbox):
     run = cay('run', '--best-effort', '--memory', '64M', '--call-memory', '32M', '--', 'echo', 'on')
     assert run.code == 0 and run.out == 'on\n'

@@ -253,15 +253,15 @@ def test_administration_works_in_dev(cay, name):
     assert 'ran' in work(cay, ADMIN[name], '--user', 'root')
 
 
-def stop_job(t):
-    """Ctrl-Z is lost while the shell has not yet handed the terminal over."""
-    for _ in range(50):
-        t.send('\x1a')
-        try:
-            return t.expect(r'Stopped', timeout=0.3)
-        except AssertionError:
-            pass
-    raise AssertionError(f'the job did not stop: {t.output!r}')
+def has_terminal(name):
+    """Whether one of our processes of this name is in the foreground of its terminal."""
+    found = caylib.processes()
+    for pid in caylib.family(found):
+        if found[pid][2] == name:
+            fields = caylib.read_text(f'/proc/{pid}/stat').rpartition(')')[2].split()
+            if len(fields) > 5 and fields[2] == fields[5]:
+                return True
+    return False
 
 
 def test_terminals_have_job_control_and_a_name(spawn_pty, profile):
@@ -274,8 +274,14 @@ def test_terminals_have_job_control_and_a_name(spawn_pty, profile):
         t.expect(r'\[1\] \d+')
         t.send('fg\n')
         t.expect(r'sleep 100')
-        stop_job(t)
-        t.send('kill -9 %1\nexit 7\nexit 7\n')  # twice, where the job is not yet known to be gone
+        # The shell names the job before it hands the terminal over.
+        caylib.wait_until(lambda: has_terminal('sleep'), what='the job in the foreground')
+        t.send('\x1a')
+        t.expect(r'Stopped')
+        # Until the shell has seen the end of a stopped job, it does not leave.
+        t.send('kill -9 %1; while [ -n "$(jobs -s)" ]; do sleep 0.05; done; echo go\\ne\n')
+        t.expect(r'\ngone')
+        t.send('exit 7\n')
         assert t.wait() == 7
 
 

@@ -80,13 +80,17 @@ def set_up():
 # --- suites ---
 
 def enter(group, owner):
-    """A function that moves the calling process into a group of its own, given to owner or not."""
+    """A function that moves the calling process into a group of its own, given to owner or not.
+
+    Where it is given, tests start each cay in a group beside theirs: limits need one without others in it."""
     path = os.path.join(GROUPS, group)
-    os.mkdir(path)
+    os.makedirs(os.path.join(path, 'tests'))
     if owner is not None:
-        for name in ('.', 'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control'):
+        with open(f'{path}/cgroup.controllers', encoding='utf-8') as f:
+            write(f'{path}/cgroup.subtree_control', ' '.join('+' + c for c in f.read().split()))
+        for name in ('.', 'cgroup.procs', 'cgroup.threads', 'cgroup.subtree_control', 'tests', 'tests/cgroup.procs'):
             os.chown(os.path.join(path, name), owner, owner)
-    return lambda: write(os.path.join(path, 'cgroup.procs'), '0')
+    return lambda: write(os.path.join(path, 'tests/cgroup.procs'), '0')
 
 
 def run(command, log, limit, **options):
@@ -147,6 +151,8 @@ def system(log_path, names, user, group, delegated):
     env = {'PATH': os.environ['PATH'], 'HOME': home, 'USER': 'nobody' if user else 'root', 'LANG': 'C.UTF-8',
            'PYTHONDONTWRITEBYTECODE': '1', 'CAY_BIN': f'{JOB}/build/cay', 'CAY_TEST_SLOW': SLOWER,
            'CAY_TEST_GROUPS': '1' if delegated else '0'}
+    if delegated:
+        env['CAY_TEST_GROUP_DIR'] = os.path.join(GROUPS, group)
     into = enter(group, user if delegated else None)
     with open(log_path, 'ab') as log:
         well = run(command, log, SUITE_LIMIT_S, cwd=home, env=env, preexec_fn=into)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "driver/ns/net.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
@@ -23,7 +24,7 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-enum { STREAM_AT = 3 }; /* where init finds its stream */
+enum { STREAM_AT = 3, INIT_AT, KEEL_AT }; /* where init finds its stream, and the keel */
 
 static void __attribute__((noreturn)) fail(const struct launch *l, int err, const char *what)
 {
@@ -69,7 +70,7 @@ static int enter_rootful(const struct launch *l)
 }
 
 /* An unprivileged user has one id: it becomes the sandbox's user. */
-static int enter_rootless(const struct launch *l, const struct tree *t)
+static int enter_rootless(const struct launch *l, const struct tree *t, int *ret_userns)
 {
 	auto_close int self = FD_NONE;
 	int r;
@@ -80,6 +81,9 @@ static int enter_rootless(const struct launch *l, const struct tree *t)
 	if (self < 0)
 		return -errno;
 	r = userns_map_self(self, l->spec->user, 0, 0);
+	*ret_userns = openat(self, "ns/user", O_RDONLY | O_CLOEXEC);
+	if (*ret_userns < 0)
+		return -errno;
 	/* It is not root inside, and init needs what root would have. */
 	return r < 0 ? r : caps_keep_over_exec();
 }
@@ -115,12 +119,26 @@ static int enter_groups(const struct launch *l)
 	return entered && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int last_settings(const struct cell_spec *s)
+/*
+ * While we are the host's root what we set is also the least that anybody inside can set later;
+ * init and its commands choose higher ones. Without the right to it (CAP_SYS_RESOURCE) it is
+ * only a value to start from.
+ */
+static int fix_oom_order(void)
 {
-	static const struct rlimit no_core = { 0, 0 };
-	int r = limit_files(s->files);
+	return io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "500");
+}
+
+static int last_settings(const struct launch *l, int sysctl_fd)
+{
+	const struct rlimit no_core = { l->core, l->core };
+	int r = limit_files(l->spec->files);
 
 	if (r < 0)
+		return r;
+	/* A host that is a container itself may show its own as read-only. */
+	r = sysctl_fd < 0 ? 0 : userns_bound_watches(sysctl_fd);
+	if (r < 0 && r != -ENOENT && r != -EROFS)
 		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
@@ -130,37 +148,41 @@ static int last_settings(const struct cell_spec *s)
 	return 0;
 }
 
-/* Standard descriptors on /dev/null of the sandbox, the stream at its number, nothing else. */
-static int arrange_fds(const struct launch *l, int *init_fd)
+/*
+ * Standard descriptors on /dev/null of the sandbox, the stream and the keel at their numbers,
+ * nothing else. init_fd goes to its own number and closes itself at exec.
+ */
+static int arrange_fds(const struct launch *l, int keel_fd)
 {
-	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int moved;
+	const int from[] = { l->stream_fd, l->init_fd, keel_fd };
+	int moved[ARRAY_LEN(from)], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		return -errno;
-	moved = fcntl(*init_fd, F_DUPFD_CLOEXEC, 64);
-	if (moved < 0)
-		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		moved[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64); /* above all targets */
+		if (moved[i] < 0)
+			return -errno;
+	}
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0)
 			return -errno;
-	if (dup2(l->stream_fd, STREAM_AT) < 0)
-		return -errno;
-	if (fcntl(STREAM_AT, F_SETFD, 0) < 0) /* dup2 onto itself keeps CLOEXEC */
-		return -errno;
-	/* init_fd goes to 4 and closes itself at exec */
-	if (dup3(moved, STREAM_AT + 1, O_CLOEXEC) < 0 || raw_close_range(STREAM_AT + 2) < 0)
-		return -errno;
-	null = FD_NONE;
-	*init_fd = STREAM_AT + 1;
-	return 0;
+	for (int i = 0; i < (int)ARRAY_LEN(from); i++)
+		if (dup3(moved[i], STREAM_AT + i, STREAM_AT + i == INIT_AT ? O_CLOEXEC : 0) < 0)
+			return -errno;
+	return raw_close_range(KEEL_AT + 1) < 0 ? -errno : 0;
 }
 
-static void report_ready(const struct launch *l)
+static void report_ready(const struct launch *l, const struct tree *t, int m1, int u2)
 {
 	struct launch_report rep = { .sys = 0 };
-	int fds[LAUNCH_FDS];
+	int fds[LAUNCH_FDS + CELL_MOUNTS + 1] = { [LAUNCH_FD_M1] = m1 };
+	int n = LAUNCH_FDS + tree_fds(t, fds + LAUNCH_FDS);
 
+	if (u2 >= 0)
+		fds[n++] = u2;
+	fds[LAUNCH_FD_M2] = openat(t->proc_fd, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	must(l, fds[LAUNCH_FD_M2] < 0 ? -errno : 0, "open the mount namespace");
 	fds[LAUNCH_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/*
 	 * Anew, in the mount namespace that we are in by now: a terminal opened through the one
@@ -169,7 +191,7 @@ static void report_ready(const struct launch *l)
 	fds[LAUNCH_FD_DEVPTS] = open("/dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(l, fds[LAUNCH_FD_ROOT] < 0 ? -errno : 0, "open the root");
 	must(l, fds[LAUNCH_FD_DEVPTS] < 0 ? -errno : 0, "open /dev/pts");
-	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, LAUNCH_FDS), "report");
+	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, n), "report");
 }
 
 static void build(const struct launch *l, struct tree *t)
@@ -178,7 +200,11 @@ static void build(const struct launch *l, struct tree *t)
 	int r;
 
 	must(l, mnt_make_private(), "make mounts private");
+	t->fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	must(l, t->fds_fd < 0 ? -errno : 0, "open /proc/self/fd");
 	r = tree_stage(t);
+	if (r == 0)
+		r = tree_keel(t);
 	if (r == 0)
 		r = tree_proc(t);
 	if (r == 0)
@@ -188,41 +214,55 @@ static void build(const struct launch *l, struct tree *t)
 	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
+	r = tree_gather(t);
+	must(l, r, t->what);
 	must(l, wait_for_warden(l), "wait for the upper directories");
 	r = tree_mounts(t);
 	if (r == 0)
 		r = tree_place(t);
 	must(l, r, t->what);
-	must(l, mnt_pivot(t->root_fd), "pivot into the root");
+}
+
+/* The working directory follows into the next mount namespace, and becomes the root there. */
+static int pivot(const struct tree *t)
+{
+	int r = mnt_pivot(t->keel_fd);
+
+	if (r == 0 && chdir(tree_slot(t->generation)) < 0)
+		r = -errno;
+	return r;
 }
 
 void launch_child(const struct launch *l)
 {
 	static char *const argv[] = { "cay-init", NULL };
 	static char *const envp[] = { NULL };
-	struct tree t = { .l = l,
-			  .stage_fd = FD_NONE,
-			  .root_fd = FD_NONE,
-			  .proc_fd = FD_NONE,
-			  .dev_fd = FD_NONE,
-			  .sys_fd = FD_NONE };
-	int init_fd = l->init_fd;
+	struct tree t;
+	int m1, u2 = FD_NONE, sysctl_fd;
 
+	tree_init(&t, l->spec, l->userns_fd, l->owner_ns);
 	/* Or we would wait for a warden that was killed, holding its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful)
 		must(l, wait_for_warden(l), "wait for the id map");
+	if (l->spec->rootful)
+		must(l, fix_oom_order(), "set the order in which memory is taken back");
+	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	m1 = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
 	build(l, &t);
+	must(l, pivot(&t), "pivot into the root");
 	if (l->spec->rootful)
 		must(l, enter_rootful(l), "enter the user namespace");
 	else
-		must(l, enter_rootless(l, &t), "enter the user namespace");
-	must(l, last_settings(l->spec), "make a session");
-	report_ready(l);
+		must(l, enter_rootless(l, &t, &u2), "enter the user namespace");
+	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
+	must(l, last_settings(l, sysctl_fd), "make a session");
+	report_ready(l, &t, m1, u2);
 	must(l, wait_for_warden(l), "wait for the check");
-	must(l, arrange_fds(l, &init_fd), "arrange descriptors");
-	(void)syscall(SYS_execveat, init_fd, "", argv, envp, RAW_AT_EMPTY_PATH);
+	must(l, arrange_fds(l, t.keel_fd), "arrange descriptors");
+	(void)syscall(SYS_execveat, INIT_AT, "", argv, envp, RAW_AT_EMPTY_PATH);
 	_exit(125);
 }

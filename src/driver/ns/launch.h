@@ -3,14 +3,32 @@
  * The child's side of a launch: from clone3 to the exec of init.
  *
  * The child begins as root over fresh namespaces but in the outer user namespace (U1; the
- * host's own when rootful), builds the tree, pivots into it, and only then enters the user
- * namespace of the workload (U2) with a mount namespace below it. All mounts are inherited
- * from a more privileged namespace at that moment and therefore locked: root inside can
- * neither undo a mask nor remount anything.
+ * host's own when rootful), builds the tree, pivots, and only then enters the user namespace of
+ * the workload (U2) with a mount namespace below it. All mounts are inherited from a more
+ * privileged namespace at that moment and therefore locked: root inside can neither undo a mask
+ * nor remount anything.
+ *
+ * What it pivots to is the *keel*: an empty, read-only tmpfs with two mount points. The root
+ * that the sandbox sees is mounted on one of them, and the child changes its root to that. The
+ * first mount namespace (M1) stays, in the warden's hands, to mount the next generation on the
+ * other one (renew.c). The keel is also what Landlock's rule is about: it lies above every
+ * generation, while the root of each is another directory. Whoever breaks out of the change of
+ * root finds a directory that is empty, read-only and closed to all users inside.
  */
 #pragma once
 
 #include "driver/driver.h"
+#include "sys/userns.h"
+
+enum {
+	/*
+	 * RLIMIT_CORE. Not 0: where core_pattern is a pipe, 0 still starts the host's helper, and 1
+	 * is what the kernel takes as "none at all" (fs/coredump.c). No file is that small either.
+	 * Who may not have even that stays with 0.
+	 */
+	LAUNCH_CORE = 1,
+	LAUNCH_MAPS = 4,
+};
 
 struct launch {
 	const struct cell_spec *spec;
@@ -21,7 +39,12 @@ struct launch {
 	int net_fd;			 /* where the gateway's sockets go; FD_NONE: no network */
 	int userns_fd;			 /* U2; FD_NONE when rootless */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
-	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own; FD_NONE: U2's */
+	const int *owner_ns; /* by mount: id map where it has an owner of its own; FD_NONE: U2's */
+	/* U2's maps as seen from here, and who init is out here. */
+	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
+	int nuids, ngids;
+	uint32_t init_uid, init_gid;
+	uint64_t core; /* RLIMIT_CORE inside */
 };
 
 /* What the child says about itself: one message on setup_fd, fds only when ok. */
@@ -30,27 +53,72 @@ struct launch_report {
 	char what[248];
 };
 
-enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FDS };
+/* Then come the mounts of the spec, and when rootless U2. */
+enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FD_M1, LAUNCH_FD_M2, LAUNCH_FDS };
 
 /* Never returns. */
 void launch_child(const struct launch *l) __attribute__((noreturn));
 
 /* The steps, each in its own file. 0, or -errno with *what naming the thing. */
 struct tree {
-	const struct launch *l;
-	int stage_fd; /* where mounts are put together */
-	int root_fd;  /* the merged root */
+	const struct cell_spec *spec;
+	int userns_fd;	     /* the ids of layers; FD_NONE: as they are */
+	const int *owner_ns; /* of mounts that have others */
+	bool detached;	     /* lowers are taken along as mounts, not opened where they lie */
+	const char *upper;   /* directory of the uppers in the sandbox's own */
+	const bool *same;    /* mounts that are taken over; NULL: none */
+	const int *same_fd;  /* those */
+	unsigned generation;
+	int fds_fd;		   /* /proc/self/fd: what descriptors are called in options */
+	int state_fd;		   /* the state directory, with the sandbox's ids */
+	int stage_fd;		   /* where mounts are put together */
+	int keel_fd;		   /* the keel's root */
+	int root_fd;		   /* the merged root, also the first of mount_fd */
+	int mount_fd[CELL_MOUNTS]; /* of the spec */
 	int proc_fd, dev_fd, sys_fd;
+	int lower_fd[CELL_MOUNTS][CELL_LOWERS]; /* outside the state directory */
 	char what[248];
 };
 
+void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, const int *owner_ns);
 /* First what needs nothing of the sandbox's own, while the warden still makes the uppers. */
 int tree_stage(struct tree *t);
+int tree_keel(struct tree *t);
 int tree_proc(struct tree *t);
 int tree_dev(struct tree *t);
-/* Then its root and the other mounts, and the parts from the stage into it. */
+/* Take hold of what lies outside, where the host's paths can be seen. */
+int tree_gather(struct tree *t);
+/* Then the root on the keel, the other mounts in it, and the parts from the stage. */
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);
 
+/* What is to be found at a mount point of the finished tree. */
+struct fixed_mount {
+	const char *path;
+	const char *type; /* NULL: whatever the host has there */
+	const char *root; /* which part of its file system; NULL: any */
+	unsigned attrs;	  /* RAW_ATTR_* that it has at least */
+	bool optional;	  /* covers something that not every kernel has */
+};
+enum { FIXED_MOUNTS = 64 };
+/* Those of /proc, /dev and /sys; returns how many. */
+int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS]);
+/* That of mount i of the spec. */
+struct fixed_mount tree_expects(const struct cell_spec *s, int i);
+
+/* The user namespace whose map mount i of the spec has. */
+int tree_userns(const struct tree *t, int i);
 /* Attach a new mount on the stage, under a name of its own. */
 int tree_put(struct tree *t, int mount_fd, const char *name);
+/* Append the mounts of the spec to fds, which has room for CELL_MOUNTS more; how many. */
+int tree_fds(const struct tree *t, int *fds);
+/* The other way round: takes the descriptors. -EBADMSG where they are not as many. */
+int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n);
+/* Name of the mount point on the keel that a generation has. */
+const char *tree_slot(unsigned generation);
+
+/* renew.c: the next generation. */
+int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
+	  struct err *e);
+/* Wait for the helper of the last one. */
+void renew_reap(struct cell *c);

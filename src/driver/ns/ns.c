@@ -8,15 +8,19 @@
  *   3 clone3 into fresh namespaces and the group   4 id map of U1 (rootless)
  *   5 upper directories, while the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
+ *   9 a look from outside whether all is as demanded (posture.h)
  *
  * Any failure kills the group and reports the step.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +29,7 @@
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
 #include "driver/ns/net.h"
+#include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
@@ -60,30 +65,27 @@ static int ends_open(struct ends *p)
 static void launch_done(struct launch *l)
 {
 	fd_close(&l->init_fd);
-	fd_close(&l->userns_fd);
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		fd_close(&l->owner_ns[i]);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_close(&l->entries[i]);
 }
 DEFINE_AUTO(struct launch, launch_done)
 
-static int make_id_maps(const struct cell_spec *s, struct launch *l, struct err *e)
+static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct err *e)
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
-	l->userns_fd = userns_new(&all, 1);
-	if (l->userns_fd < 0)
-		return err_sys(e, -l->userns_fd, "make a user namespace");
+	k->user_ns = userns_new_owned(&all, 1, s->uid_base);
+	if (k->user_ns < 0)
+		return err_sys(e, -k->user_ns, "make a user namespace");
 	for (int i = 0; i < s->nmounts; i++) {
 		struct idmap map[5];
 		const struct cell_mount *m = &s->mounts[i];
 
 		if (!m->has_owner || m->owner == s->user)
 			continue;
-		l->owner_ns[i] = userns_new(map, userns_swap(map, s->uid_base, m->owner, s->user));
-		if (l->owner_ns[i] < 0)
-			return err_sys(e, -l->owner_ns[i], "make the id map of '%s'", m->dest);
+		k->owner_ns[i] = userns_new(map, userns_swap(map, s->uid_base, m->owner, s->user));
+		if (k->owner_ns[i] < 0)
+			return err_sys(e, -k->owner_ns[i], "make the id map of '%s'", m->dest);
 	}
 	return 0;
 }
@@ -152,7 +154,7 @@ static int explain_clone(int err, bool rootful, struct err *e)
 	return -1;
 }
 
-static int map_outer(pid_t pid, struct err *e)
+static int map_outer(pid_t pid, int *ret_userns, struct err *e)
 {
 	char path[32];
 	auto_close int proc = FD_NONE;
@@ -161,6 +163,10 @@ static int map_outer(pid_t pid, struct err *e)
 	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = proc < 0 ? -errno : userns_map_self(proc, 0, getuid(), getgid());
+	if (r == 0) {
+		*ret_userns = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+		r = *ret_userns < 0 ? -errno : 0;
+	}
 	if (r < 0) {
 		err_sys(e, -r, "map the user into the namespace");
 		return err_hint(e, "this host forbids user namespaces to users: see "
@@ -186,25 +192,78 @@ static int explain_report(const struct launch_report *rep, struct err *e)
 	return -1;
 }
 
-static int await_report(int fd, struct cell *c, struct err *e)
+/* Takes the descriptors that came, all of them only when the report is good. */
+static int take_report(const struct cell_spec *s, struct cell *c, int *fds, int n)
+{
+	int *to[LAUNCH_FDS] = { &c->root_fd, &c->devpts_fd, &c->keep.mount_ns, &c->mount_ns };
+
+	for (int i = 0; i < LAUNCH_FDS && i < n; i++)
+		*to[i] = TAKE_FD(fds[i]);
+	if (n <= LAUNCH_FDS)
+		return -EBADMSG;
+	if (c->keep.user_ns < 0) {
+		n--;
+		c->keep.user_ns = TAKE_FD(fds[n]);
+	}
+	return tree_take_fds(s, c->keep.mount_fd, fds + LAUNCH_FDS, n - LAUNCH_FDS);
+}
+
+static int await_report(int fd, const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	struct launch_report rep = { 0 };
-	int fds[LAUNCH_FDS], n = 0;
-	int r = fdpass_recv(fd, &rep, sizeof rep, fds, LAUNCH_FDS, &n);
+	int fds[LAUNCH_FDS + CELL_MOUNTS + 1], n = 0;
+	int r = fdpass_recv(fd, &rep, sizeof rep, fds, (int)ARRAY_LEN(fds), &n);
+	int taken = r == 0 && rep.sys == 0 ? take_report(s, c, fds, n) : -EBADMSG;
 
-	for (int i = n; i < LAUNCH_FDS; i++)
-		fds[i] = FD_NONE;
-	c->root_fd = fds[LAUNCH_FD_ROOT];
-	c->devpts_fd = fds[LAUNCH_FD_DEVPTS];
+	for (int i = 0; i < n; i++)
+		fd_close(&fds[i]);
 	if (r < 0)
 		return err_set(e, ERR_FAILED, "the sandbox ended while it was being built");
 	rep.what[sizeof rep.what - 1] = '\0';
 	if (rep.sys)
 		return explain_report(&rep, e);
-	return n == LAUNCH_FDS ? 0 : err_set(e, ERR_FAILED, "the sandbox reported no descriptors");
+	return taken < 0 ? err_set(e, ERR_FAILED, "the sandbox reported no descriptors") : 0;
 }
 
-static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c, struct err *e)
+/* What the child cannot know, or we must know as well to see whether it holds. */
+static void know(struct launch *l)
+{
+	struct rlimit core = { 0 };
+	const struct cell_spec *s = l->spec;
+	uint32_t uid = s->rootful ? s->uid_base : getuid(),
+		 gid = s->rootful ? s->uid_base : getgid();
+	struct idmap map = { s->rootful ? 0 : s->user, uid, s->rootful ? USERNS_IDS : 1 };
+
+	l->init_uid = uid;
+	l->init_gid = gid;
+	l->uids[0] = map;
+	map.outside = gid;
+	l->gids[0] = map;
+	l->nuids = l->ngids = 1;
+	l->core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= LAUNCH_CORE ? LAUNCH_CORE
+										     : 0;
+}
+
+static int begin_look(struct posture *p, const struct launch *l, const struct cell *c,
+		      struct err *e)
+{
+	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
+	p->l = l;
+	p->pid = c->pid;
+	p->group = c->has_cgroup ? c->cgroup.name : NULL;
+	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc_fd < 0 || self < 0 || fstat(l->stream_fd, &st) < 0)
+		return err_sys(e, errno, "look at the sandbox");
+	p->stream = st.st_ino;
+	return posture_open(p, self, e);
+}
+
+static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c,
+		 struct posture *look, struct err *e)
 {
 	pid_t pid = clone_child(l, cgroup_fd, &c->pidfd);
 
@@ -213,45 +272,55 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 	c->pid = pid;
 	fd_close(&setup->theirs);
 	if (!l->spec->rootful) {
-		if (map_outer(pid, e) < 0)
+		if (map_outer(pid, &c->keep.outer_ns, e) < 0)
 			return -1;
 		tell(setup->ours);
 	}
 	if (prepare_uppers(l->spec, e) < 0)
 		return -1;
 	tell(setup->ours);
-	if (await_report(setup->ours, c, e) < 0)
+	if (begin_look(look, l, c, e) < 0)
+		return -1;
+	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
 	tell(setup->ours);
 	return 0;
+}
+
+static int end_look(struct posture *p, struct ends *stream, struct cell *c, struct err *e)
+{
+	p->root_fd = c->root_fd;
+	/* Else the end of init would not be seen. */
+	fd_close(&stream->theirs);
+	if (posture_check(p, stream->ours, e) == 0)
+		return 0;
+	/* Of one that is gone there is nothing to be seen. */
+	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, 0) == 1)
+		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
+	c->refused = true;
+	return -1;
 }
 
 static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	auto_done(launch_done) struct launch l = { .spec = s,
 						   .init_fd = FD_NONE,
-						   .userns_fd = FD_NONE };
+						   .owner_ns = c->keep.owner_ns };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
+	auto_done(posture_done) struct posture look = POSTURE_INIT;
 	auto_done(ends_done) struct ends net = { FD_NONE, FD_NONE };
 	int group, r;
 
-	*c = (struct cell){ .pidfd = FD_NONE,
-			    .stream_fd = FD_NONE,
-			    .root_fd = FD_NONE,
-			    .devpts_fd = FD_NONE,
-			    .cgroup = cgroup_none };
-	for (int i = 0; i < NET_FDS; i++)
-		c->net_fds[i] = FD_NONE;
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		l.owner_ns[i] = FD_NONE;
+	cell_init(c);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		l.entries[i] = FD_NONE;
 	group = make_groups(s, c);
 	if (limits_apply(s, c, e) < 0 || open_entries(&l, c, e) < 0)
 		return -1;
-	if (s->rootful && make_id_maps(s, &l, e) < 0)
+	if (s->rootful && make_id_maps(s, &c->keep, e) < 0)
 		return -1;
+	l.userns_fd = c->keep.user_ns;
 	l.init_fd = memfd_program(s->init, "cay-init");
 	if (l.init_fd < 0)
 		return err_sys(e, -l.init_fd, "load '%s'", s->init);
@@ -267,7 +336,10 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	l.net_fd = net.theirs;
 	l.ours[0] = setup.ours;
 	l.ours[1] = stream.ours;
-	if (start(&l, &setup, group, c, e) < 0 || (s->network && net_receive(net.ours, c, e) < 0))
+	know(&l);
+	if (start(&l, &setup, group, c, &look, e) < 0 || end_look(&look, &stream, c, e) < 0)
+		return -1;
+	if (s->network && net_receive(net.ours, c, e) < 0)
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
 	return 0;
@@ -281,15 +353,23 @@ static void kill_all(struct cell *c)
 		(void)raw_pidfd_signal(c->pidfd, SIGKILL);
 }
 
-static int destroy(struct cell *c, struct err *e)
+static void reap(struct cell *c)
 {
-	int r;
-
 	kill_all(c);
+	renew_reap(c);
 	if (c->pid > 0)
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	c->pid = 0;
+	fd_close(&c->pidfd);
+}
+
+static int destroy(struct cell *c, struct err *e)
+{
+	int r;
+
+	if (c->pid > 0)
+		reap(c);
 	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
 	c->has_cgroup = false;
@@ -297,6 +377,14 @@ static int destroy(struct cell *c, struct err *e)
 	fd_close(&c->stream_fd);
 	fd_close(&c->root_fd);
 	fd_close(&c->devpts_fd);
+	fd_close(&c->mount_ns);
+	fd_close(&c->keep.mount_ns);
+	fd_close(&c->keep.outer_ns);
+	fd_close(&c->keep.user_ns);
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		fd_close(&c->keep.owner_ns[i]);
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		fd_close(&c->keep.mount_fd[i]);
 	net_done(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }
@@ -304,6 +392,8 @@ static int destroy(struct cell *c, struct err *e)
 const struct driver ns_driver = {
 	.name = "ns",
 	.create = create,
+	.renew = renew,
 	.kill = kill_all,
+	.reap = reap,
 	.destroy = destroy,
 };

@@ -7,49 +7,112 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/netplan.h"
+#include "sys/attrs.h"
+#include "sys/resolve.h"
+#include "sys/rmtree.h"
 #include "sys/userns.h"
 
-/* The id on disk of an id inside. Unprivileged there is only one. */
-static uid_t on_disk(const struct cell_spec *s, uint32_t inside)
-{
-	return s->uid_base + (inside < USERNS_IDS ? inside : USERNS_IDS - 2);
-}
+struct prepare {
+	const struct cell_spec *s;
+	unsigned generation;
+	int state_fd, upper_fd, work_fd;
+};
 
+static void prepare_done(struct prepare *p)
+{
+	fd_close(&p->state_fd);
+	fd_close(&p->upper_fd);
+	fd_close(&p->work_fd);
+}
+DEFINE_AUTO(struct prepare, prepare_done)
+
+/* Ids beyond the range are nobody's. Unprivileged there is only one. */
 static int own(const struct cell_spec *s, int dirfd, const char *name, uint32_t uid, uint32_t gid)
 {
+	const uint32_t nobody = USERNS_IDS - 2;
+
 	if (!s->rootful)
 		return 0;
-	return fchownat(dirfd, name, on_disk(s, uid), on_disk(s, gid), AT_SYMLINK_NOFOLLOW) < 0
+	return fchownat(dirfd, name, uid < USERNS_IDS ? uid : nobody,
+			gid < USERNS_IDS ? gid : nobody, AT_SYMLINK_NOFOLLOW) < 0
 		       ? -errno
 		       : 0;
 }
 
-/* A merged directory shows the upper's attributes: take them from the lower. */
-static int make_upper(const struct cell_spec *s, int i, int parent_fd, const char *name)
+/*
+ * What the layers say about a name at the top of mount i: 1 and *ret_fd, O_PATH of the topmost;
+ * 0 where none has it; -ENOENT where one says that it is gone.
+ */
+static int find_in_layers(const struct prepare *p, int i, const char *name, int *ret_fd)
+{
+	char path[128];
+	struct stat st;
+
+	for (int j = 0; j < p->s->nlayers; j++) {
+		auto_close int fd = FD_NONE;
+
+		(void)snprintf(path, sizeof path, "layers/%s/%d/%s", p->s->layers[j], i, name);
+		fd = resolve_beneath(p->state_fd, path, O_PATH | O_NOFOLLOW, 0);
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return fd < 0 ? fd : -errno;
+		if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
+			return -ENOENT;
+		*ret_fd = TAKE_FD(fd);
+		return 1;
+	}
+	return 0;
+}
+
+/* Attributes of a directory of the template; its owner outside is the sandbox's user inside. */
+static int like_lower(const struct cell_spec *s, int i, int dirfd, const char *name)
 {
 	const struct cell_mount *m = &s->mounts[i];
 	struct stat st;
 	uint32_t uid, gid;
 
-	if (stat(m->lower[0], &st) < 0 || mkdirat(parent_fd, name, 0755) < 0)
-		return -errno;
-	if (fchmodat(parent_fd, name, st.st_mode & 07777, 0) < 0)
+	if (stat(m->lower[0], &st) < 0 || fchmodat(dirfd, name, st.st_mode & 07777, 0) < 0)
 		return -errno;
 	uid = m->has_owner && st.st_uid == m->owner ? s->user : st.st_uid;
 	gid = m->has_owner && st.st_gid == m->owner ? s->user : st.st_gid;
-	return own(s, parent_fd, name, uid, gid);
+	return own(s, dirfd, name, uid, gid);
 }
 
-static int make_work(const struct cell_spec *s, int parent_fd, const char *name)
+static int like(int from_fd, int dirfd, const char *name)
 {
-	if (mkdirat(parent_fd, name, 0700) < 0)
+	auto_close int to = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return to < 0 ? -errno : attrs_copy(from_fd, to, 0);
+}
+
+/* A merged directory shows the upper's attributes: take them from what lies below. */
+static int make_upper(const struct prepare *p, int i, const char *name)
+{
+	auto_close int layer = FD_NONE;
+	int r = find_in_layers(p, i, ".", &layer);
+
+	if (r < 0)
+		return r;
+	if (mkdirat(p->upper_fd, name, 0755) < 0)
 		return -errno;
-	return own(s, parent_fd, name, 0, 0);
+	return layer >= 0 ? like(layer, p->upper_fd, name) : like_lower(p->s, i, p->upper_fd, name);
+}
+
+static int make_work(const struct prepare *p, int i)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof name, "%d.%u", i, p->generation);
+	if (mkdirat(p->work_fd, name, 0700) < 0)
+		return -errno;
+	return own(p->s, p->work_fd, name, 0, 0);
 }
 
 static int put_file(const struct cell_spec *s, int dirfd, const char *name, const char *text)
@@ -76,12 +139,44 @@ static int machine_id(char out[34])
 	return 0;
 }
 
-static bool template_has_dir(const struct cell_spec *s, const char *name, struct stat *st)
+/* 1: the root has such a directory below the upper; *ret_fd is open on it. 0: it has not. */
+static int find_dir(const struct prepare *p, const char *name, int *ret_fd)
 {
+	auto_close int fd = FD_NONE;
 	char path[LIMIT_PATH];
+	struct stat st;
+	int r = find_in_layers(p, 0, name, &fd);
 
-	(void)snprintf(path, sizeof path, "%s/%s", s->mounts[0].lower[0], name);
-	return lstat(path, st) == 0 && S_ISDIR(st->st_mode);
+	if (r == 0) {
+		(void)snprintf(path, sizeof path, "%s/%s", p->s->mounts[0].lower[0], name);
+		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		r = fd < 0 ? -errno : 1;
+	}
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	*ret_fd = TAKE_FD(fd);
+	return 1;
+}
+
+static int make_etc(const struct prepare *p, int root_fd)
+{
+	auto_close int below = FD_NONE;
+	struct stat st;
+	int r = find_dir(p, "etc", &below);
+
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	if (mkdirat(root_fd, "etc", 0755) < 0 || fstat(below, &st) < 0)
+		return -errno;
+	if (p->s->nlayers)
+		r = like(below, root_fd, "etc");
+	else
+		r = own(p->s, root_fd, "etc", st.st_uid, st.st_gid);
+	return r < 0 ? r : openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static int put_resolver(const struct cell_spec *s, int etc)
@@ -90,21 +185,15 @@ static int put_resolver(const struct cell_spec *s, int etc)
 }
 
 /* The sandbox's own identity. A template without a plain /etc goes without. */
-static int put_identity(const struct cell_spec *s, int root_fd)
+static int put_identity(const struct prepare *p, int root_fd)
 {
+	const struct cell_spec *s = p->s;
 	char text[256], id[34];
-	auto_close int etc = FD_NONE;
-	struct stat st;
+	auto_close int etc = make_etc(p, root_fd);
 	int r;
 
-	if (!template_has_dir(s, "etc", &st))
-		return 0;
-	if (mkdirat(root_fd, "etc", 0755) < 0)
-		return -errno;
-	r = own(s, root_fd, "etc", st.st_uid, st.st_gid);
-	etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r < 0 || etc < 0)
-		return r < 0 ? r : -errno;
+	if (etc < 0)
+		return etc == -ENOENT ? 0 : etc;
 	(void)snprintf(text, sizeof text,
 		       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n127.0.1.1\t%s\n",
 		       s->hostname);
@@ -123,56 +212,128 @@ static int put_identity(const struct cell_spec *s, int root_fd)
  * Directories that we mount on exist in the upper where the template has something else
  * there: a link named /dev in an image is hidden by it instead of being followed.
  */
-static int put_mount_points(const struct cell_spec *s, int root_fd)
+static int put_mount_points(const struct prepare *p, int root_fd)
 {
 	static const char *const points[] = { "dev", "proc", "sys" };
-	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
-		int r;
+		auto_close int below = FD_NONE;
+		int r = find_dir(p, points[i], &below);
 
-		if (template_has_dir(s, points[i], &st))
+		if (r < 0)
+			return r;
+		if (r > 0)
 			continue;
 		if (mkdirat(root_fd, points[i], 0755) < 0)
 			return -errno;
-		r = own(s, root_fd, points[i], 0, 0);
+		r = own(p->s, root_fd, points[i], 0, 0);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int fill_root(const struct cell_spec *s, int upper_fd)
+static int fill_root(const struct prepare *p)
 {
-	auto_close int root = openat(upper_fd, "0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = root < 0 ? -errno : put_mount_points(s, root);
+	auto_close int root = openat(p->upper_fd, "0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = root < 0 ? -errno : put_mount_points(p, root);
 
-	return r < 0 ? r : put_identity(s, root);
+	return r < 0 ? r : put_identity(p, root);
+}
+
+static int check_closed(const struct cell_spec *s, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(s->dir_fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s'", s->dir);
+	if (st.st_uid == geteuid() && (st.st_mode & 077) == 0)
+		return 0;
+	return err_set(e, ERR_NOT_ALLOWED, "'%s' is open to other users", s->dir);
+}
+
+static int open_new(int dirfd, const char *name)
+{
+	int fd = io_mkdir(dirfd, name, 0755);
+
+	if (fd < 0)
+		return fd;
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int prepare_open(struct prepare *p, const char *upper, struct err *e)
+{
+	const struct cell_spec *s = p->s;
+
+	if (check_closed(s, e) < 0)
+		return -1;
+	p->upper_fd = open_new(s->dir_fd, upper);
+	p->work_fd = p->upper_fd < 0 ? FD_NONE : open_new(s->dir_fd, "work");
+	if (p->upper_fd < 0 || p->work_fd < 0)
+		return err_sys(e, p->upper_fd < 0 ? -p->upper_fd : -p->work_fd,
+			       "make directories in '%s'", s->dir);
+	p->state_fd = open(s->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return p->state_fd < 0 ? err_sys(e, errno, "open '%s'", s->state) : 0;
+}
+
+static int make_all(const struct prepare *p, const bool *same, struct err *e)
+{
+	const struct cell_spec *s = p->s;
+
+	for (int i = 0; i < s->nmounts; i++) {
+		char name[12];
+		int r;
+
+		if (s->mounts[i].kind != MOUNT_OVERLAY || (same && same[i]))
+			continue;
+		(void)snprintf(name, sizeof name, "%d", i);
+		r = make_upper(p, i, name);
+		if (r == 0)
+			r = make_work(p, i);
+		if (r < 0)
+			return err_sys(e, -r, "prepare '%s'", s->mounts[i].dest);
+	}
+	return 0;
 }
 
 int prepare_uppers(const struct cell_spec *s, struct err *e)
 {
-	auto_close int upper = FD_NONE, work = FD_NONE;
+	auto_done(prepare_done) struct prepare p = { s, 0, FD_NONE, FD_NONE, FD_NONE };
+	int r;
+
+	if (prepare_open(&p, "upper", e) < 0 || make_all(&p, NULL, e) < 0)
+		return -1;
+	r = fill_root(&p);
+	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->dir) : 0;
+}
+
+/* Of a generation that was never entered. */
+static int remove_work(const struct cell_spec *s, unsigned generation)
+{
 	int r = 0;
 
-	if (mkdirat(s->dir_fd, "upper", 0755) < 0 || mkdirat(s->dir_fd, "work", 0755) < 0)
-		return err_sys(e, errno, "make directories in '%s'", s->dir);
-	upper = openat(s->dir_fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	work = openat(s->dir_fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (upper < 0 || work < 0)
-		return err_sys(e, errno, "open directories in '%s'", s->dir);
 	for (int i = 0; i < s->nmounts && r == 0; i++) {
-		char name[12];
+		char work[48];
 
-		if (s->mounts[i].kind != MOUNT_OVERLAY)
-			continue;
-		(void)snprintf(name, sizeof name, "%d", i);
-		r = make_upper(s, i, upper, name);
-		if (r == 0)
-			r = make_work(s, work, name);
-		if (r < 0)
-			return err_sys(e, -r, "prepare '%s'", s->mounts[i].dest);
+		(void)snprintf(work, sizeof work, "work/%d.%u", i, generation);
+		r = rmtree_at(s->dir_fd, work);
 	}
-	r = fill_root(s, upper);
-	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->dir) : 0;
+	return r;
+}
+
+int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, struct err *e)
+{
+	auto_done(prepare_done) struct prepare p = { s, generation, FD_NONE, FD_NONE, FD_NONE };
+	int r = faccessat(s->dir_fd, "next", F_OK, AT_SYMLINK_NOFOLLOW);
+
+	if (r == 0)
+		r = rmtree_at(s->dir_fd, "next");
+	else
+		r = 0;
+	if (r == 0)
+		r = remove_work(s, generation);
+	if (r < 0)
+		return err_sys(e, -r, "make room in '%s'", s->dir);
+	return prepare_open(&p, "next", e) < 0 ? -1 : make_all(&p, same, e);
 }

@@ -1,18 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sandbox's file systems: overlays over the template's layers, and read-only binds. */
+/*
+ * The sandbox's file systems: overlays over the template's layers, and read-only binds.
+ *
+ * An overlay is put together from descriptors: the upper and work directories and sealed layers
+ * lie below the state directory, which is taken as one mount with the sandbox's ids; what lies
+ * elsewhere on the host is a mount of its own. All of it goes away with the stage: a detached
+ * mount that is closed costs a grace period of the kernel each, those on the stage go at once.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/ro.h"
+#include "sys/caps.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
 #include "sys/resolve.h"
 
-enum { OPT_MAX = 256 }; /* the kernel's ceiling for one fsconfig value */
+enum {
+	OPT_MAX = 256, /* the kernel's ceiling for one fsconfig value */
+	LOWERS_MAX = CELL_LAYERS + CELL_LOWERS,
+};
+
+void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, const int *owner_ns)
+{
+	*t = (struct tree){
+		.spec = spec,
+		.userns_fd = userns_fd,
+		.owner_ns = owner_ns,
+		.detached = spec->rootful,
+		.upper = "upper",
+		.fds_fd = FD_NONE,
+		.state_fd = FD_NONE,
+		.stage_fd = FD_NONE,
+		.keel_fd = FD_NONE,
+		.root_fd = FD_NONE,
+		.proc_fd = FD_NONE,
+		.dev_fd = FD_NONE,
+		.sys_fd = FD_NONE,
+	};
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		t->mount_fd[i] = FD_NONE;
+		for (int j = 0; j < CELL_LOWERS; j++)
+			t->lower_fd[i][j] = FD_NONE;
+	}
+}
+
+int tree_fds(const struct tree *t, int *fds)
+{
+	for (int i = 0; i < t->spec->nmounts; i++)
+		fds[i] = t->mount_fd[i];
+	return t->spec->nmounts;
+}
+
+int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int n)
+{
+	if (n != s->nmounts)
+		return -EBADMSG;
+	for (int i = 0; i < n; i++) {
+		fd_close(&to[i]);
+		to[i] = TAKE_FD(fds[i]);
+	}
+	return 0;
+}
+
+static bool is_same(const struct tree *t, int i)
+{
+	/* What is read-only is never made anew: the host may have changed what lies there. */
+	return t->same && (t->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
+}
+
+const char *tree_slot(unsigned generation)
+{
+	return generation % 2 ? "b" : "a";
+}
 
 int tree_put(struct tree *t, int mount_fd, const char *name)
 {
@@ -23,179 +89,345 @@ int tree_put(struct tree *t, int mount_fd, const char *name)
 	return mnt_attach_at(mount_fd, t->stage_fd, name);
 }
 
-static int userns_of(const struct tree *t, int i)
+int tree_userns(const struct tree *t, int i)
 {
-	int own = t->l->owner_ns[i];
+	int own = t->owner_ns[i];
 
-	return own >= 0 ? own : t->l->userns_fd;
+	return own >= 0 ? own : t->userns_fd;
 }
 
-/*
- * A layer with the sandbox's ids. It is attached to the stage although only its descriptor is
- * used: a detached mount that is closed costs a grace period of the kernel each, those on the
- * stage go all at once with the old root.
- */
-static int stage_lower(struct tree *t, int i, int j)
+/* A path below the state directory, from there on; NULL: it lies elsewhere. */
+static const char *below_state(const struct tree *t, const char *path)
+{
+	size_t n = strlen(t->spec->state);
+
+	return strncmp(path, t->spec->state, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+static int gather_lower(const struct tree *t, int i, int j)
+{
+	const char *path = t->spec->mounts[i].lower[j];
+	int fd;
+
+	if (t->detached)
+		return mnt_bind_path(path, RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, tree_userns(t, i));
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int gather_state(struct tree *t)
+{
+	if (t->detached)
+		t->state_fd = mnt_bind_path(t->spec->state, RAW_ATTR_NODEV, 0, t->userns_fd);
+	else
+		t->state_fd = open(t->spec->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t->state_fd >= 0)
+		return 0;
+	(void)snprintf(t->what, sizeof t->what, "open '%.200s'", t->spec->state);
+	return t->detached ? t->state_fd : -errno;
+}
+
+int tree_gather(struct tree *t)
+{
+	int r = gather_state(t);
+
+	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
+		const struct cell_mount *m = &t->spec->mounts[i];
+
+		if (is_same(t, i) || m->kind != MOUNT_OVERLAY)
+			continue;
+		for (int j = 0; j < m->nlower && r == 0; j++) {
+			int *fd = &t->lower_fd[i][j];
+
+			if (below_state(t, m->lower[j]))
+				continue;
+			*fd = gather_lower(t, i, j);
+			if (*fd < 0) {
+				(void)snprintf(t->what, sizeof t->what, "open '%.200s'",
+					       m->lower[j]);
+				r = *fd;
+			}
+		}
+	}
+	return r;
+}
+
+static int stage_all(struct tree *t)
 {
 	char name[32];
-	auto_close int fd = mnt_bind_path(t->l->spec->mounts[i].lower[j],
-					  RAW_ATTR_RDONLY | RAW_ATTR_NODEV, 0, userns_of(t, i));
-	int r;
+	int r = tree_put(t, t->state_fd, "state");
 
-	(void)snprintf(name, sizeof name, "%d.%d", i, j);
-	r = tree_put(t, fd, name);
-	return r < 0 ? r : TAKE_FD(fd);
+	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
+	for (int i = 0; i < t->spec->nmounts; i++)
+		for (int j = 0; j < CELL_LOWERS && r == 0; j++) {
+			if (t->lower_fd[i][j] < 0 || t->spec->mounts[i].kind != MOUNT_OVERLAY)
+				continue;
+			(void)snprintf(name, sizeof name, "%d.%d", i, j);
+			r = tree_put(t, t->lower_fd[i][j], name);
+		}
+	return r;
 }
 
-/* "/proc/self/fd/5:/proc/self/fd/6" over fds that stay open until the overlay is made. */
-static int open_lowers(struct tree *t, int i, int fds[CELL_LOWERS], char *opt)
+/* Descriptors of one overlay's lowers, topmost first; owned. */
+struct lowers {
+	int fd[LOWERS_MAX];
+	int n;
+};
+
+static void lowers_done(struct lowers *l)
 {
-	const struct cell_mount *m = &t->l->spec->mounts[i];
+	for (int j = 0; j < l->n; j++)
+		fd_close(&l->fd[j]);
+}
+DEFINE_AUTO(struct lowers, lowers_done)
+
+/* A layer has a directory only for mounts that were changed in its time. */
+static int open_layers(struct tree *t, int i, struct lowers *l)
+{
+	char path[64];
+
+	for (int j = 0; j < t->spec->nlayers; j++) {
+		int fd;
+
+		(void)snprintf(path, sizeof path, "layers/%s/%d", t->spec->layers[j], i);
+		fd = resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0);
+		if (fd >= 0)
+			l->fd[l->n++] = fd;
+		else if (fd != -ENOENT)
+			return fd;
+	}
+	return 0;
+}
+
+static int open_lowers(struct tree *t, int i, struct lowers *l)
+{
+	const struct cell_mount *m = &t->spec->mounts[i];
+	int r = open_layers(t, i, l);
+
+	for (int j = 0; j < m->nlower && r == 0; j++) {
+		const char *path = below_state(t, m->lower[j]);
+		int fd = path ? resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0)
+			      : fcntl(t->lower_fd[i][j], F_DUPFD_CLOEXEC, 3);
+
+		if (fd < 0) {
+			(void)snprintf(t->what, sizeof t->what, "open '%.200s'", m->lower[j]);
+			return path ? fd : -errno;
+		}
+		l->fd[l->n++] = fd;
+	}
+	return r;
+}
+
+/* "5:6:7", which are names in fds_fd, the working directory then. */
+static int name_lowers(const struct lowers *l, char opt[OPT_MAX])
+{
 	int at = 0;
 
-	for (int j = 0; j < m->nlower; j++) {
-		if (t->l->spec->rootful)
-			fds[j] = stage_lower(t, i, j);
-		else
-			fds[j] = open(m->lower[j], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fds[j] < 0) {
-			int r = t->l->spec->rootful ? fds[j] : -errno;
-
-			(void)snprintf(t->what, sizeof t->what, "open '%s'", m->lower[j]);
-			return r;
-		}
-		at += snprintf(opt + at, OPT_MAX - (size_t)at, "%s/proc/self/fd/%d", j ? ":" : "",
-			       fds[j]);
+	for (int j = 0; j < l->n; j++) {
+		at += snprintf(opt + at, OPT_MAX - (size_t)at, "%s%d", j ? ":" : "", l->fd[j]);
 		if (at >= OPT_MAX)
 			return -E2BIG;
 	}
 	return 0;
 }
 
-static int open_part(const struct tree *t, const char *part, int i, char *opt)
+static int open_part(const struct tree *t, const char *part, const char *name, char opt[OPT_MAX])
 {
 	char path[LIMIT_PATH];
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/%s/%d", t->l->spec->dir, part, i);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		(void)snprintf(opt, OPT_MAX, "/proc/self/fd/%d", fd);
-	return fd < 0 ? -errno : fd;
+	(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part, name);
+	fd = resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0);
+	(void)snprintf(opt, OPT_MAX, "%d", fd);
+	return fd;
 }
 
 /* The detached overlay of mount i. */
 static int new_overlay(struct tree *t, int i)
 {
-	char lower[OPT_MAX], upper[OPT_MAX], work[OPT_MAX];
-	int fds[CELL_LOWERS] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE };
-	auto_close int upper_fd = open_part(t, "upper", i, upper);
-	auto_close int work_fd = open_part(t, "work", i, work);
+	char lower[OPT_MAX], upper[OPT_MAX], work[OPT_MAX], work_dir[32], name[12];
+	auto_done(lowers_done) struct lowers l = { .n = 0 };
+	auto_close int upper_fd = FD_NONE, work_fd = FD_NONE;
 	const struct mnt_opt opts[] = {
 		{ "lowerdir", lower },
 		{ "upperdir", upper },
 		{ "workdir", work },
 		{ "index", "off" },
+		/* Layers are merged with others and moved: each says all by itself. */
+		{ "redirect_dir", "nofollow" },
+		{ "metacopy", "off" },
 		/* fsync inside must not wait for the disk, nor the end of a sandbox for a sync of
 		 * the whole file system: what has to last is synced when it is sealed. */
 		{ "volatile", NULL },
-		{ t->l->spec->rootful ? NULL : "userxattr", NULL },
+		{ t->spec->rootful ? NULL : "userxattr", NULL },
 		{ NULL, NULL },
 	};
-	int r = upper_fd < 0 ? upper_fd : work_fd < 0 ? work_fd : open_lowers(t, i, fds, lower);
-
-	if (r == 0) {
-		r = mnt_new("overlay", opts, RAW_ATTR_NODEV);
-		if (r < 0)
-			(void)snprintf(t->what, sizeof t->what, "mount overlay for '%s' over '%s'",
-				       t->l->spec->mounts[i].dest, t->l->spec->mounts[i].lower[0]);
-	}
-	for (int j = 0; j < CELL_LOWERS; j++)
-		fd_close(&fds[j]);
-	return r;
-}
-
-static int new_bind(struct tree *t, int i)
-{
-	const struct cell_mount *m = &t->l->spec->mounts[i];
-	int idmap = t->l->spec->rootful ? userns_of(t, i) : FD_NONE;
-	unsigned attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID;
-	int r = mnt_bind_path(m->lower[0], attrs, 1, idmap);
-
-	/* A mount below it may be of a kind that cannot be idmapped: then only the top. */
-	if (r == -EINVAL && idmap >= 0)
-		r = mnt_bind_path(m->lower[0], attrs, 0, idmap);
-	if (r < 0)
-		(void)snprintf(t->what, sizeof t->what, "bind '%s'", m->lower[0]);
-	return r;
-}
-
-/* Attach at its place inside, resolved as the sandbox would, made where it is missing. */
-static int attach(struct tree *t, int i, int mount_fd)
-{
-	const struct cell_spec *s = t->l->spec;
-	const char *dest = s->mounts[i].dest;
-	uid_t root = s->rootful ? s->uid_base : 0;
-	auto_close int target = FD_NONE;
-	struct stat st;
 	int r;
 
-	if (fstat(mount_fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		target = resolve_mkfile(t->root_fd, dest, root, root);
-	else
-		target = resolve_mkdirs(t->root_fd, dest, 0755, root, root);
-	r = target < 0 ? target : mnt_attach(mount_fd, target);
+	(void)snprintf(name, sizeof name, "%d", i);
+	(void)snprintf(work_dir, sizeof work_dir, "%d.%u", i, t->generation);
+	upper_fd = open_part(t, t->upper, name, upper);
+	work_fd = open_part(t, "work", work_dir, work);
+	r = upper_fd < 0 ? upper_fd : work_fd < 0 ? work_fd : open_lowers(t, i, &l);
+	if (r == 0)
+		r = name_lowers(&l, lower);
+	if (r == 0 && fchdir(t->fds_fd) < 0)
+		r = -errno;
+	if (r == 0)
+		r = mnt_new("overlay", opts, RAW_ATTR_NODEV);
 	if (r < 0)
-		(void)snprintf(t->what, sizeof t->what, "mount on '%s' inside", dest);
+		(void)snprintf(t->what, sizeof t->what, "mount overlay for '%.100s' over '%.100s'",
+			       t->spec->mounts[i].dest, t->spec->mounts[i].lower[0]);
 	return r;
+}
+
+/* What is read-only comes with what the host has mounted below it. */
+static int mount_of(struct tree *t, int i)
+{
+	bool overlay = t->spec->mounts[i].kind == MOUNT_OVERLAY;
+
+	if (is_same(t, i))
+		return mnt_copy(t->same_fd[i], !overlay);
+	return overlay ? new_overlay(t, i) : ro_new(t, i);
 }
 
 /*
- * Where mounts are put together: in this mount namespace only, gone with the old root. The
- * sandbox's root must be attached to something before anything can be attached below it.
+ * A copy of something read-only has brought along what the last generation had mounted below it:
+ * detached, or it would lie hidden below the new one for ever.
  */
+static int uncover(struct tree *t, int i, int target)
+{
+	char name[16];
+
+	for (int j = 1; j < i; j++) {
+		const struct cell_mount *m = &t->spec->mounts[j];
+		size_t n = strlen(m->dest);
+
+		if (!is_same(t, j) || m->kind != MOUNT_RO ||
+		    strncmp(t->spec->mounts[i].dest, m->dest, n) != 0 ||
+		    t->spec->mounts[i].dest[n] != '/')
+			continue;
+		(void)snprintf(name, sizeof name, "%d", target);
+		return fchdir(t->fds_fd) < 0 || umount2(name, MNT_DETACH) < 0 ? -errno : 1;
+	}
+	return 0;
+}
+
+/* Its place inside, resolved as the sandbox would, made where it is missing. */
+static int open_place(struct tree *t, int i, int mount_fd)
+{
+	const struct cell_spec *s = t->spec;
+	uid_t root = s->rootful ? s->uid_base : 0;
+	struct stat st;
+
+	if (fstat(mount_fd, &st) == 0 && !S_ISDIR(st.st_mode))
+		return resolve_mkfile(t->root_fd, s->mounts[i].dest, root, root);
+	return resolve_mkdirs(t->root_fd, s->mounts[i].dest, 0755, root, root);
+}
+
+static int attach(struct tree *t, int i, int mount_fd)
+{
+	auto_close int target = open_place(t, i, mount_fd);
+	int r = target < 0 ? target : uncover(t, i, target);
+
+	if (r > 0) {
+		fd_close(&target);
+		target = open_place(t, i, mount_fd);
+		r = target < 0 ? target : 0;
+	}
+	if (r == 0)
+		r = mnt_attach(mount_fd, target);
+	if (r < 0)
+		(void)snprintf(t->what, sizeof t->what, "mount on '%.200s' inside",
+			       t->spec->mounts[i].dest);
+	return r;
+}
+
+static int new_tmpfs(const char *mode, const char *size, int *ret)
+{
+	const struct mnt_opt opts[] = { { "mode", mode }, { "size", size }, { NULL, NULL } };
+
+	*ret = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
+	return *ret < 0 ? *ret : 0;
+}
+
+/* Where mounts are put together: in this mount namespace only, gone with the old root. */
 int tree_stage(struct tree *t)
 {
-	static const struct mnt_opt opts[] = { { "mode", "0700" },
-					       { "size", "64k" },
-					       { NULL, NULL } };
 	char path[LIMIT_PATH];
 	auto_close int at = FD_NONE;
+	int r;
 
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
-	(void)snprintf(path, sizeof path, "%s/stage", t->l->spec->dir);
+	(void)snprintf(path, sizeof path, "%s/stage", t->spec->dir);
 	if (mkdir(path, 0700) < 0)
 		return -errno;
 	at = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (at < 0)
 		return -errno;
-	t->stage_fd = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
-	if (t->stage_fd < 0)
-		return t->stage_fd;
-	return mnt_attach(t->stage_fd, at);
+	r = new_tmpfs("0700", "64k", &t->stage_fd);
+	return r < 0 ? r : mnt_attach(t->stage_fd, at);
+}
+
+int tree_keel(struct tree *t)
+{
+	int r;
+
+	(void)snprintf(t->what, sizeof t->what, "make the keel");
+	r = new_tmpfs("0000", "4k", &t->keel_fd);
+	if (r == 0)
+		r = tree_put(t, t->keel_fd, "keel");
+	for (unsigned g = 0; g < 2 && r == 0; g++)
+		if (mkdirat(t->keel_fd, tree_slot(g), 0) < 0)
+			r = -errno;
+	return r < 0 ? r : mnt_make_readonly(t->keel_fd);
 }
 
 static int attach_root(struct tree *t)
 {
 	int r;
 
-	t->root_fd = new_overlay(t, 0);
-	r = tree_put(t, t->root_fd, "root");
-	if (r < 0 && t->root_fd >= 0)
+	t->root_fd = t->mount_fd[0] = mount_of(t, 0);
+	if (t->root_fd < 0)
+		return t->root_fd;
+	r = mnt_attach_at(t->root_fd, t->keel_fd, tree_slot(t->generation));
+	if (r < 0)
 		(void)snprintf(t->what, sizeof t->what, "mount the root");
 	return r;
 }
 
-int tree_mounts(struct tree *t)
+static int mount_all(struct tree *t)
 {
 	int r = attach_root(t);
 
-	for (int i = 1; i < t->l->spec->nmounts && r == 0; i++) {
-		bool overlay = t->l->spec->mounts[i].kind == MOUNT_OVERLAY;
-		auto_close int fd = overlay ? new_overlay(t, i) : new_bind(t, i);
+	for (int i = 1; i < t->spec->nmounts && r == 0; i++) {
+		bool overlay = t->spec->mounts[i].kind == MOUNT_OVERLAY;
+		int *fd = &t->mount_fd[i];
 
-		r = fd < 0 ? fd : attach(t, i, fd);
+		*fd = mount_of(t, i);
+		r = *fd < 0 ? *fd : attach(t, i, *fd);
+		if (r == 0 && !overlay && !is_same(t, i))
+			r = ro_below(t, i);
 	}
+	return r;
+}
+
+/*
+ * Overlayfs acts on the layers as whoever mounted it: that must be somebody whom the id map of
+ * the layers knows, with all rights. Whoever makes directories in it must be known as well.
+ */
+int tree_mounts(struct tree *t)
+{
+	bool as_other = t->spec->rootful;
+	uid_t root = t->spec->uid_base;
+	int r = t->detached ? stage_all(t) : 0;
+
+	if (r == 0 && as_other)
+		r = caps_files_as(root, root);
+	if (r == 0)
+		r = mount_all(t);
+	if (as_other && caps_files_as(0, 0) < 0)
+		return -EPERM;
 	return r;
 }
 
@@ -215,4 +447,13 @@ int tree_place(struct tree *t)
 		}
 	}
 	return 0;
+}
+
+struct fixed_mount tree_expects(const struct cell_spec *s, int i)
+{
+	if (s->mounts[i].kind == MOUNT_OVERLAY)
+		return (struct fixed_mount){ .type = "overlay",
+					     .root = "/",
+					     .attrs = RAW_ATTR_NODEV };
+	return (struct fixed_mount){ .attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID };
 }

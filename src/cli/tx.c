@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/tx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+
+static bool force;
+static struct opt opts[] = {
+	{ "force", 'f', OPT_FLAG, NULL, "Of abort: end commands that run in it first", &force },
+	{ 0 },
+};
+
+int tx_begin(struct moment *m, struct snapshot_row *ret, struct err *e)
+{
+	*ret = (struct snapshot_row){ .kind = SNAPSHOT_TX };
+	return moment_snapshot(m, ret, NULL, e);
+}
+
+int tx_commit(struct moment *m, const char *id, struct err *e)
+{
+	return catalog_del_snapshot(m->s->catalog, id, e);
+}
+
+int tx_abort(struct moment *m, const struct snapshot_row *to, bool end_calls, struct err *e)
+{
+	if (moment_rollback(m, to, end_calls, NULL, e) < 0 ||
+	    catalog_del_snapshot(m->s->catalog, to->id, e) < 0)
+		return -1;
+	catalog_free_layers_soon(m->s->catalog, &m->s->state);
+	return 0;
+}
+
+static int begin_alone(const char *ref, struct snapshot_row *tx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(moment_done) struct moment m = MOMENT_INIT;
+	struct client_state now;
+
+	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, ref, e) < 0 ||
+	    client_info(&s.state, m.row.id, &now, e) < 0)
+		return -1;
+	if (now.calls_running) {
+		err_set(e, ERR_CONFLICT, "%u command%s in '%s': an abort would undo its changes too",
+			now.calls_running, now.calls_running == 1 ? " runs" : "s run", m.row.id);
+		return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", m.row.id);
+	}
+	return tx_begin(&m, tx, e);
+}
+
+static int end_alone(const struct snapshot_row *tx, bool keep, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(moment_done) struct moment m = MOMENT_INIT;
+
+	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, tx->sandbox, e) < 0)
+		return -1;
+	return keep ? tx_commit(&m, tx->id, e) : tx_abort(&m, tx, true, e);
+}
+
+int tx_around(const char *ref, int (*run)(struct cmd_ctx *ctx, struct err *e), struct cmd_ctx *ctx,
+	      struct err *e)
+{
+	auto_done(snapshot_row_done) struct snapshot_row tx = { 0 };
+	struct err failed = { 0 };
+	int code;
+
+	if (begin_alone(ref, &tx, e) < 0)
+		return -1;
+	code = run(ctx, e);
+	if (end_alone(&tx, code == 0, &failed) < 0) {
+		(void)err_ctx(&failed, "%s the transaction", code == 0 ? "commit" : "abort");
+		*e = failed;
+		return -1;
+	}
+	return code;
+}
+
+static int innermost(struct moment *m, struct snapshot_row *ret, struct err *e)
+{
+	int r = catalog_last_snapshot(m->s->catalog, m->row.id, SNAPSHOT_TX, ret, e);
+
+	if (r != 0)
+		return r < 0 ? -1 : 0;
+	return err_set(e, ERR_CONFLICT, "no transaction is open in sandbox '%s'", m->row.id);
+}
+
+static int act(const char *verb, struct moment *m, struct snapshot_row *row, struct err *e)
+{
+	if (strcmp(verb, "begin") == 0)
+		return tx_begin(m, row, e);
+	if (innermost(m, row, e) < 0)
+		return -1;
+	return strcmp(verb, "commit") == 0 ? tx_commit(m, row->id, e) : tx_abort(m, row, force, e);
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(moment_done) struct moment m = MOMENT_INIT;
+	auto_done(snapshot_row_done) struct snapshot_row row = { 0 };
+	struct out_json j = { .f = stdout };
+	const char *verb;
+
+	if (cmd_need_args(ctx, 2, 2, "begin, commit or abort, and a sandbox", e) < 0)
+		return -1;
+	verb = ctx->args[0];
+	if (strcmp(verb, "begin") != 0 && strcmp(verb, "commit") != 0 && strcmp(verb, "abort") != 0)
+		return cmd_usage(ctx, e, "'%s': begin, commit or abort", verb);
+	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, ctx->args[1], e) < 0 ||
+	    act(verb, &m, &row, e) < 0)
+		return -1;
+	if (ctx->json) {
+		out_json_open(&j, NULL, '{');
+		out_json_c(&j, "id", m.row.id);
+		out_json_c(&j, "transaction", row.id);
+		out_json_c(&j, "done", verb);
+		out_json_close(&j, '}');
+		out_json_line(&j);
+	}
+	return 0;
+}
+
+const struct cmd cmd_tx = {
+	.name = "tx",
+	.synopsis = "begin|commit|abort [--force] SANDBOX",
+	.summary = "Keep or drop all that is done to a sandbox's files from now on",
+	.details = "After abort the files are what they were at begin, in every detail. "
+		   "Transactions nest: commit and abort end the innermost. For one command, "
+		   "cay exec --tx begins, and commits if it exits with 0, else aborts.",
+	.examples = "cay tx begin work; cay exec work -- ./migrate.sh; cay tx abort work\n"
+		    "cay exec --tx work -- make install",
+	.run = run,
+	.opts = opts,
+	.data = true,
+	.complete = "begin|commit|abort",
+};

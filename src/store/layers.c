@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removal of layers. A row goes first, when nothing refers to it, then its files: a crash
+ * between the two leaves a directory without a row, which is what the second part looks for.
+ * A layer that is being made has an operation, or a name that is no id (flatten.c).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/clock.h"
+#include "store/db.h"
+#include "store/snapshots.h"
+#include "sys/rmtree.h"
+
+enum { FORK_HOLD_S = 600 };
+
+static void dir_free(DIR *d)
+{
+	(void)closedir(d);
+}
+DEFINE_AUTO_PTR(DIR, dir_free)
+
+static DIR *open_dir(int parent, const char *name)
+{
+	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		fd = FD_NONE;
+	return d;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
+{
+	auto_close int fd =
+		openat(s->fd, "layers/.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_sys(e, errno, "cannot open %s/layers/.lock", s->dir);
+	while (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) < 0) {
+		if (errno == EWOULDBLOCK)
+			return err_set(e, ERR_CONFLICT, "another cay works on the layers");
+		if (errno != EINTR)
+			return err_sys(e, errno, "cannot lock %s/layers/.lock", s->dir);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* One more step down each time, since a row may have been the last that referred to another. */
+static int delete_rows(struct catalog *c, struct err *e)
+{
+	static const char sql[] =
+		"DELETE FROM layers WHERE NOT EXISTS"
+		" (SELECT 1 FROM layers l WHERE l.parent = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM sandboxes b WHERE b.top = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM snapshots s WHERE s.top = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
+
+	/* Whoever forks holds the layers as long as that takes; one that was killed, for ever. */
+	if (db_do(c, e, "DELETE FROM snapshots WHERE kind = ?1 AND created_ns < ?2", "ii",
+		  (int64_t)SNAPSHOT_FORK, (int64_t)(clock_real_ns() - FORK_HOLD_S * NS_PER_S)) < 0)
+		return -1;
+	do {
+		if (db_do(c, e, sql, "") < 0)
+			return -1;
+	} while (sqlite3_changes(c->db) > 0);
+	return 0;
+}
+
+/* 1: a row or an operation knows it. */
+static int is_known(struct catalog *c, const char *id, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e,
+		     "SELECT 1 FROM layers WHERE id = ?1 UNION ALL"
+		     " SELECT 1 FROM operations WHERE layer = ?1",
+		     "t", id) < 0)
+		return -1;
+	return db_step(c, q, e);
+}
+
+static int remove_one(const struct state *s, int dir, const char *name, uint64_t *bytes,
+		      struct err *e)
+{
+	int r;
+
+	if (bytes)
+		*bytes += layers_disk_usage(dir, name);
+	r = rmtree_at(dir, name);
+	return r < 0 ? err_sys(e, -r, "cannot remove %s/layers/%s", s->dir, name) : 0;
+}
+
+int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
+			struct err *e)
+{
+	auto_done(dir_free) DIR *d = open_dir(s->fd, "layers");
+	int n = 0, r = 0;
+
+	if (!d)
+		return err_sys(e, errno, "cannot read %s/layers", s->dir);
+	if (ret_bytes)
+		*ret_bytes = 0;
+	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
+		return -1;
+	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
+		if (is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
+			continue;
+		r = state_id_ok(de->d_name) ? is_known(c, de->d_name, e) : 0;
+		if (r != 0)
+			continue;
+		r = remove_one(s, dirfd(d), de->d_name, ret_bytes, e);
+		n++;
+	}
+	if (ret_n)
+		*ret_n = n;
+	return r < 0 ? -1 : 0;
+}
+
+void catalog_free_layers_soon(struct catalog *c, const struct state *s)
+{
+	auto_close int lock = FD_NONE;
+	struct err ignored;
+
+	if (layers_lock(s, false, &lock, &ignored) == 0)
+		(void)catalog_free_layers(c, s, NULL, NULL, &ignored);
+}

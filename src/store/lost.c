@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The warden moves uppers away, makes the next ones in `next`, and lets init enter. Then it puts
+ * the name of its topmost layer into the file `top`: that is the moment at which the operation
+ * is done. Before it everything goes back to where it was, after it the rest is made up for.
+ */
+#include "store/lost.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/io.h"
+#include "store/db.h"
+#include "store/snapshots.h"
+#include "sys/rmtree.h"
+
+enum { MOUNTS_MAX = 64 };
+
+struct lost {
+	struct catalog *c;
+	const struct state *s;
+	const char *id;
+	int dir; /* sandboxes/ID */
+};
+
+static int give_up(const struct lost *l, int r, const char *what, struct err *e)
+{
+	return err_sys(e, -r, "%s of sandbox '%s'", what, l->id);
+}
+
+/* from/N to to/N for every N that is missing there. */
+static int move_missing(int from_dir, const char *from, int to_dir, const char *to)
+{
+	char a[128], b[128];
+
+	for (int i = 0; i < MOUNTS_MAX; i++) {
+		(void)snprintf(a, sizeof a, "%s/%d", from, i);
+		(void)snprintf(b, sizeof b, "%s/%d", to, i);
+		if (faccessat(from_dir, a, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    faccessat(to_dir, b, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		if (renameat(from_dir, a, to_dir, b) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Whether the warden says that this is what it lies above. */
+static bool is_done(const struct lost *l, const char *layer)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+
+	if (io_read_file(l->dir, "top", &b) < 0)
+		return false;
+	return b.len == strlen(layer) && (b.len == 0 || memcmp(b.data, layer, b.len) == 0);
+}
+
+/* The heaps of dropped uppers have the number of their generation: the last one is of now. */
+static int last_heap(const struct lost *l, char out[32])
+{
+	int fd = openat(l->dir, "old", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	long last = -1;
+
+	if (!d) {
+		fd_close(&fd);
+		return -ENOENT;
+	}
+	for (struct dirent *x = readdir(d); x; x = readdir(d)) {
+		long n = x->d_name[0] == '.' ? -1 : strtol(x->d_name, NULL, 10);
+
+		last = n > last ? n : last;
+	}
+	(void)closedir(d);
+	(void)snprintf(out, 32, "old/%ld", last);
+	return last < 0 ? -ENOENT : 0;
+}
+
+static bool has_layer(const struct lost *l, const char *layer, const char *tail)
+{
+	char path[80];
+
+	(void)snprintf(path, sizeof path, "layers/%s%s", layer, tail);
+	return layer[0] && faccessat(l->s->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int undo(const struct lost *l, const struct op_row *op)
+{
+	char from[64];
+	int r = io_mkdir(l->dir, "upper", 0755);
+
+	if (r == 0 && op->kind == OP_ROLLBACK && last_heap(l, from) == 0)
+		r = move_missing(l->dir, from, l->dir, "upper");
+	if (r == 0 && op->kind == OP_SNAPSHOT && has_layer(l, op->layer, "")) {
+		(void)snprintf(from, sizeof from, "layers/%s", op->layer);
+		r = move_missing(l->s->fd, from, l->dir, "upper");
+	}
+	return r;
+}
+
+static int settle_op(struct lost *l, struct err *e)
+{
+	struct op_row op = { 0 };
+	char top[ID_SIZE];
+	int r = catalog_op_find(l->c, l->id, &op, e), did = 0;
+
+	if (r > 0 && catalog_top(l->c, l->id, top, e) == 0) {
+		bool copied = op.kind == OP_SNAPSHOT && has_layer(l, op.layer, "/copy");
+		bool done = !copied && is_done(l, op.layer);
+
+		if (done)
+			did = move_missing(l->dir, "next", l->dir, "upper");
+		else if (!copied)
+			did = undo(l, &op);
+		failpoint("lost.moved");
+		if (did < 0)
+			r = give_up(l, did, "put right the files", e);
+		else if (copied || done)
+			r = catalog_op_done(l->c, &op, copied ? OP_COPIED : OP_SEALED, top, e);
+		else
+			r = catalog_op_cancel(l->c, l->id, e);
+	} else if (r > 0) {
+		r = -1;
+	}
+	op_row_done(&op);
+	return r < 0 ? -1 : 0;
+}
+
+static int remove_rest(const struct lost *l)
+{
+	static const char *const parts[] = { "next", "old", "work", "stage" };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
+		r = rmtree_at(l->dir, parts[i]);
+	return r;
+}
+
+/* The uppers become a layer, as the warden would have made it. */
+static int seal(struct lost *l, struct err *e)
+{
+	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_LOST };
+	char top[ID_SIZE], path[64];
+	int r;
+
+	if (catalog_top(l->c, l->id, top, e) < 0 || state_id_new(op.layer, e) < 0 ||
+	    state_id_new(op.snapshot, e) < 0)
+		return -1;
+	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(l->id));
+	op.note = "files of a sandbox that was lost";
+	if (catalog_op_begin(l->c, &op, e) < 0)
+		return -1;
+	failpoint("lost.begun");
+	(void)snprintf(path, sizeof path, "layers/%s", op.layer);
+	r = io_mkdir(l->s->fd, path, 0700);
+	if (r == 0)
+		r = move_missing(l->dir, "upper", l->s->fd, path);
+	failpoint("lost.sealed");
+	if (r < 0)
+		return give_up(l, r, "keep the files", e);
+	return catalog_op_done(l->c, &op, OP_SEALED, top, e);
+}
+
+/* 1: it is one that keeps state, and there is no snapshot of its end yet. */
+static int wants_snapshot(struct lost *l, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(l->c, &q, e,
+		     "SELECT 1 FROM recipes WHERE id = ?1 AND NOT EXISTS"
+		     " (SELECT 1 FROM snapshots WHERE sandbox = ?1 AND kind = ?2)",
+		     "ti", l->id, (int64_t)SNAPSHOT_LOST) < 0)
+		return -1;
+	return db_step(l->c, q, e);
+}
+
+int lost_keep(struct catalog *c, const struct state *s, const char *id, struct err *e)
+{
+	struct lost l = { .c = c, .s = s, .id = id, .dir = FD_NONE };
+	auto_close int dir = FD_NONE;
+	int r;
+
+	if (state_sandbox_open(s, id, &dir, e) < 0)
+		return -1;
+	l.dir = dir;
+	if (settle_op(&l, e) < 0)
+		return -1;
+	r = wants_snapshot(&l, e);
+	if (r > 0)
+		r = seal(&l, e);
+	if (r < 0)
+		return -1;
+	r = remove_rest(&l);
+	return r < 0 ? give_up(&l, r, "remove what is left", e) : 0;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From one generation of the sandbox's file systems to the next (driver.h): a snapshot seals the
+ * uppers as a layer and goes on with fresh ones above it; a rollback drops them and goes on
+ * above other layers.
+ *
+ *   1 move those uppers away that were changed, or will lie above other layers: to layers/SEAL,
+ *     or to a heap to be removed
+ *   2 the driver makes the next generation, with uppers in `next` in their place
+ *   3 init enters it; it refuses while there is any other process
+ *   4 what is in `next` goes to `upper`
+ *
+ * Whatever fails before the third is done is undone. Then the name of the topmost layer goes into
+ * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
+ *
+ * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
+ * the next generation. What takes time and nobody waits for is left to a child: removing files,
+ * and letting go of the last generation's mounts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "sys/rmtree.h"
+#include "warden/call.h"
+#include "warden/generation.h"
+
+enum {
+	RETRY_MS = 1,
+	GRACE_MS = 50,	   /* for processes that are just ending */
+	FORCED_MS = 10000, /* for those that were told to */
+};
+
+static int bad(struct err *e)
+{
+	return err_set(e, ERR_INVALID, "bad request to switch");
+}
+
+static int take(struct turn *t, struct field f, struct err *e)
+{
+	uint64_t v = 0;
+
+	switch (f.tag) {
+	case TAG_LAYER:
+		if (t->nlayers == CELL_LAYERS - 1)
+			return err_set(e, ERR_LIMIT, "more than %d layers", CELL_LAYERS - 1);
+		return str_copy(t->layers[t->nlayers++], LAYER_ID, f.value) ? 0 : bad(e);
+	case TAG_SEAL:
+		return str_copy(t->seal, LAYER_ID, f.value) ? 0 : bad(e);
+	case TAG_SNAPSHOT:
+		return str_copy(t->snapshot, sizeof t->snapshot, f.value) ? 0 : bad(e);
+	case TAG_NAME:
+		return str_copy(t->name, sizeof t->name, f.value) ? 0 : bad(e);
+	case TAG_FORCE:
+		if (field_u64(f, &v) < 0)
+			return bad(e);
+		t->force = v != 0;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int parse(struct turn *t, struct str body, struct err *e)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0)
+		if (take(t, f, e) < 0)
+			return -1;
+	return r < 0 ? bad(e) : 0;
+}
+
+static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, const char *top,
+		      struct err *e)
+{
+	int at = 0;
+
+	w->spec.nlayers = 0;
+	if (top && layers_take(w, at++, str_of(top), e) < 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (layers_take(w, at++, str_of(ids[i]), e) < 0)
+			return -1;
+	return 0;
+}
+
+static void turn_free(struct warden *w)
+{
+	if (!w->turn)
+		return;
+	loop_timer_stop(&w->loop, &w->turn->retry);
+	cell_next_done(&w->turn->last);
+	free(w->turn);
+	w->turn = NULL;
+}
+
+/* Back to what was; the driver's next attempt begins with removing what this one made. */
+void generation_done(struct warden *w)
+{
+	turn_free(w);
+}
+
+void turn_fail(struct warden *w, const struct err *why)
+{
+	struct turn *t = w->turn;
+	struct cell_next failed = { w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
+	struct err ignored;
+
+	if (t->last.root_fd >= 0) {
+		w->cell.mount_ns = t->last.mount_ns;
+		w->cell.root_fd = t->last.root_fd;
+		w->cell.devpts_fd = t->last.devpts_fd;
+		t->last = failed;
+	}
+	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
+	(void)rmtree_at(w->dir_fd, "next");
+	turn_move_back(w, t);
+	if (t->client)
+		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
+	turn_free(w);
+}
+
+void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
+{
+	struct turn *t = w->turn;
+	uint64_t us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
+
+	(void)trace_begin(&w->trace, t->seal[0] ? "sandbox.snapshot" : "sandbox.rollback", 0,
+			  w->created_event);
+	trace_text(&w->trace, "snapshot", str_of(t->snapshot));
+	if (t->name[0])
+		trace_text(&w->trace, "name", str_of(t->name));
+	trace_num(&w->trace, "duration_us", (int64_t)us);
+	if (result == TURN_COPIED)
+		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
+	warden_trace_end(w);
+	if (t->client)
+		(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan,
+			       { TAG_SEALED, result, NULL }, { TAG_DURATION_US, us, NULL },
+			       { TAG_FREEZE_US, freeze_us, NULL });
+}
+
+static int look_again(struct warden *w, struct err *e)
+{
+	int r;
+
+	walk_retire(w);
+	layers_close(w);
+	if (layers_open(w, e) < 0)
+		return -1;
+	r = w->watch ? watch_move(w->watch, w->cell.root_fd) : 0;
+	if (r < 0)
+		return err_sys(e, -r, "watch processes");
+	return walk_open(w, e);
+}
+
+static void commit(struct warden *w)
+{
+	struct turn *t = w->turn;
+	struct err e = { 0 };
+	int r = turn_rename_next(w);
+
+	if (r < 0) {
+		warden_fail(w, "take over the next generation", -r);
+		return;
+	}
+	if (look_again(w, &e) < 0) {
+		warden_fail(w, e.msg, e.sys);
+		return;
+	}
+	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	turn_drop_last(w, t);
+	turn_free(w);
+}
+
+static int order_enter(struct warden *w)
+{
+	int fds[2] = { fcntl(w->cell.mount_ns, F_DUPFD_CLOEXEC, 3),
+		       fcntl(w->cell.root_fd, F_DUPFD_CLOEXEC, 3) };
+	size_t at = 0;
+	int r = fds[0] < 0 || fds[1] < 0 ? -errno : conn_begin(&w->init, MSG_ENTER, 0, &at);
+
+	if (r == 0)
+		return conn_end(&w->init, at, fds, 2);
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
+	return r;
+}
+
+/* The kernel's word for it: everything inside descends from init. */
+static bool is_alone(const struct warden *w)
+{
+	char path[64], c;
+	auto_close int fd = FD_NONE;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)w->cell.pid,
+		       (int)w->cell.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A kernel without that file leaves it to init to say so. */
+	return fd < 0 ? errno == ENOENT : read(fd, &c, 1) <= 0;
+}
+
+static int make_next(struct warden *w, struct err *e)
+{
+	struct turn *t = w->turn;
+	struct cell_next next;
+	int r;
+
+	(void)turn_find_same(w, t);
+	r = turn_move_away(w, t);
+	failpoint("switch.moved");
+	if (r < 0)
+		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
+	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
+	    ns_driver.renew(&w->cell, &w->spec, t->same, &next, e) < 0)
+		return -1;
+	failpoint("switch.renewed");
+	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
+	w->cell.mount_ns = next.mount_ns;
+	w->cell.root_fd = next.root_fd;
+	w->cell.devpts_fd = next.devpts_fd;
+	r = turn_remember_fresh(w);
+	if (r == 0)
+		r = order_enter(w);
+	t->ordered = r == 0;
+	return r < 0 ? err_sys(e, -r, "tell init to enter") : 0;
+}
+
+static int refuse_busy(const struct warden *w, struct err *e)
+{
+	char calls[128] = "";
+	size_t at = 0;
+	int n = 0;
+
+	for (const struct call *c = w->calls; c && at < sizeof calls - 16; c = c->next, n++)
+		at += (size_t)snprintf(calls + at, sizeof calls - at, "%s%u", n ? ", " : "", c->id);
+	if (n)
+		(void)err_set(e, ERR_CONFLICT, "%s running: %s", n > 1 ? "calls are" : "a call is",
+			      calls);
+	else
+		(void)err_set(e, ERR_CONFLICT, "processes that calls have left are running");
+	return err_hint(e, "see cay ps %s; end them with --force", w->spec.id);
+}
+
+static void proceed(struct warden *w);
+
+static void on_retry(struct loop_timer *timer)
+{
+	proceed(container_of(timer, struct turn, retry)->w);
+}
+
+static void try_later(struct warden *w)
+{
+	struct err e = { 0 };
+
+	if (clock_mono_ns() < w->turn->until_ns) {
+		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
+		return;
+	}
+	/* Nothing has been moved where init was never asked. */
+	if (!w->turn->seal[0] || w->turn->ordered || turn_copy(w, &e) < 0) {
+		if (e.kind == ERR_NONE)
+			(void)refuse_busy(w, &e);
+		turn_fail(w, &e);
+	}
+}
+
+static void proceed(struct warden *w)
+{
+	struct turn *t = w->turn;
+	struct err e = { 0 };
+	int r;
+
+	if (!is_alone(w)) {
+		try_later(w);
+	} else if (!t->ordered) {
+		if (make_next(w, &e) < 0)
+			turn_fail(w, &e);
+	} else {
+		r = order_enter(w);
+		if (r < 0)
+			warden_fail(w, "tell init to enter", -r);
+	}
+}
+
+void generation_entered(struct warden *w, int err)
+{
+	struct err e = { 0 };
+
+	if (!w->turn || !w->turn->ordered || w->state != SANDBOX_RUNNING)
+		return;
+	if (err == EBUSY) {
+		try_later(w);
+	} else if (err) {
+		(void)err_sys(&e, err, "enter the next generation");
+		turn_fail(w, &e);
+	} else {
+		commit(w);
+	}
+}
+
+static bool has_calls(const struct warden *w)
+{
+	for (const struct call *c = w->calls; c; c = c->next)
+		if (!c->answered)
+			return true;
+	return false;
+}
+
+static void end_all(struct warden *w)
+{
+	for (struct call *c = w->calls; c; c = c->next)
+		if (!c->exited)
+			call_kill(c, "rollback");
+	(void)CONN_SAY(&w->init, MSG_SIGNAL, 0, { TAG_SIGNAL, SIGKILL, NULL });
+}
+
+static int begin(struct warden *w, struct turn *t, struct err *e)
+{
+	bool calls = has_calls(w);
+
+	if (calls && !t->force && !t->seal[0])
+		return refuse_busy(w, e);
+	if (t->force && !t->seal[0] && !is_alone(w))
+		end_all(w);
+	t->start_ns = clock_mono_ns();
+	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
+	t->generation = w->cell.keep.generation;
+	t->nwas = w->spec.nlayers;
+	memcpy(t->was, w->layers, sizeof t->was);
+	w->turn = t;
+	/* Nothing to be done, and nobody who could be changing something just now. */
+	if (is_alone(w) && turn_find_same(w, t)) {
+		turn_answer(w, TURN_UNCHANGED, 0);
+		turn_free(w);
+		return 0;
+	}
+	if (calls && t->seal[0]) {
+		if (turn_copy(w, e) == 0)
+			return 0;
+		w->turn = NULL;
+		return -1;
+	}
+	proceed(w);
+	return 0;
+}
+
+int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e)
+{
+	struct warden *w = c->w;
+	auto_free struct turn *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return err_sys(e, ENOMEM, "switch");
+	if (w->state != SANDBOX_RUNNING)
+		return err_set(e, ERR_UNAVAILABLE, "the sandbox is not running");
+	if (w->turn)
+		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
+	*t = (struct turn){
+		.w = w, .client = c, .chan = chan, .last = { FD_NONE, FD_NONE, FD_NONE }
+	};
+	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
+		return -1;
+	(void)TAKE_PTR(t);
+	return 0;
+}
+
+void generation_forget(struct warden *w, const struct client *c)
+{
+	if (w->turn && w->turn->client == c)
+		w->turn->client = NULL;
+}
+
+void generation_end(struct warden *w)
+{
+	if (w->turn && w->turn->copy_pid)
+		turn_copy_end(w);
+	turn_free(w);
+	turn_end_sweepers(w);
+}

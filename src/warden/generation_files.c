@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories of a change of generation: what moves where, and what is left to be removed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/io.h"
+#include "sys/rmtree.h"
+#include "warden/generation.h"
+
+enum { SWEEP_NICE = 10 };
+
+static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(ids[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a layer that only one of the two stacks has says anything about mount i. */
+static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
+		   const char (*b)[LAYER_ID], int nb, int i)
+{
+	char path[LIMIT_PATH];
+
+	for (int j = 0; j < na; j++) {
+		if (has_layer(b, nb, a[j]))
+			continue;
+		(void)snprintf(path, sizeof path, "%s/layers/%s/%d", w->spec.state, a[j], i);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* True where no mount changes. */
+bool turn_find_same(const struct warden *w, struct turn *t)
+{
+	bool all = true;
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (w->uppers[i] < 0)
+			continue;
+		t->same[i] = !layers_touched(w, i) &&
+			     !differ(w, w->layers, w->spec.nlayers, t->layers, t->nlayers, i) &&
+			     !differ(w, t->layers, t->nlayers, w->layers, w->spec.nlayers, i);
+		all &= t->same[i];
+	}
+	return all;
+}
+
+/* Where an upper goes: into the layer, or on the heap. */
+static void place_of(const struct warden *w, const struct turn *t, int i, char *out, size_t size)
+{
+	if (t->seal[0])
+		(void)snprintf(out, size, "%s/layers/%s/%d", w->spec.state, t->seal, i);
+	else
+		(void)snprintf(out, size, "%s/old/%u/%d", w->spec.dir, t->generation, i);
+}
+
+static int make_place(const struct warden *w, const struct turn *t)
+{
+	char path[LIMIT_PATH];
+
+	if (!t->seal[0]) {
+		int r = io_mkdir(w->dir_fd, "old", 0700);
+
+		(void)snprintf(path, sizeof path, "old/%u", t->generation);
+		return r < 0 ? r : io_mkdir(w->dir_fd, path, 0700);
+	}
+	(void)snprintf(path, sizeof path, "%s/layers/%s", w->spec.state, t->seal);
+	return mkdir(path, 0700) < 0 ? -errno : 0;
+}
+
+int turn_move_away(struct warden *w, struct turn *t)
+{
+	char name[24], to[LIMIT_PATH];
+	int r = make_place(w, t);
+
+	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
+		if (w->uppers[i] < 0 || t->same[i])
+			continue;
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		place_of(w, t, i, to, sizeof to);
+		if (renameat(w->dir_fd, name, AT_FDCWD, to) < 0)
+			r = -errno;
+		else
+			t->moved[i] = true;
+		failpoint("switch.moving");
+	}
+	return r;
+}
+
+void turn_move_back(struct warden *w, struct turn *t)
+{
+	char name[24], from[LIMIT_PATH];
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (!t->moved[i])
+			continue;
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		place_of(w, t, i, from, sizeof from);
+		if (renameat(AT_FDCWD, from, w->dir_fd, name) < 0) {
+			warden_fail(w, "undo a switch", errno);
+			return;
+		}
+		t->moved[i] = false;
+	}
+	if (t->seal[0]) {
+		(void)snprintf(from, sizeof from, "%s/layers/%s", w->spec.state, t->seal);
+		(void)rmdir(from);
+	}
+}
+
+int turn_remember_fresh(struct warden *w)
+{
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		char name[24];
+
+		(void)snprintf(name, sizeof name, "next/%d", i);
+		if (w->turn->moved[i] && fstatat(w->dir_fd, name, &w->fresh[i], 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* The moment at which it is done, for whoever finds us dead: store/lost.c. */
+static int write_top(struct warden *w)
+{
+	const char *top = w->spec.nlayers ? w->spec.layers[0] : "";
+	auto_close int fd = openat(w->dir_fd, "top.new",
+				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : io_write_all(fd, top, strlen(top));
+
+	if (r == 0 && renameat(w->dir_fd, "top.new", w->dir_fd, "top") < 0)
+		r = -errno;
+	return r;
+}
+
+int turn_rename_next(struct warden *w)
+{
+	int r;
+
+	failpoint("switch.entered");
+	r = write_top(w);
+	if (r < 0)
+		return r;
+	failpoint("switch.top");
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		char from[24], to[24];
+
+		(void)snprintf(from, sizeof from, "next/%d", i);
+		(void)snprintf(to, sizeof to, "upper/%d", i);
+		if (w->turn->moved[i] && renameat(w->dir_fd, from, w->dir_fd, to) < 0)
+			return -errno;
+	}
+	failpoint("switch.renamed");
+	return unlinkat(w->dir_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+static void reap(pid_t *pid, int flags)
+{
+	pid_t r;
+
+	do
+		r = waitpid(*pid, NULL, flags);
+	while (r < 0 && errno == EINTR);
+	if (r != 0)
+		*pid = 0;
+}
+
+/* One that is done, or the first once it is. */
+static pid_t *free_slot(struct warden *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
+		if (w->sweepers[i])
+			reap(&w->sweepers[i], WNOHANG);
+		if (!w->sweepers[i])
+			return &w->sweepers[i];
+	}
+	reap(&w->sweepers[0], 0);
+	return &w->sweepers[0];
+}
+
+/*
+ * At low priority and with nothing of ours but what it removes. What is closed here is closed
+ * there last: the kernel takes a whole file system apart then.
+ */
+static void sweep(struct warden *w, const char *heap)
+{
+	pid_t *slot = free_slot(w), pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
+		(void)close(w->lock_fd);
+		(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
+		(void)rmtree_at(w->dir_fd, heap);
+		_exit(0);
+	}
+	*slot = pid > 0 ? pid : 0;
+}
+
+/* With the work directories of what is not used any more, on a heap of its own. */
+void turn_drop_last(struct warden *w, struct turn *t)
+{
+	char from[48], to[64], heap[32];
+
+	(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
+	if (io_mkdir(w->dir_fd, "old", 0700) == 0)
+		(void)io_mkdir(w->dir_fd, heap, 0700);
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (!t->moved[i])
+			continue;
+		(void)snprintf(from, sizeof from, "work/%d.%u", i, w->made_in[i]);
+		(void)snprintf(to, sizeof to, "%s/work-%d", heap, i);
+		(void)renameat(w->dir_fd, from, w->dir_fd, to);
+		w->made_in[i] = w->cell.keep.generation;
+	}
+	sweep(w, heap);
+	cell_next_done(&t->last);
+}
+
+/* The files go with all others of the sandbox. */
+void turn_end_sweepers(struct warden *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
+		if (!w->sweepers[i])
+			continue;
+		(void)kill(w->sweepers[i], SIGKILL);
+		reap(&w->sweepers[i], 0);
+	}
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The warden's own view of a generation: descriptors of its uppers and of what lies below. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "sys/resolve.h"
+#include "warden/warden.h"
+
+/* As a sandbox's: [a-z0-9]{8,20}. It becomes part of a path. */
+static bool id_ok(const char *id)
+{
+	size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789");
+
+	return n >= 8 && n <= 20 && id[n] == '\0';
+}
+
+int layers_take(struct warden *w, int n, struct str id, struct err *e)
+{
+	if (n >= CELL_LAYERS)
+		return err_set(e, ERR_LIMIT, "more than %d layers", CELL_LAYERS);
+	if (!str_copy(w->layers[n], LAYER_ID, id) || !id_ok(w->layers[n]))
+		return err_set(e, ERR_INVALID, "a bad id of a layer");
+	w->spec.layers[n] = w->layers[n];
+	w->spec.nlayers = n + 1;
+	return 0;
+}
+
+void layers_close(struct warden *w)
+{
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		fd_close(&w->uppers[i]);
+		fd_close(&w->lowers[i]);
+		for (int j = 0; j < w->nlayer_fds[i]; j++)
+			fd_close(&w->layer_fds[i][j]);
+		free(w->layer_fds[i]);
+		w->layer_fds[i] = NULL;
+		w->nlayer_fds[i] = 0;
+	}
+}
+
+static int open_sealed(struct warden *w, int i, int state_fd)
+{
+	char path[64];
+
+	if (w->spec.nlayers == 0)
+		return 0;
+	w->layer_fds[i] = calloc((size_t)w->spec.nlayers, sizeof(int));
+	if (!w->layer_fds[i])
+		return -ENOMEM;
+	for (int j = 0; j < w->spec.nlayers; j++) {
+		int fd;
+
+		(void)snprintf(path, sizeof path, "layers/%s/%d", w->spec.layers[j], i);
+		fd = resolve_beneath(state_fd, path, O_PATH | O_DIRECTORY, 0);
+		if (fd >= 0)
+			w->layer_fds[i][w->nlayer_fds[i]++] = fd;
+		else if (fd != -ENOENT)
+			return fd;
+	}
+	return 0;
+}
+
+static int open_one(struct warden *w, int i, int state_fd)
+{
+	const struct cell_mount *m = &w->spec.mounts[i];
+	char name[24];
+	struct stat st;
+
+	(void)snprintf(name, sizeof name, "upper/%d", i);
+	w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Above the last there are only whiteouts. */
+	w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->uppers[i] < 0 || w->lowers[i] < 0 || fstat(w->uppers[i], &st) < 0)
+		return -errno;
+	/* Not where it has been looked at before anybody could use it. */
+	if (st.st_ino != w->fresh[i].st_ino)
+		w->fresh[i] = st;
+	return open_sealed(w, i, state_fd);
+}
+
+int layers_open(struct warden *w, struct err *e)
+{
+	auto_close int state = open(w->spec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (state < 0)
+		return err_sys(e, errno, "open '%s'", w->spec.state);
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		int r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i, state) : 0;
+
+		if (r < 0)
+			return err_sys(e, -r, "open the layers of '%s'", w->spec.mounts[i].dest);
+	}
+	return 0;
+}
+
+static bool is_empty(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool empty = d != NULL;
+
+	for (struct dirent *x = d ? readdir(d) : NULL; x && empty; x = readdir(d))
+		empty = strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0;
+	if (d)
+		(void)closedir(d);
+	else
+		fd_close(&fd);
+	return empty;
+}
+
+/* Times have the width of a tick: a change may not show in them, but in what is there. */
+bool layers_touched(const struct warden *w, int i)
+{
+	const struct stat *was = &w->fresh[i];
+	char names[256];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(w->uppers[i], &st) < 0 || st.st_mode != was->st_mode ||
+	    st.st_uid != was->st_uid || st.st_gid != was->st_gid ||
+	    st.st_mtim.tv_sec != was->st_mtim.tv_sec || st.st_mtim.tv_nsec != was->st_mtim.tv_nsec)
+		return true;
+	n = flistxattr(w->uppers[i], names, sizeof names);
+	for (const char *at = names; at < names + (n > 0 ? n : 0); at += strlen(at) + 1)
+		if (strncmp(at, "trusted.overlay.", 16) != 0 &&
+		    strncmp(at, "user.overlay.", 13) != 0)
+			return true;
+	return n < 0 || !is_empty(w->uppers[i]);
+}
