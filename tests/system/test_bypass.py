@@ -239,7 +239,7 @@ HTTP = {
     'a NUL in a header': 'GET /smuggled-{} HTTP/1.1\r\nHost: web.test\0.other.test\r\n\r\n',
 }
 for number, (name, data) in enumerate(HTTP.items()):
-    add(f'HTTP: {name}', 'tcp', 'web.test', 80, [data.replace('{}', f'h{number}')], log=f'smuggled-h{number}')
+    add(f'HTTP: {name}', 'tcp', 'web.test', 80, [data.replace('{}', f'h{number}x')], log=f'smuggled-h{number}x')
 for number, name in enumerate(('two lengths', 'the next request has another Host', 'Content-Length and chunked')):
     data = HTTP[name].replace('{}', f'p{number}')
     add(f'HTTP in pieces: {name}', 'pieces', 'web.test', 80, [data[i:i + 7] for i in range(0, len(data), 7)], log=f'smuggled-p{number}')
@@ -256,7 +256,7 @@ RULES = [('a.web.test', 'POST', '/pub/x'), ('a.web.test', 'GET', '/x'), ('a.web.
          ('b.web.test', 'GET', '/admin%2fx'), ('b.web.test', 'GET', '//admin/x'), ('b.web.test', 'GET', '/./admin/x')]
 for number, (host, method, path) in enumerate(RULES):
     add(f'rule: {method} {host}{path}', 'tcp', host, 80,
-        [f'{method} {path}/ruled-{number} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n'], log=f'ruled-{number}')
+        [f'{method} {path}/ruled-{number}x HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n'], log=f'ruled-{number}x')
 
 # -- DNS as a way out, and other resolvers
 
@@ -270,9 +270,9 @@ for number, (name, kind) in enumerate([
         ('leak-{}.evil.example', 1), ('leak-{}.evil.example', 16), ('leak-{}.evil.example', 255), ('leak-{}.web.test', 1),
         ('leak-{}.web.test', 16), ('leak-{}.private.test', 28), ('leak-{}.' + 'a' * 60 + '.evil.example', 16), ('leak-{}.localhost', 1),
         ('leak-{}.in-addr.arpa', 12), ('leak-{}.web.test.evil.example', 65), ('leak-{}.rebind.test', 33)]):
-    name = name.replace('{}', f'd{number}')
-    add(f'DNS: {name[:40]} type {kind}', 'dns', '198.18.0.1', 53, query(name, kind), log=f'leak-d{number}')
-    add(f'DNS by TCP: {name[:40]} type {kind}', 'dns', '198.18.0.1', 53, query(name, kind), True, log=f'leak-d{number}')
+    name = name.replace('{}', f'd{number}x')
+    add(f'DNS: {name[:40]} type {kind}', 'dns', '198.18.0.1', 53, query(name, kind), log=f'leak-d{number}x')
+    add(f'DNS by TCP: {name[:40]} type {kind}', 'dns', '198.18.0.1', 53, query(name, kind), True, log=f'leak-d{number}x')
 add('DNS: an update', 'dns', '198.18.0.1', 53, query('leak-u.web.test', 1, 0x2800), log='leak-u')
 add('DNS: a notify', 'dns', '198.18.0.1', 53, query('leak-n.web.test', 6, 0x2000), log='leak-n')
 for server in (w.DNS4, w.WEB4, '8.8.8.8', '2001:4860:4860::8888', w.HOST4):
