@@ -36,7 +36,7 @@ for i in range(n):
         elif k == 2: os.mkdir(a, 0o700 | v % 64)
         elif k == 3: os.makedirs(a, exist_ok=True)
         elif k == 4: os.unlink(a)
-        elif k == 5: shutil.rmtree(a)
+        elif k == 5: shutil.rmtree(a) if os.path.isdir(a) else None  # of a pipe it would wait for a writer
         elif k == 6:
             if os.path.isdir(a) and not os.path.islink(a): continue
             os.rename(a, b)
