@@ -28,8 +28,6 @@
 #include "wire/frame.h"
 #include "wire/proto.h"
 
-extern char **environ;
-
 enum { SANDBOXES = 8, CHUNK = 64 * 1024, BLOCK = 200 };
 
 struct sandbox {

@@ -24,8 +24,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-extern char **environ;
-
 enum { MOST = 16, WORDS = 128, TEXT = 512 };
 
 struct command {

@@ -4,18 +4,22 @@
  * the list of system calls and Landlock, or without them. Nothing else of a sandbox is there, so
  * that the difference is what the walls cost; no program that is installed can leave them out.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "sys/landlock.h"
 #include "sys/seccomp_filter.h"
 
 static int put_up(void)
 {
 	static struct seccomp_program program;
-	int r = landlock_enter();
+	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = root < 0 ? -errno : landlock_enter(root);
 
 	if (r >= 0)
 		r = seccomp_program_build(&program, false);

@@ -36,5 +36,22 @@ enum {
 	LIMIT_WALK_DEPTH = 4096,	 /* levels of directories that a walk goes down */
 	LIMIT_WALK_NAMES = 1000000,	 /* entries of a directory, with those above it */
 	LIMIT_WALK_TEXT = 32 << 20,	 /* the names of these */
+	LIMIT_DIFF_ENTRIES = 2000000,	 /* changes of one comparison */
+	LIMIT_DIFF_TEXT = 64 << 20,	 /* a file that is compared line by line */
 	LIMIT_EVENT_CALLS = 64,		 /* candidates listed in one event */
+	LIMIT_TLS_HELLO = 16 * 1024,	 /* a ClientHello, put together from its records */
+	LIMIT_HTTP_HEAD = 16 * 1024,	 /* the head of an HTTP message, or its trailers */
+	LIMIT_HTTP_HEADERS = 100,	 /* lines of one head */
+	LIMIT_HTTP_CHUNK_LINE = 256,	 /* a chunk's size with its extensions */
+	LIMIT_POLICY_TEXT = 256 * 1024,	 /* a policy document */
+	LIMIT_POLICY = 512 * 1024,	 /* a compiled policy: fits into one frame */
+	LIMIT_POLICY_RULES = 1024,	 /* rules of one policy */
+	LIMIT_POLICY_ITEMS = 1024,	 /* hosts, addresses, ports, ... of one rule, each */
+	LIMIT_POLICY_NODES = 32768,	 /* values in a policy document */
+	LIMIT_POLICY_DEPTH = 8,		 /* nested lists and maps in it */
+	LIMIT_NET_NAMES = 4096,		 /* names that one gateway knows by their addresses */
+	LIMIT_NET_LOOKUPS = 512,	 /* names that are being looked up */
+	LIMIT_NET_FLOWS = 8192,		 /* connections through one gateway */
+	LIMIT_NET_QUERIES = 1024,	 /* DNS queries that wait for their answer */
+	LIMIT_NET_DENIED = 16,		 /* refusals that the result of a call lists */
 };

@@ -211,3 +211,11 @@ void sha256_hex(const uint8_t hash[SHA256_SIZE], char out[SHA256_HEX])
 	}
 	out[2 * SHA256_SIZE] = '\0';
 }
+
+void sha256_name(const char *text, char out[SHA256_HEX])
+{
+	uint8_t hash[SHA256_SIZE];
+
+	sha256(text, strlen(text), hash);
+	sha256_hex(hash, out);
+}

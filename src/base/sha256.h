@@ -19,3 +19,5 @@ void sha256_end(struct sha256 *s, uint8_t out[SHA256_SIZE]);
 /* All in one. */
 void sha256(const void *p, size_t n, uint8_t out[SHA256_SIZE]);
 void sha256_hex(const uint8_t hash[SHA256_SIZE], char out[SHA256_HEX]);
+/* The hash of a text in hex, as a file name that stands for it. */
+void sha256_name(const char *text, char out[SHA256_HEX]);

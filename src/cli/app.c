@@ -17,7 +17,6 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/suggest.h"
 
 enum { EXIT_FAILED = 1, EXIT_OURS = 125 };
 
@@ -28,14 +27,6 @@ static struct opt global_opts[] = {
 };
 /* What stands before the command's name is parsed as a command without a name. */
 static const struct cmd global_cmd = { .opts = global_opts, .stop_at = 1, .data = true };
-
-const struct cmd *cmd_find(const char *name)
-{
-	for (int i = 0; commands[i]; i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	return NULL;
-}
 
 int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...)
 {
@@ -98,27 +89,11 @@ int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
 	return code ? code : EXIT_FAILED;
 }
 
-int cmd_unknown(struct cmd_ctx *ctx, const char *name, struct err *e)
+/* used: words of the command's name. */
+static int run_command(struct cmd_ctx *ctx, int used, struct err *e)
 {
-	struct suggest s = { .word = name };
-
-	/* --json may follow a command that is not there. */
-	for (int i = 1; i < ctx->nargs && strcmp(ctx->args[i], "--") != 0; i++)
-		ctx->json |= strcmp(ctx->args[i], "--json") == 0;
-	for (int i = 0; commands[i]; i++)
-		if (!commands[i]->hidden)
-			suggest_offer(&s, commands[i]->name);
-	if (s.best)
-		(void)err_set(e, ERR_INVALID, "no command '%s'; did you mean '%s'?", name, s.best);
-	else
-		(void)err_set(e, ERR_INVALID, "no command '%s'", name);
-	return err_hint(e, "cay --help lists the commands");
-}
-
-static int run_command(struct cmd_ctx *ctx, struct err *e)
-{
-	int argc = ctx->nargs - 1;
-	char **argv = ctx->args + 1;
+	int argc = ctx->nargs - used;
+	char **argv = ctx->args + used;
 
 	if (ctx->cmd->raw) {
 		ctx->args = argv;
@@ -135,9 +110,19 @@ static int run_command(struct cmd_ctx *ctx, struct err *e)
 	return ctx->cmd->run(ctx, e);
 }
 
+/* "cay policy" and "cay policy --help". */
+static bool wants_group(const struct cmd_ctx *ctx)
+{
+	if (!cmd_is_group(ctx->args[0]))
+		return false;
+	return ctx->nargs == 1 || strcmp(ctx->args[1], "--help") == 0 ||
+	       strcmp(ctx->args[1], "-h") == 0;
+}
+
 static int dispatch(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 {
 	const struct cmd *cmd;
+	int used = 0;
 
 	want_version = false;
 	if (options_parse(ctx, argc - 1, argv + 1, e) < 0)
@@ -149,11 +134,13 @@ static int dispatch(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 	}
 	if (ctx->help || ctx->nargs == 0)
 		return help_overview(ctx->color_out);
-	cmd = cmd_find(ctx->args[0]);
+	cmd = cmd_find(ctx->args, ctx->nargs, &used);
+	if (!cmd && wants_group(ctx))
+		return help_group(ctx->args[0], ctx->color_out);
 	if (!cmd)
-		return cmd_unknown(ctx, ctx->args[0], e);
+		return cmd_unknown(ctx, ctx->args, ctx->nargs, e);
 	ctx->cmd = cmd;
-	return run_command(ctx, e);
+	return run_command(ctx, used, e);
 }
 
 /* A reader that went away is its own business; everything else that lost output is said. */

@@ -219,18 +219,19 @@ int client_ps(const struct state *s, const char *id,
 	}
 }
 
-int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+static int expect_state(struct reader *r, struct client_state *ret, struct err *e)
 {
-	auto_done(reader_done) struct reader r;
 	struct frame f;
 
-	if (ask(s, id, MSG_C_INFO, &r, e) < 0 || expect(&r, MSG_C_STATE, &f, e) < 0)
+	if (expect(r, MSG_C_STATE, &f, e) < 0)
 		return -1;
 	*ret = (struct client_state){
 		.init_pid = (int)client_number(&f, TAG_INIT_PID, 0),
 		.calls_running = (uint32_t)client_number(&f, TAG_CALLS, 0),
 		.calls_total = client_number(&f, TAG_CALL, 0),
 		.rss_kb = client_number(&f, TAG_RSS_KB, 0),
+		.ttl_left_ms = client_number(&f, TAG_TTL_LEFT_MS, UINT64_MAX),
+		.idle_left_ms = client_number(&f, TAG_IDLE_LEFT_MS, UINT64_MAX),
 	};
 	ret->switching = client_number(&f, TAG_SWITCHING, 0) != 0;
 	(void)text_of(&f, TAG_STATE, ret->state, sizeof ret->state);
@@ -271,6 +272,30 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
 		.freeze_us = client_number(&f, TAG_FREEZE_US, 0),
 	};
 	return 0;
+}
+
+int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+{
+	auto_done(reader_done) struct reader r;
+
+	return ask(s, id, MSG_C_INFO, &r, e) < 0 ? -1 : expect_state(&r, ret, e);
+}
+
+int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,
+		 struct client_state *ret, struct err *e)
+{
+	static const uint8_t types[] = { MSG_C_PAUSE, MSG_C_RESUME, MSG_C_EXTEND };
+	auto_done(reader_done) struct reader r = { .fd = FD_NONE,
+						   .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	size_t at = 0;
+
+	if (client_connect(s, id, &r.fd, e) < 0)
+		return -1;
+	if (frame_begin(&b, types[order], 1, &at) < 0 ||
+	    field_put_u64(&b, TAG_TTL_MS, ttl_ms) < 0 || frame_end(&b, at, 0) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	return io_write_all(r.fd, b.data, b.len) < 0 ? gone(e) : expect_state(&r, ret, e);
 }
 
 /* The warden holds the sandbox's lock until it is really gone. */
@@ -323,6 +348,7 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 			      .request = &ask_body };
 	struct session_result res;
 	auto_close int fd = FD_NONE;
+	int r;
 
 	if (field_put_u64(&ask_body, TAG_OP, op) < 0 ||
 	    field_put_c(&ask_body, TAG_PATH, path) < 0 ||
@@ -332,7 +358,9 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 	if (client_connect(s, id, &fd, e) < 0)
 		return -1;
 	se.warden_fd = fd;
-	if (session_run(&se, &res, e) < 0)
+	r = session_run(&se, &res, e);
+	buf_done(&res.denied);
+	if (r < 0)
 		return -1;
 	*ret_exit = res.code;
 	return 0;

@@ -29,6 +29,7 @@ struct client_state {
 	uint32_t calls_running;
 	uint64_t calls_total;
 	uint64_t rss_kb; /* of all processes inside */
+	uint64_t ttl_left_ms, idle_left_ms; /* UINT64_MAX: no limit */
 	bool switching;	 /* a snapshot or rollback is under way */
 	char top[24];	 /* its topmost layer, empty: none */
 };
@@ -52,6 +53,10 @@ int client_ps(const struct state *s, const char *id,
 int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e);
 int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
 		  struct client_switched *ret, struct err *e);
+enum client_order { CLIENT_PAUSE, CLIENT_RESUME, CLIENT_EXTEND };
+/* ttl_ms: of EXTEND, 0: no end. *ret is the state that it led to. */
+int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,
+		 struct client_state *ret, struct err *e);
 /* Ends the sandbox and waits until its warden is gone. */
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e);
 /* Waits until every event up to now is in the trace; its head. */

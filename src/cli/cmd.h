@@ -52,7 +52,7 @@ struct cmd_ctx {
 };
 
 struct cmd {
-	const char *name;
+	const char *name;     /* one word, or two: a group and what it does, "policy check" */
 	const char *synopsis; /* "[options] ID -- CMD [ARG...]" */
 	const char *summary;  /* one line */
 	const char *details;  /* paragraphs, or NULL */
@@ -80,10 +80,13 @@ extern const struct cmd *const commands[]; /* terminated by NULL */
 
 /* The whole program: the exit code. Commands are taken from commands[]. */
 int cli_main(int argc, char **argv);
-/* The row of a name, or NULL. */
-const struct cmd *cmd_find(const char *name);
-/* The error for a name that no row has, with the nearest one. Returns -1. */
-int cmd_unknown(struct cmd_ctx *ctx, const char *name, struct err *e);
+/* The row that the first one or two words name, and how many they are; or NULL. */
+const struct cmd *cmd_find(char *const *words, int n, int *ret_used);
+/* The word of cmd after the group's name, or NULL: it is not of this group. */
+const char *cmd_of_group(const struct cmd *cmd, const char *group);
+bool cmd_is_group(const char *word);
+/* The error for words that no row has, with the nearest one. Returns -1. */
+int cmd_unknown(struct cmd_ctx *ctx, char *const *words, int n, struct err *e);
 
 /* An error about how the command was written: the synopsis becomes its hint. Returns -1. */
 int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...) ERR_FMT(3, 4);

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "cli/session.h"
+#include "cli/result.h"
 #include "wire/frame.h"
 
-enum { KILLED = 128 + 9, CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
+enum { CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
 
 static int put_terminal(struct buf *b)
 {
@@ -50,27 +50,11 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 		r = field_put_c(b, TAG_CALL_ID, o->call_id);
 	if (r == 0 && o->timeout_ms)
 		r = field_put_u64(b, TAG_TIMEOUT_MS, o->timeout_ms);
-	if (r == 0 && !plan && !o->keep)
+	if (r == 0 && !plan && !o->keep && !o->outlives)
 		r = field_put_u64(b, TAG_FINAL, 1);
 	if (r == 0 && o->tty)
 		r = put_terminal(b);
 	return r < 0 ? r : limit_opts_put_exec(&o->limits, b);
-}
-
-/* Why a command is gone that did not go by itself: what its exit code alone does not tell. */
-static void explain(const struct session_result *res)
-{
-	char size[OUT_NUMBER];
-
-	if (strcmp(res->reason, "disk") == 0)
-		fprintf(stderr, "cay: the command %s: the sandbox wrote %s its --disk allows\n",
-			res->code == KILLED ? "was killed" : "failed",
-			res->code == KILLED ? "more than" : "as much as");
-	if (!res->oom_kills)
-		return;
-	fprintf(stderr, "cay: %s killed: out of memory (limit %s)\n",
-		strcmp(res->reason, "oom") == 0 ? "the command was" : "a process was",
-		limit_size(res->memory, size));
 }
 
 static int request(struct cmd_ctx *ctx, int first, const struct session *session,
@@ -90,10 +74,14 @@ static int request(struct cmd_ctx *ctx, int first, const struct session *session
 	s.request = &b;
 	s.tty = o->tty && isatty(s.in_fd);
 	s.signals = true;
-	if (session_run(&s, &res, e) == 0) {
-		explain(&res);
+	r = session_run(&s, &res, e);
+	if (r == 0 && o->json)
+		result_json(&res);
+	else if (r == 0)
+		result_explain(&res);
+	buf_done(&res.denied);
+	if (r == 0)
 		return res.code;
-	}
 	if (!res.failed_exec)
 		return -1;
 	(void)cmd_report(ctx, e);

@@ -160,11 +160,33 @@ static void offer(const char *word, const char *prefix, const char *text, const 
 		printf("%s\t%s\n", all, about);
 }
 
+/* The first word of each; a group once, by the first of its commands. */
 static void offer_commands(const char *word)
 {
-	for (int i = 0; commands[i]; i++)
-		if (!commands[i]->hidden)
-			offer(word, "", commands[i]->name, commands[i]->summary);
+	const char *last = "";
+
+	for (int i = 0; commands[i]; i++) {
+		const char *name = commands[i]->name;
+		size_t n = strcspn(name, " ");
+		char first[64];
+
+		if (commands[i]->hidden || !str_copy(first, sizeof first, (struct str){ name, n }))
+			continue;
+		if (name[n] && cmd_of_group(commands[i], first) && strncmp(last, name, n + 1) == 0)
+			continue;
+		offer(word, "", first, commands[i]->summary);
+		last = name;
+	}
+}
+
+static void offer_group(const char *group, const char *word)
+{
+	for (int i = 0; commands[i]; i++) {
+		const char *sub = cmd_of_group(commands[i], group);
+
+		if (sub && !commands[i]->hidden)
+			offer(word, "", sub, commands[i]->summary);
+	}
 }
 
 static void offer_options(const struct line *l)
@@ -269,7 +291,7 @@ static void offer_for(const struct line *l)
 static int run_complete(struct cmd_ctx *ctx, struct err *e)
 {
 	struct line l = { .word = ctx->nargs ? ctx->args[ctx->nargs - 1] : "" };
-	int at = 0;
+	int at = 0, used = 0;
 
 	(void)e;
 	while (at < ctx->nargs - 1 && is_option(ctx->args[at]))
@@ -278,10 +300,12 @@ static int run_complete(struct cmd_ctx *ctx, struct err *e)
 		offer_commands(l.word);
 		return 0;
 	}
-	l.cmd = cmd_find(ctx->args[at]);
+	l.cmd = cmd_find(ctx->args + at, ctx->nargs - 1 - at, &used);
+	if (!l.cmd && at == ctx->nargs - 2)
+		offer_group(ctx->args[at], l.word);
 	if (!l.cmd || l.cmd->raw)
 		return 0;
-	for (at++; at < ctx->nargs - 1; at++)
+	for (at += used; at < ctx->nargs - 1; at++)
 		read_word(&l, ctx->args[at]);
 	offer_for(&l);
 	return 0;

@@ -10,6 +10,7 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_BUILD(o),
 	SANDBOX_OPTS_CALL(o),
 	LIMIT_OPTS_BUILD(o.limits),
+	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_EFFORT(o.limits),
 	{ 0 },
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/fork.h"
 #include "cli/moment.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
@@ -18,12 +19,6 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* What they start from: recipe and stack. */
-struct origin {
-	char recipe_of[ID_SIZE], top[ID_SIZE];
-	char holder[ID_SIZE]; /* snapshot that is ours and goes again; empty: none */
-};
-
 static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret, struct err *e)
 {
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
@@ -37,7 +32,7 @@ static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret,
 	return 0;
 }
 
-static int find(struct cli_store *s, const char *ref, struct origin *ret, struct err *e)
+int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
 	auto_done(sandbox_row_done) struct sandbox_row box = { 0 };
@@ -75,18 +70,34 @@ static void print_made(const struct cmd_ctx *ctx, const struct newborn *n)
 	out_json_line(&j);
 }
 
+void origin_close(struct cli_store *s, struct origin *from)
+{
+	struct err ignored = { 0 };
+
+	if (from->holder[0])
+		(void)catalog_del_snapshot(s->catalog, from->holder, &ignored);
+	from->holder[0] = '\0';
+}
+
+int origin_fork(const struct origin *from, const char *name, struct newborn *n, struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (newborn_fork(n, from->recipe_of, from->top, name, e) < 0)
+		return -1;
+	if (newborn_await(n, e) == 0 && newborn_release(n, e) == 0)
+		return 0;
+	(void)newborn_destroy(n, &ignored);
+	return -1;
+}
+
 static int fork_one(const struct cmd_ctx *ctx, const struct origin *from, const char *name,
 		    struct err *e)
 {
 	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
-	struct err ignored = { 0 };
 
-	if (newborn_fork(&n, from->recipe_of, from->top, name, e) < 0)
+	if (origin_fork(from, name, &n, e) < 0)
 		return -1;
-	if (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0) {
-		(void)newborn_destroy(&n, &ignored);
-		return -1;
-	}
 	print_made(ctx, &n);
 	return 0;
 }
@@ -109,7 +120,6 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	struct origin from = { 0 };
-	struct err ignored = { 0 };
 	int r;
 
 	if (cmd_need_args(ctx, 1, 1, "a sandbox or snapshot", e) < 0)
@@ -119,11 +129,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 			e, ERR_INVALID,
 			"--name '%.200s': letters, digits and '_.-', a letter or digit first",
 			o.name);
-	if (cli_store_open(&s, e) < 0 || find(&s, ctx->args[0], &from, e) < 0)
+	if (cli_store_open(&s, e) < 0 || origin_open(&s, ctx->args[0], &from, e) < 0)
 		return -1;
 	r = fork_all(ctx, &from, e);
-	if (from.holder[0])
-		(void)catalog_del_snapshot(s.catalog, from.holder, &ignored);
+	origin_close(&s, &from);
 	return r;
 }
 

@@ -2,14 +2,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
+#include "store/pool.h"
+#include "store/snapshots.h"
 
-/* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
-enum { DEPTH_MAX = 64, SETTLE_MS = 2000 };
+enum { SETTLE_MS = 2000 };
 
 static bool want_lost;
 static struct opt opts[] = {
@@ -50,43 +50,15 @@ static DIR *open_dir(int parent, const char *name)
 	return d;
 }
 
-static struct dirent *next_entry(DIR *d)
-{
-	struct dirent *de;
-
-	do
-		de = readdir(d);
-	while (de && (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0));
-	return de;
-}
-
-/* Blocks in use; a file with several names counts in parts. */
-static uint64_t disk_usage(int parent, const char *name, int depth)
-{
-	auto_done(dir_free) DIR *d = depth < DEPTH_MAX ? open_dir(parent, name) : NULL;
-	uint64_t sum = 0;
-	struct dirent *de;
-
-	while (d && (de = next_entry(d))) {
-		struct stat st;
-
-		if (fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (S_ISDIR(st.st_mode))
-			sum += (uint64_t)st.st_blocks * 512 +
-			       disk_usage(dirfd(d), de->d_name, depth + 1);
-		else
-			sum += (uint64_t)st.st_blocks * 512 / (st.st_nlink ? st.st_nlink : 1);
-	}
-	return sum;
-}
-
 static int leftovers_find(struct leftovers *l, const struct state *s)
 {
 	auto_done(dir_free) DIR *d = open_dir(s->fd, "sandboxes");
+	auto_close int pool = FD_NONE;
+	struct err ignored;
 	struct dirent *de;
 
-	while (d && (de = next_entry(d))) {
+	(void)pool_open(s, &pool, &ignored);
+	while (d && (de = readdir(d))) {
 		struct leftover *items;
 
 		if (!state_id_ok(de->d_name) || state_is_alive(s, de->d_name))
@@ -96,7 +68,10 @@ static int leftovers_find(struct leftovers *l, const struct state *s)
 			return -ENOMEM;
 		l->items = items;
 		(void)str_copy(items[l->n].id, sizeof items[l->n].id, str_of(de->d_name));
-		items[l->n++].bytes = disk_usage(dirfd(d), de->d_name, 0);
+		items[l->n].bytes = layers_disk_usage(dirfd(d), de->d_name);
+		if (pool >= 0)
+			items[l->n].bytes += layers_disk_usage(pool, de->d_name);
+		l->n++;
 	}
 	return 0;
 }
@@ -117,7 +92,7 @@ static uint64_t freed_bytes(const struct leftovers *l, const struct state *s)
 }
 
 struct result {
-	int removed, lost_removed, lost_kept, code;
+	int removed, lost_removed, lost_kept, layers, code;
 	uint64_t bytes;
 };
 
@@ -155,6 +130,7 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 		out_json_num(&j, "leftovers_removed", r->removed);
 		out_json_num(&j, "lost_removed", r->lost_removed);
 		out_json_num(&j, "lost_kept", r->lost_kept);
+		out_json_num(&j, "layers_removed", r->layers);
 		out_json_num(&j, "freed_bytes", (int64_t)r->bytes);
 		out_json_close(&j, '}');
 		out_json_line(&j);
@@ -162,14 +138,28 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 	}
 	if (ctx->quiet)
 		return;
-	if (r->removed + r->lost_removed == 0)
+	if (r->removed + r->lost_removed + r->layers == 0)
 		puts("Nothing to remove.");
 	else
-		printf("Removed %d leftover%s and %d lost sandbox%s: %s freed.\n", r->removed,
-		       r->removed == 1 ? "" : "s", r->lost_removed,
-		       r->lost_removed == 1 ? "" : "es", out_size(r->bytes, size));
+		printf("Removed %d leftover%s, %d lost sandbox%s and %d layer%s: %s freed.\n",
+		       r->removed, r->removed == 1 ? "" : "s", r->lost_removed,
+		       r->lost_removed == 1 ? "" : "es", r->layers, r->layers == 1 ? "" : "s",
+		       out_size(r->bytes, size));
 	if (r->lost_kept)
 		fprintf(stderr, "%d lost, kept; remove with: cay gc --lost\n", r->lost_kept);
+}
+
+/* Layers that no sandbox and no snapshot has, and what was being made of some. */
+static int free_layers(struct cli_store *s, struct result *r, struct err *e)
+{
+	auto_close int lock = FD_NONE;
+	uint64_t bytes = 0;
+
+	if (layers_lock(&s->state, true, &lock, e) < 0 ||
+	    catalog_free_layers(s->catalog, &s->state, &r->layers, &bytes, e) < 0)
+		return -1;
+	r->bytes += bytes;
+	return 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -186,6 +176,8 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	    settle_lost(ctx, &s, &r, e) < 0)
 		return -1;
 	r.bytes = freed_bytes(&left, &s.state);
+	if (free_layers(&s, &r, e) < 0)
+		return -1;
 	print(ctx, &r);
 	return r.code;
 }
@@ -195,9 +187,9 @@ const struct cmd cmd_gc = {
 	.synopsis = "[--lost]",
 	.summary = "Remove what dead sandboxes have left behind",
 	.details = "Directories, control groups and catalog rows of sandboxes that ended without "
-		   "cleaning up. A lost sandbox, one that was meant to stay but whose warden is "
-		   "gone, is kept so that its files can be looked at, unless --lost is given. What "
-		   "is alive is never touched.",
+		   "cleaning up, and layers that neither a sandbox nor a snapshot needs. A lost "
+		   "sandbox, one that was meant to stay but whose warden is gone, is kept with a "
+		   "snapshot of its files, unless --lost is given. What is alive is never touched.",
 	.examples = "cay gc\ncay gc --lost",
 	.run = run,
 	.opts = opts,

@@ -15,12 +15,14 @@ static const struct {
 	const char *names; /* with a blank before and after each */
 } groups[] = {
 	{ "Run", " run create exec shell cp " },
-	{ "Look", " ls show ps trace " },
-	{ "Clean up", " kill gc " },
-	{ "Cay", " doctor completion version help " },
+	{ "Look", " ls show ps trace diff net " },
+	{ "State", " snapshot snapshots rollback fork tx apply explore " },
+	{ "Time", " pause resume extend kill gc " },
+	{ "Network", " port policy check policy explain policy show policy set " },
+	{ "Cay", " doctor setup pool completion version help " },
 };
 
-enum { TITLE_WIDTH = 10, NAME_WIDTH = 12, OPTION_WIDTH = 28 };
+enum { TITLE_WIDTH = 10, NAME_WIDTH = 16, OPTION_WIDTH = 28 };
 
 static bool is_named(const char *names, const char *name)
 {
@@ -69,6 +71,17 @@ int help_overview(bool color)
 	for (size_t g = 0; g <= ARRAY_LEN(groups); g++)
 		print_group(g, color);
 	printf("\n'cay COMMAND --help' says more about one.\n");
+	return 0;
+}
+
+int help_group(const char *group, bool color)
+{
+	printf("%sUsage:%s cay %s COMMAND\n\n", out_sgr(color, OUT_BOLD), out_sgr(color, OUT_PLAIN),
+	       group);
+	for (int i = 0; commands[i]; i++)
+		if (!commands[i]->hidden && cmd_of_group(commands[i], group))
+			printf("  %-*s%s\n", NAME_WIDTH, commands[i]->name, commands[i]->summary);
+	printf("\n'cay %s COMMAND --help' says more about one.\n", group);
 	return 0;
 }
 
@@ -139,16 +152,21 @@ static struct opt opts[] = {
 static int run_help(struct cmd_ctx *ctx, struct err *e)
 {
 	const struct cmd *cmd;
+	int used = 0;
 
 	if (want_man)
 		return help_man();
-	if (cmd_need_args(ctx, 0, 1, "COMMAND", e) < 0)
+	if (cmd_need_args(ctx, 0, 2, "COMMAND", e) < 0)
 		return -1;
 	if (ctx->nargs == 0)
 		return help_overview(ctx->color_out);
-	cmd = cmd_find(ctx->args[0]);
+	cmd = cmd_find(ctx->args, ctx->nargs, &used);
+	if (!cmd && ctx->nargs == 1 && cmd_is_group(ctx->args[0]))
+		return help_group(ctx->args[0], ctx->color_out);
 	if (!cmd)
-		return cmd_unknown(ctx, ctx->args[0], e);
+		return cmd_unknown(ctx, ctx->args, ctx->nargs, e);
+	if (ctx->nargs > used)
+		return cmd_need_args(ctx, 0, used, "COMMAND", e);
 	return help_command(cmd, ctx->color_out);
 }
 

@@ -5,6 +5,8 @@
 #include "cli/cmd.h"
 
 int help_overview(bool color);
+/* The commands of a group. */
+int help_group(const char *group, bool color);
 int help_command(const struct cmd *cmd, bool color);
 /* cay(1) in man(7) markup. */
 int help_man(void);

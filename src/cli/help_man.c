@@ -136,7 +136,7 @@ static const char tail[] =
 	".TP\n.B 2\nmistake in the command line\n"
 	".TP\n.B 3\nthe sandbox's warden cannot be reached\n"
 	".TP\n.B 4\nnot allowed\n"
-	".TP\n.B 5\nno such sandbox\n"
+	".TP\n.B 5\nno such sandbox, file or preset\n"
 	".TP\n.B 6\ndenied by policy\n"
 	".SH ENVIRONMENT\n"
 	".TP\n.B CAY_STATE\n"

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "wire/frame.h"
@@ -36,6 +37,11 @@ static int check_count(const char *name, uint64_t value, uint64_t min, struct er
 		       COUNT_MAX);
 }
 
+static bool is_pause(const struct limit_opts *l)
+{
+	return l->on_timeout && strcmp(l->on_timeout, "pause") == 0;
+}
+
 int limit_opts_check(const struct limit_opts *l, struct err *e)
 {
 	if (check_size("memory", l->memory, MEMORY_MIN, e) < 0 ||
@@ -46,6 +52,11 @@ int limit_opts_check(const struct limit_opts *l, struct err *e)
 		return -1;
 	if (l->cpu_milli && (l->cpu_milli < CPU_MIN || l->cpu_milli > CPU_MAX))
 		return err_set(e, ERR_INVALID, "--cpus: from 0.01 to 1000");
+	if (l->on_timeout && strcmp(l->on_timeout, "kill") != 0 && !is_pause(l))
+		return err_set(e, ERR_INVALID, "--on-timeout '%.100s': kill or pause",
+			       l->on_timeout);
+	if (l->on_timeout && !l->ttl_ms && !l->idle_ms)
+		return err_set(e, ERR_INVALID, "--on-timeout without --ttl or --idle");
 	return 0;
 }
 
@@ -72,6 +83,9 @@ static int put_rows(struct buf *b, const struct row *rows, size_t n)
 			{ TAG_PIDS, "pids", (l)->pids }, { TAG_FILES, "files", (l)->files }, \
 			{ TAG_DISK, "disk", (l)->disk }, \
 			{ TAG_TIMEOUT_MS, "call_timeout_ms", (l)->call_timeout_ms }, \
+			{ TAG_TTL_MS, "ttl_ms", (l)->ttl_ms }, \
+			{ TAG_IDLE_MS, "idle_ms", (l)->idle_ms }, \
+			{ TAG_ON_TIMEOUT, "pauses", is_pause(l) }, \
 			{ TAG_BEST_EFFORT, NULL, (l)->best_effort }, \
 	}
 

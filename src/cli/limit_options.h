@@ -12,6 +12,8 @@
 struct limit_opts {
 	uint64_t memory, disk, call_memory; /* bytes */
 	uint64_t cpu_milli, pids, files, call_timeout_ms;
+	uint64_t ttl_ms, idle_ms;
+	const char *on_timeout; /* kill, pause; NULL: kill */
 	bool best_effort;
 };
 
@@ -26,7 +28,12 @@ struct limit_opts {
 	{ "disk", 0, OPT_SIZE, "SIZE", "What may be written to disk in all", &(l).disk }, \
 	{ "call-timeout", 0, OPT_DURATION, "TIME", \
 	  "End every command after this time, unless it has its own --timeout", \
-	  &(l).call_timeout_ms }
+	  &(l).call_timeout_ms }, \
+	{ "ttl", 0, OPT_DURATION, "TIME", "Time to live of the sandbox (30m, 8h); see cay extend", \
+	  &(l).ttl_ms }, \
+	{ "idle", 0, OPT_DURATION, "TIME", "How long it may go without a command", &(l).idle_ms }, \
+	{ "on-timeout", 0, OPT_TEXT, "kill|pause", \
+	  "What happens when --ttl or --idle has passed; default: kill", &(l).on_timeout }
 
 /* For commands that run one. */
 #define LIMIT_OPTS_RUN(l) \

@@ -28,6 +28,7 @@ static const struct out_col cols[] = {
 	{ .title = "TEMPLATE", .cut = true },
 	{ .title = "AGE", .right = true },
 	{ .title = "CALLS", .right = true },
+	{ .title = "LEFT", .right = true },
 	{ .title = "DIR", .cut = true },
 };
 
@@ -58,18 +59,22 @@ static enum out_color state_color(const char *state)
 static int add_row(struct out_table *t, const struct item *it)
 {
 	const struct sandbox_row *row = it->row;
-	char age[OUT_NUMBER], calls[48] = "";
+	const char *state = it->known ? it->info.state : row->state;
+	char age[OUT_NUMBER], calls[48] = "", left[OUT_NUMBER] = "";
 	int r = 0;
 
 	if (it->known)
 		(void)snprintf(calls, sizeof calls, "%u/%llu", it->info.calls_running,
 			       (unsigned long long)it->info.calls_total);
+	if (it->known && it->info.ttl_left_ms != UINT64_MAX)
+		(void)out_duration(it->info.ttl_left_ms / 1000 * 1000000, left);
 	r |= out_cell(t, OUT_PLAIN, row->id);
 	r |= out_cell(t, OUT_PLAIN, row->name);
-	r |= out_cell(t, state_color(row->state), row->state);
+	r |= out_cell(t, state_color(state), state);
 	r |= out_cell(t, OUT_PLAIN, row->template_);
 	r |= out_cell(t, OUT_PLAIN, out_age(row->created_ns, clock_real_ns(), age));
 	r |= out_cell(t, OUT_PLAIN, calls);
+	r |= out_cell(t, OUT_PLAIN, left);
 	r |= out_cell(t, OUT_PLAIN, spec_first_dir(it->spec));
 	return r;
 }
@@ -84,7 +89,7 @@ static void print_json(const struct item *it)
 	out_json_open(&j, NULL, '{');
 	out_json_c(&j, "id", row->id);
 	out_json_c(&j, "name", row->name);
-	out_json_c(&j, "state", row->state);
+	out_json_c(&j, "state", it->known ? it->info.state : row->state);
 	out_json_c(&j, "template", row->template_);
 	out_json_bool(&j, "ephemeral", row->ephemeral);
 	out_json_time(&j, "created", row->created_ns);
@@ -95,6 +100,10 @@ static void print_json(const struct item *it)
 		out_json_raw(&j, "calls_running", NULL);
 		out_json_raw(&j, "calls_total", NULL);
 	}
+	if (it->known && it->info.ttl_left_ms != UINT64_MAX)
+		out_json_num(&j, "ttl_left_ms", (int64_t)it->info.ttl_left_ms);
+	else
+		out_json_raw(&j, "ttl_left_ms", NULL);
 	out_json_raw(&j, "dirs", dirs ? dirs : "[]");
 	out_json_raw(&j, "labels", labels ? labels : "{}");
 	out_json_close(&j, '}');
@@ -166,8 +175,10 @@ const struct cmd cmd_ls = {
 	.name = "ls",
 	.synopsis = "[--all] [--label K[=V]]...",
 	.summary = "List sandboxes",
-	.details = "CALLS are the running ones and all that there were. DIR is the first directory "
-		   "that was given with --dir.",
+	.details =
+		"CALLS are the running ones and all that there were. LEFT is what remains of the "
+		"time to live. DIR is the first directory "
+		"that was given with --dir.",
 	.examples = "cay ls\ncay ls --label task=42 -q\ncay ls --json | jq -r .name",
 	.run = run,
 	.opts = opts,

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
+#include "cli/tidy.h"
 #include "store/pool.h"
 
-enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2 };
+enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2, MERGED_TRIES = 5 };
 
 /* The file is never removed but with the sandbox: there is no race for its name. */
 static int take_lock(struct moment *m, struct err *e)
@@ -95,18 +96,36 @@ void moment_done(struct moment *m)
 	sandbox_row_done(&m->row);
 }
 
+/* One more layer must find room. The stack is another then, with the same in it. */
+static int tidy_before(struct moment *m, struct err *e)
+{
+	auto_free char(*layers)[ID_SIZE] = NULL;
+	size_t n = 0;
+
+	if (catalog_stack(m->s->catalog, m->row.top, &layers, &n, e) < 0 ||
+	    tidy_stack(m->s, n, e) < 0)
+		return -1;
+	return catalog_top(m->s->catalog, m->row.id, m->row.top, e);
+}
+
 /* Journal, act, settle. */
 static int carry_out(struct moment *m, const struct op_row *op, struct client_switch *ask,
 		     struct client_switched *res, struct err *e)
 {
 	struct catalog *c = m->s->catalog;
 	auto_free char(*layers)[ID_SIZE] = NULL;
-	const char *base = op->kind == OP_ROLLBACK ? op->layer : m->row.top;
 	struct err ignored = { 0 };
+	const char *base;
 
+	if (op->kind == OP_SNAPSHOT && tidy_before(m, e) < 0)
+		return -1;
 	if (catalog_op_begin(c, op, e) < 0)
 		return -1;
 	failpoint("op.begun");
+	/* From here on nobody changes the stack. */
+	if (catalog_top(c, m->row.id, m->row.top, e) < 0)
+		return -1;
+	base = op->kind == OP_ROLLBACK ? op->layer : m->row.top;
 	if (catalog_stack(c, base, &layers, &ask->nlayers, e) < 0 ||
 	    (ask->layers = layers, client_switch(&m->s->state, m->row.id, ask, res, e) < 0)) {
 		/* Where the warden is gone, what it left decides: store/lost.c. */
@@ -157,9 +176,20 @@ int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 		return err_hint(e, "make a sandbox of it: cay fork %s", to->id);
 	}
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
-	(void)str_copy(op.layer, sizeof op.layer, str_of(to->top));
 	(void)str_copy(op.snapshot, sizeof op.snapshot, str_of(to->id));
-	return carry_out(m, &op, &ask, res ? res : &unused, e);
+	for (int i = 0;; i++) {
+		struct snapshot_row now = { 0 };
+
+		/* Its layers may have been merged since it was looked up. */
+		if (catalog_find_snapshot(m->s->catalog, to->id, &now, e) < 0)
+			return -1;
+		(void)str_copy(op.layer, sizeof op.layer, str_of(now.top));
+		snapshot_row_done(&now);
+		if (carry_out(m, &op, &ask, res ? res : &unused, e) == 0)
+			return 0;
+		if (e->sys != ESTALE || i == MERGED_TRIES)
+			return -1;
+	}
 }
 
 int moment_sync(struct moment *m, struct err *e)

@@ -14,10 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/random.h"
 #include "cli/client.h"
+#include "cli/sandboxes.h"
 #include "image/template.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
@@ -144,6 +146,8 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 		r = field_put_c(b, TAG_LABEL, p->labels[i]);
 	if (r == 0 && cwd)
 		r = field_put_c(b, TAG_CWD, cwd);
+	if (r == 0)
+		r = net_opts_put_build(&p->net_policy, b);
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
@@ -293,13 +297,24 @@ static int start(struct newborn *n, const char *warden, struct err *e)
 	return r;
 }
 
+/* Anew each time: another process may have merged some of it. */
+static int read_stack(struct newborn *n, struct err *e)
+{
+	free(n->layers);
+	n->layers = NULL;
+	n->nlayers = 0;
+	if (!n->row.top[0])
+		return 0;
+	return catalog_stack(n->catalog, n->row.top, &n->layers, &n->nlayers, e);
+}
+
 static int make(struct newborn *n, const char *hostname, struct err *e)
 {
 	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
 	bool root = geteuid() == 0;
 	int r;
 
-	if (newborn_find_warden(warden, sizeof warden, program, e) < 0)
+	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 || read_stack(n, e) < 0)
 		return -1;
 	r = make_dir(n, e);
 	if (r == 0 && root)
@@ -316,6 +331,8 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
+	n->row.layers = (const char(*)[ID_SIZE])n->layers;
+	n->row.nlayers = n->nlayers;
 	return catalog_add_sandbox(n->catalog, &n->row, root, e);
 }
 
@@ -349,13 +366,6 @@ static int begin(struct newborn *n, bool ephemeral, struct err *e)
 	return state_open(&n->state, e);
 }
 
-/* The layers must be there when the warden is told of them; that they stay is checked later. */
-static int take_stack(struct newborn *n, const char *top, struct err *e)
-{
-	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
-	return catalog_stack(n->catalog, top, &n->layers, &n->nlayers, e);
-}
-
 /* The mounts of a recipe; one of the plan must not cover any of them. */
 static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_plan *p,
 		       struct err *e)
@@ -386,8 +396,8 @@ static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_p
 }
 
 /* Files and mounts of the snapshot, everything else as it is asked for now. */
-static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
-			 const struct sandbox_plan *p, struct err *e)
+static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			 struct err *e)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
 	struct template none = { 0 };
@@ -397,19 +407,19 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o,
 	if (catalog_open(&n->state, &n->catalog, e) < 0 ||
 	    catalog_find_snapshot(n->catalog, p->template_, &row, e) < 0)
 		return -1;
+	p->seen_ns = spec_seen_ns(row.spec);
 	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
 	if (r == 0)
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
-	if (r == 0)
-		r = take_stack(n, row.top, e);
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
 	snapshot_row_done(&row);
 	if (r == 0 && put_recipe(&n->recipe, o, p, &none) < 0)
 		r = err_sys(e, ENOMEM, "tell the warden what to build");
 	return r;
 }
 
-static int write_recipe(struct newborn *n, const struct sandbox_opts *o,
-			const struct sandbox_plan *p, struct err *e)
+static int write_recipe(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
+			struct err *e)
 {
 	struct template t = { 0 };
 	int r;
@@ -431,9 +441,10 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 		return -1;
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
-	n->row.spec = sandbox_plan_spec(o, &plan);
+	plan.seen_ns = clock_real_ns();
 	if (write_recipe(n, o, &plan, e) < 0)
 		return -1;
+	n->row.spec = sandbox_plan_spec(o, &plan);
 	return make_it(n, o->hostname, e);
 }
 
@@ -442,8 +453,9 @@ int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, cons
 {
 	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0 ||
 	    catalog_recipe(n->catalog, recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0 || take_stack(n, top, e) < 0)
+	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0)
 		return -1;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
 	return make_it(n, NULL, e);
 }

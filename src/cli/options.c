@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 enum { OPTIONS_MAX = 64 };
 

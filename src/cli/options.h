@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "base/number.h"
 #include "base/str.h"
 #include "cli/cmd.h"
 
@@ -25,7 +26,3 @@ int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e);
 
 /* 0 or -1; see OPT_DURATION. */
 int duration_parse(const char *text, uint64_t *ret_ms);
-/* 0 or -1; see OPT_SIZE, OPT_COUNT, OPT_NUMBER. */
-int size_parse(const char *text, uint64_t *ret_bytes);
-int count_parse(const char *text, uint64_t *ret);
-int number_parse(const char *text, uint64_t *ret_milli);

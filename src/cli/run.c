@@ -6,17 +6,23 @@
 #include "cli/command_line.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
+#include "cli/run_apply.h"
 #include "cli/tx.h"
 
 static struct sandbox_opts o;
 static bool quiet;
+static const char *apply;
+static enum run_apply how;
 static struct opt opts[] = {
 	SANDBOX_OPTS_BUILD(o),
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
 	SANDBOX_OPTS_TX(o),
+	{ "apply", 0, OPT_TEXT, "ask|never|always",
+	  "Take changes below --dir over when the command has ended; default: never", &apply },
 	LIMIT_OPTS_BUILD(o.limits),
+	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_RUN(o.limits),
 	{ "quiet", 'q', OPT_FLAG, NULL, "Say nothing about the sandbox itself", &quiet },
 	{ 0 },
@@ -54,18 +60,30 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
 	struct err undo = { 0 };
 	int code;
+	bool stays;
 
 	if (ctx->nargs == 0)
 		return cmd_usage(ctx, e, "there is no command to run");
-	if (newborn_create(&n, &o, !o.keep, e) < 0)
+	if (run_apply_parse(apply, o.dirs.n > 0, &how, e) < 0)
 		return -1;
-	if (o.keep && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
+	o.outlives = how != RUN_APPLY_NEVER;
+	stays = o.keep || o.outlives;
+	if (newborn_create(&n, &o, !stays, e) < 0)
+		return -1;
+	if (stays && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
 	newborn_of_tx = &n;
 	/* One that is removed afterwards takes all changes with it anyway. */
 	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
+	if (code >= 0 && o.outlives) {
+		int kept = run_apply(ctx, &n, how, code, e);
+
+		if (kept < 0)
+			return -1;
+		o.keep |= kept;
+	}
 	if (code >= 0 && o.keep) {
 		if (!quiet)
 			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
@@ -87,13 +105,15 @@ const struct cmd cmd_run = {
 	.summary = "Run a command in a new sandbox, then remove the sandbox",
 	.details =
 		"The command sees the system of this machine, or another template, and may change "
-		"all of it: every change is its own and is gone afterwards. It has no network. "
+		"all of it: every change is its own and is gone afterwards. It has no network "
+		"unless --net or --allow gives it one. "
 		"stdin, stdout and stderr are passed on byte by byte, signals too, and the exit "
 		"code is the command's own: 124 after --timeout, 125 when cay itself failed, 126 "
 		"when the command cannot be executed, 127 when it does not exist, 128+n when "
 		"signal n ended it.",
 	.examples = "cay run -- ls -la /\n"
 		    "cay run --dir . -- make test\n"
+		    "cay run --dir . --apply ask -- ./fix-it\n"
 		    "cay run --user root -- rm -rf --no-preserve-root /\n"
 		    "cay run -t -- bash",
 	.run = run,

@@ -25,6 +25,7 @@ void sandbox_plan_done(struct sandbox_plan *p)
 	free(p->first_dir);
 	free(p->env);
 	free(p->labels);
+	buf_done(&p->net_policy);
 	*p = (struct sandbox_plan){ 0 };
 }
 
@@ -281,9 +282,11 @@ int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 {
 	auto_done(sandbox_plan_done) struct sandbox_plan p = { .template_ = o->template_
 										    ? o->template_
-										    : "host" };
+										    : "host",
+							       .net_policy =
+								       BUF_INIT(LIMIT_POLICY) };
 
-	if (limit_opts_check(&o->limits, e) < 0)
+	if (limit_opts_check(&o->limits, e) < 0 || net_opts_resolve(&o->net, &p.net_policy, e) < 0)
 		return -1;
 	if (check_texts(o, e) < 0 || resolve_trace(o->trace, &p.trace, e) < 0 ||
 	    resolve_profile(o, &p.profile, e) < 0 || resolve_labels(o, &p, e) < 0 ||
@@ -339,6 +342,9 @@ static void put_spec(struct out_json *j, const struct sandbox_opts *o, const str
 	out_json_c(j, "profile", p->profile == PROFILE_LOCKED ? "locked" : "dev");
 	out_json_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
 	limit_opts_spec(&o->limits, j);
+	net_opts_spec(&o->net, j);
+	if (p->seen_ns)
+		out_json_num(j, "seen_ns", (int64_t)p->seen_ns);
 	out_json_close(j, '}');
 }
 

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/limit_options.h"
+#include "cli/net_options.h"
 #include "store/state.h"
 #include "wire/proto.h"
 
@@ -30,7 +31,10 @@ struct sandbox_opts {
 	bool tty;
 	bool keep;
 	bool tx;
+	bool json;
+	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
+	struct net_opts net;
 };
 
 /* clang-format off */
@@ -66,7 +70,10 @@ struct sandbox_opts {
 	  "End the command after this time (500ms, 10s, 5m, 1h); exit code 124", &(o).timeout_ms }, \
 	{ "tty", 't', OPT_FLAG, NULL, "Give the command a terminal", &(o).tty }, \
 	{ "call-id", 0, OPT_TEXT, "TEXT", "Your own id for this call, kept in the trace", \
-	  &(o).call_id }
+	  &(o).call_id }, \
+	{ "json", 0, OPT_FLAG, NULL, \
+	  "When it has ended, print how on stderr as one line of JSON: code, times, refusals", \
+	  &(o).json }
 
 #define SANDBOX_OPTS_TX(o) \
 	{ "tx", 0, OPT_FLAG, NULL, \
@@ -94,6 +101,8 @@ struct sandbox_plan {
 	int nlabels;
 	enum profile profile;
 	enum trace_level trace;
+	struct buf net_policy; /* compiled; empty: no network */
+	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */

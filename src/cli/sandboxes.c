@@ -141,6 +141,13 @@ json_t *spec_load(const struct sandbox_row *row)
 	return NULL;
 }
 
+uint64_t spec_seen_ns(const char *spec)
+{
+	auto_done(spec_free) json_t *v = spec ? json_loads(spec, 0, NULL) : NULL;
+
+	return (uint64_t)json_integer_value(json_object_get(v, "seen_ns"));
+}
+
 const char *spec_text(const json_t *v, const char *key)
 {
 	if (key)

@@ -45,6 +45,8 @@ static inline void spec_free(json_t *spec)
 	json_decref(spec);
 }
 DEFINE_AUTO_PTR(json_t, spec_free)
+/* When its files of the host were as the sandbox sees them; 0: not known. spec may be NULL. */
+uint64_t spec_seen_ns(const char *spec);
 /* Text at key (NULL: of v itself), also where it was kept as {"b64":…}; NULL: none. Borrowed. */
 const char *spec_text(const json_t *v, const char *key);
 /* Host path of the first --dir, or NULL. Borrowed. */

@@ -121,6 +121,8 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);
+		else if (field.tag == TAG_DENIED && field_put(&r->denied, TAG_DENIED, field.value) < 0)
+			break; /* the first ones are enough */
 	r->code =
 		WIFSIGNALED(r->status) ? CODE_SIGNAL + WTERMSIG(r->status) : WEXITSTATUS(r->status);
 	if (strcmp(r->reason, "timeout") == 0)
@@ -314,7 +316,7 @@ int session_run(struct session *s, struct session_result *ret, struct err *e)
 	struct live l = { .s = s, .ret = ret, .e = e, .sig_fd = FD_NONE };
 	int r;
 
-	*ret = (struct session_result){ 0 };
+	*ret = (struct session_result){ .denied = BUF_INIT(64 * 1024) };
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = loop_init(&l.loop);
 	if (r < 0)

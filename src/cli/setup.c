@@ -43,8 +43,8 @@ static int print(const struct cmd_ctx *ctx, const struct state *s, const char *d
 		out_json_close(&j, '}');
 		out_json_line(&j);
 	} else if (!ctx->quiet && r > 0) {
-		printf("%s: %s, %s, %s free. New sandboxes write there; --disk is held by "
-		       "btrfs quota.\n",
+		printf("%s: %s, %s, %s free. Sandboxes with --disk write there, and are held "
+		       "to it by btrfs.\n",
 		       done, info.path, out_size(info.size, total), out_size(info.free, left));
 	} else if (!ctx->quiet) {
 		printf("%s.\n", done);
@@ -112,14 +112,16 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 const struct cmd cmd_setup = {
 	.name = "setup",
 	.synopsis = "pool [--size SIZE | DIR] | pool --remove",
-	.summary = "Prepare this host: a pool in which the kernel holds limits on disk",
+	.summary = "Prepare this host: a pool for limits on disk and quick snapshots",
 	.details =
 		"A pool is a btrfs: a sparse file in the state directory, mounted when it is needed, "
-		"or a new directory on a btrfs that is there. Every sandbox made by root from then "
-		"on has a subvolume of its own in it for what it writes, and --disk is a quota: who "
-		"would pass it gets the error EDQUOT. Without a pool what a sandbox writes is "
-		"watched, and its calls are killed above the limit. Needs root and, for a file, "
-		"btrfs-progs. Sandboxes that exist stay where they are.",
+		"or a new directory on a btrfs that is there. Every sandbox that root makes from "
+		"then on has its files and snapshots in it. --disk is a quota there, on what was "
+		"written since the last snapshot or rollback: who would pass it gets the error "
+		"EDQUOT. A snapshot while commands run copies nothing, so that they stand still "
+		"only for milliseconds. Without a pool what a sandbox writes is watched, and its "
+		"calls are killed above the limit. Needs root and, for a file, btrfs-progs. "
+		"Sandboxes and snapshots that exist stay where they are.",
 	.examples = "sudo cay setup pool --size 50G\n"
 		    "sudo cay setup pool /mnt/btrfs/cay\n"
 		    "sudo cay setup pool --remove",

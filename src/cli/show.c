@@ -113,6 +113,8 @@ static int load(struct view *v, struct cli_store *s, const char *ref, struct err
 		explain_loss(v, &s->state);
 	} else {
 		v->known = client_info(&s->state, v->row.id, &v->info, &ignored) == 0;
+		if (v->known)
+			(void)snprintf(v->row.state, sizeof v->row.state, "%s", v->info.state);
 	}
 	return 0;
 }
@@ -200,6 +202,7 @@ static void print_limits(const json_t *limits)
 		{ "memory", "memory", SIZE }, { "cpu_milli", "cpus", MILLI },
 		{ "pids", "pids", COUNT },    { "files", "files", COUNT },
 		{ "disk", "disk", SIZE },     { "call_timeout_ms", "timeout", TIME },
+		{ "ttl_ms", "life", TIME },   { "idle_ms", "idleness", TIME },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -256,6 +259,18 @@ static const char *lacks(const struct view *v)
 	return "root, other users, sudo and setuid programs: they need a cay that runs as root";
 }
 
+static void print_times(const struct client_state *st)
+{
+	char text[OUT_NUMBER];
+
+	if (st->ttl_left_ms != UINT64_MAX)
+		printf("%-*s%s of its time to live\n", LABEL_WIDTH, "left",
+		       out_duration(st->ttl_left_ms * 1000, text));
+	if (st->idle_left_ms != UINT64_MAX)
+		printf("%-*s%s without a command\n", LABEL_WIDTH, "left",
+		       out_duration(st->idle_left_ms * 1000, text));
+}
+
 static int print_text(const struct view *v, const struct cmd_ctx *ctx)
 {
 	char created[CLOCK_TEXT_SIZE], age[OUT_NUMBER], rss[OUT_NUMBER];
@@ -276,6 +291,8 @@ static int print_text(const struct view *v, const struct cmd_ctx *ctx)
 		printf("%-*s%u running, %llu in all\n", LABEL_WIDTH, "calls", v->info.calls_running,
 		       (unsigned long long)v->info.calls_total);
 	}
+	if (v->known)
+		print_times(&v->info);
 	if (v->spec)
 		print_options(v->spec);
 	line("lacks", lacks(v));
@@ -332,6 +349,10 @@ static void print_json(const struct view *v)
 		out_json_num(&j, "init_pid", v->info.init_pid);
 		out_json_num(&j, "calls_running", v->info.calls_running);
 		out_json_num(&j, "calls_total", (int64_t)v->info.calls_total);
+		if (v->info.ttl_left_ms != UINT64_MAX)
+			out_json_num(&j, "ttl_left_ms", (int64_t)v->info.ttl_left_ms);
+		if (v->info.idle_left_ms != UINT64_MAX)
+			out_json_num(&j, "idle_left_ms", (int64_t)v->info.idle_left_ms);
 	}
 	out_json_raw(&j, "options", options);
 	out_json_c(&j, "lacks", lacks(v));

@@ -122,7 +122,7 @@ static void print_cell(FILE *f, const char *text, int width, bool right, bool la
 
 void out_table_print(const struct out_table *t, FILE *f, int width, bool header, bool color)
 {
-	int w[COLS_MAX];
+	int w[COLS_MAX] = { 0 };
 	int last = t->ncols - 1;
 
 	measure(t, header, w);

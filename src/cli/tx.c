@@ -33,29 +33,27 @@ int tx_abort(struct moment *m, const struct snapshot_row *to, bool end_calls, st
 	return 0;
 }
 
-static int begin_alone(const char *ref, struct snapshot_row *tx, struct err *e)
+static int begin_alone(struct cli_store *s, const char *ref, struct snapshot_row *tx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
 	struct client_state now;
 
-	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, ref, e) < 0 ||
-	    client_info(&s.state, m.row.id, &now, e) < 0)
+	if (moment_open(&m, s, ref, e) < 0 || client_info(&s->state, m.row.id, &now, e) < 0)
 		return -1;
 	if (now.calls_running) {
-		err_set(e, ERR_CONFLICT, "%u command%s in '%s': an abort would undo its changes too",
+		err_set(e, ERR_CONFLICT,
+			"%u command%s in '%s': an abort would undo its changes too",
 			now.calls_running, now.calls_running == 1 ? " runs" : "s run", m.row.id);
 		return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", m.row.id);
 	}
 	return tx_begin(&m, tx, e);
 }
 
-static int end_alone(const struct snapshot_row *tx, bool keep, struct err *e)
+static int end_alone(struct cli_store *s, const struct snapshot_row *tx, bool keep, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
 
-	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, tx->sandbox, e) < 0)
+	if (moment_open(&m, s, tx->sandbox, e) < 0)
 		return -1;
 	return keep ? tx_commit(&m, tx->id, e) : tx_abort(&m, tx, true, e);
 }
@@ -64,13 +62,14 @@ int tx_around(const char *ref, int (*run)(struct cmd_ctx *ctx, struct err *e), s
 	      struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row tx = { 0 };
+	auto_done(cli_store_done) struct cli_store s = { 0 };
 	struct err failed = { 0 };
 	int code;
 
-	if (begin_alone(ref, &tx, e) < 0)
+	if (cli_store_open(&s, e) < 0 || begin_alone(&s, ref, &tx, e) < 0)
 		return -1;
 	code = run(ctx, e);
-	if (end_alone(&tx, code == 0, &failed) < 0) {
+	if (end_alone(&s, &tx, code == 0, &failed) < 0) {
 		(void)err_ctx(&failed, "%s the transaction", code == 0 ? "commit" : "abort");
 		*e = failed;
 		return -1;

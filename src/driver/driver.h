@@ -39,6 +39,9 @@ struct cell_unenforced {
 	char why[CGROUP_WHY];
 };
 
+/* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
+enum net_fd { NET_DIAG, NET_TCP4, NET_UDP4, NET_TCP6, NET_UDP6, NET_FDS };
+
 enum { CELL_LOWERS = 4, CELL_LAYERS = LIMIT_LAYERS, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
 struct cell_mount {
@@ -70,6 +73,7 @@ struct cell_spec {
 	const char *layers[CELL_LAYERS];
 	int nlayers;
 	struct cell_limits limits;
+	bool network; /* has a gateway */
 };
 
 /* What the driver keeps to make the next generation. */
@@ -103,9 +107,10 @@ struct cell {
 	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
-	bool has_quota; /* the file system itself holds the limit on disk */
 	struct cell_keep keep;
-	bool refused; /* it was built, and is not what it must be */
+	bool has_quota;	      /* the file system itself holds the limit on disk */
+	bool refused;	      /* it was built, and is not what it must be */
+	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
 
 static inline void cell_init(struct cell *c)
@@ -121,6 +126,8 @@ static inline void cell_init(struct cell *c)
 	};
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		c->keep.owner_ns[i] = c->keep.mount_fd[i] = FD_NONE;
+	for (int i = 0; i < NET_FDS; i++)
+		c->net_fds[i] = FD_NONE;
 }
 
 static inline void cell_next_done(struct cell_next *n)

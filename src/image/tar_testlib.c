@@ -117,13 +117,14 @@ void raw_header(struct buf *b, struct raw h)
 	if (h.link)
 		memcpy(p + 157, h.link, strnlen(h.link, 100));
 	(void)snprintf(text, sizeof text, "%07o", h.mode ? h.mode : 0644);
-	memcpy(p + 100, text, 7);
-	memcpy(p + 108, "0000000", 7);
-	memcpy(p + 116, "0000000", 7);
+	memcpy(p + 100, text, 8);
+	memcpy(p + 108, "0000000", 8);
+	memcpy(p + 116, "0000000", 8);
 	(void)snprintf(text, sizeof text, "%011llo", h.size);
-	memcpy(p + 124, text, 11);
-	memcpy(p + 136, "00000000144", 11);
+	memcpy(p + 124, text, 12);
+	memcpy(p + 136, "00000000144", 12);
 	p[156] = h.type ? h.type : '0';
+	/* A field, not a string. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 	memcpy(p + 257, "ustar\00000", 8);
 	raw_sum(b, at);
 }

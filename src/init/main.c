@@ -18,6 +18,7 @@
 
 #include "base/io.h"
 #include "init/child.h"
+#include "init/dial.h"
 #include "init/request.h"
 #include "init/rlimits.h"
 #include "loop/conn.h"
@@ -211,6 +212,25 @@ static void become_undumpable(void)
 	done = true;
 }
 
+static void on_dial(const struct frame *f)
+{
+	struct str body = f->body;
+	struct field field;
+	uint64_t port;
+	size_t at;
+	int fd;
+
+	if (field_next(&body, &field) != 1 || field.tag != TAG_PORT || field_u64(field, &port) < 0)
+		return;
+	fd = dial_inside((uint16_t)port);
+	if (fd < 0) {
+		must(CONN_SAY(&warden, MSG_DIALED, f->chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
+		return;
+	}
+	must(conn_begin(&warden, MSG_DIALED, f->chan, &at));
+	must(conn_end(&warden, at, &fd, 1));
+}
+
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
 	(void)c;
@@ -224,6 +244,9 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		break;
 	case MSG_ENTER:
 		on_enter(f, fds);
+		break;
+	case MSG_DIAL:
+		on_dial(f);
 		break;
 	case MSG_STOP:
 		_exit(0);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/snapshots.h"
 
 static const char *const states[] = { "creating", "running", "lost" };
 
@@ -97,20 +98,29 @@ static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool wa
 	return 0;
 }
 
-/* Whoever frees layers sees the row from now on; what was freed before cannot be used. */
-static int check_top(struct catalog *c, const struct sandbox_row *row, struct err *e)
+/*
+ * Whoever frees or merges layers sees the row from now on. What was freed or merged since the
+ * warden was told of the stack makes it try again.
+ */
+static int check_stack(struct catalog *c, const struct sandbox_row *row, struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-	int r;
+	auto_free char(*now)[ID_SIZE] = NULL;
+	size_t n = 0;
 
 	if (!row->top[0])
 		return 0;
-	if (db_query(c, &q, e, "SELECT 1 FROM layers WHERE id = ?1", "t", row->top) < 0)
+	if (catalog_stack(c, row->top, &now, &n, e) < 0) {
+		err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
 		return -1;
-	r = db_step(c, q, e);
-	if (r != 0)
-		return r < 0 ? -1 : 0;
-	return err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
+	}
+	for (size_t i = 0; n == row->nlayers && i < n; i++)
+		if (strcmp(now[i], row->layers[i]) != 0)
+			n = SIZE_MAX;
+	if (n == row->nlayers)
+		return 0;
+	err_set(e, ERR_CONFLICT, "layers were merged meanwhile");
+	e->sys = EADDRINUSE;
+	return -1;
 }
 
 static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
@@ -118,7 +128,7 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int slot = -1;
 
-	if (check_taken(c, row, e) < 0 || check_top(c, row, e) < 0 ||
+	if (check_taken(c, row, e) < 0 || check_stack(c, row, e) < 0 ||
 	    choose_slot(c, row, want_uid_slot, &slot, e) < 0)
 		return -1;
 	if (db_query(c, &q, e,

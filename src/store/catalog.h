@@ -36,6 +36,8 @@ struct sandbox_row {
 	uint64_t created_ns;
 	char top[ID_SIZE]; /* topmost sealed layer (store/snapshots.h); empty: none */
 	struct str recipe; /* only to be added, borrowed; none: no snapshots can be taken */
+	const char (*layers)[ID_SIZE]; /* likewise: the stack that its warden was told of */
+	size_t nlayers;
 };
 
 struct call_row {
@@ -103,5 +105,5 @@ int catalog_each_call(struct catalog *c, const char *id,
  */
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
 		      struct err *e);
-/* The same for one sandbox; CONFLICT where it is alive. */
+/* The same for one sandbox. */
 int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e);

@@ -95,6 +95,10 @@ static const char *const migrations[] = {
 	"CREATE UNIQUE INDEX snapshot_names ON snapshots(name) WHERE name IS NOT NULL;"
 	"CREATE INDEX snapshot_boxes ON snapshots(sandbox, created_ns);"
 	"CREATE INDEX snapshot_tops ON snapshots(top) WHERE top IS NOT NULL;"
+	/* Layers that a sandbox has mounted although its stack has others in their place. */
+	"CREATE TABLE uses(sandbox TEXT NOT NULL, layer TEXT NOT NULL,"
+	" PRIMARY KEY(sandbox, layer)) WITHOUT ROWID;"
+	"CREATE INDEX uses_layers ON uses(layer);"
 	"CREATE TABLE operations("
 	" sandbox TEXT PRIMARY KEY NOT NULL,"
 	" kind INTEGER NOT NULL,"

@@ -10,15 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
+#include "base/clock.h"
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 #include "sys/voltree.h"
 
-/* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
-enum { DEPTH_MAX = 64 };
+enum { FORK_HOLD_S = 600 };
 
 static void dir_free(DIR *d)
 {
@@ -39,31 +38,6 @@ static DIR *open_dir(int parent, const char *name)
 static bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-static uint64_t usage(int parent, const char *name, int depth)
-{
-	auto_done(dir_free) DIR *d = depth < DEPTH_MAX ? open_dir(parent, name) : NULL;
-	uint64_t sum = 0;
-
-	for (struct dirent *de = d ? readdir(d) : NULL; de; de = readdir(d)) {
-		struct stat st;
-
-		if (is_dots(de->d_name) ||
-		    fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (S_ISDIR(st.st_mode))
-			sum += (uint64_t)st.st_blocks * 512 +
-			       usage(dirfd(d), de->d_name, depth + 1);
-		else
-			sum += (uint64_t)st.st_blocks * 512 / (st.st_nlink ? st.st_nlink : 1);
-	}
-	return sum;
-}
-
-uint64_t layers_disk_usage(int parent, const char *name)
-{
-	return usage(parent, name, 0);
 }
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
@@ -91,8 +65,13 @@ static int delete_rows(struct catalog *c, struct err *e)
 		" (SELECT 1 FROM layers l WHERE l.parent = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM sandboxes b WHERE b.top = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM snapshots s WHERE s.top = layers.id) AND NOT EXISTS"
+		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
 
+	/* Whoever forks holds the layers as long as that takes; one that was killed, for ever. */
+	if (db_do(c, e, "DELETE FROM snapshots WHERE kind = ?1 AND created_ns < ?2", "ii",
+		  (int64_t)SNAPSHOT_FORK, (int64_t)(clock_real_ns() - FORK_HOLD_S * NS_PER_S)) < 0)
+		return -1;
 	do {
 		if (db_do(c, e, sql, "") < 0)
 			return -1;
@@ -133,7 +112,7 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 		if (r != 0)
 			continue;
 		if (f->bytes)
-			*f->bytes += usage(dirfd(d), de->d_name, 0);
+			*f->bytes += layers_disk_usage(dirfd(d), de->d_name);
 		r = voltree_remove(dirfd(d), de->d_name);
 		if (r < 0)
 			return err_sys(e, -r, "cannot remove layer '%s'", de->d_name);

@@ -219,8 +219,8 @@ int lost_keep(struct catalog *c, const struct state *s, const char *id, struct e
 
 	if (state_sandbox_open(s, id, &dir, e) < 0 || pool_open(s, &pool, e) < 0)
 		return -1;
-	disk = pool < 0 ? FD_NONE
-			: openat(pool, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (pool_find(pool, id, &disk, e) < 0)
+		return -1;
 	l.roots.pool_fd = pool;
 	l.dir = dir;
 	l.disk = disk >= 0 ? disk : dir;

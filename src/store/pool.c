@@ -139,6 +139,15 @@ int pool_add(const struct state *s, const char *id, char *path, size_t size, str
 	return 0;
 }
 
+int pool_find(int pool_fd, const char *id, int *ret_fd, struct err *e)
+{
+	*ret_fd = FD_NONE;
+	if (pool_fd < 0)
+		return 0;
+	*ret_fd = openat(pool_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 && errno != ENOENT ? err_sys(e, errno, "open '%s' in the pool", id) : 0;
+}
+
 int pool_drop(const struct state *s, const char *id, struct err *e)
 {
 	auto_close int fd = FD_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool: a btrfs in which every sandbox of root has a subvolume for what it writes, so that
- * the kernel holds its limit on disk and a snapshot of it takes no time (sys/btrfs.h).
+ * The pool: a btrfs in which every sandbox of root has subvolumes for what it writes, so that the
+ * kernel holds a limit on disk (sys/btrfs.h), and copies cost nothing.
  *
  *   STATE/pool        a directory on which STATE/pool.img is mounted, or a symbolic link to a
  *                     directory on a btrfs of the host's own
@@ -42,5 +42,7 @@ int pool_unmake(const struct state *s, struct err *e);
 
 /* A directory for a new sandbox; into `path` its absolute path, or "" where there is no pool. */
 int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e);
+/* The directory of a sandbox; *ret_fd is FD_NONE where it has none, or where there is no pool. */
+int pool_find(int pool_fd, const char *id, int *ret_fd, struct err *e);
 /* Remove it with all in it. Content with there being none. */
 int pool_drop(const struct state *s, const char *id, struct err *e);

@@ -235,11 +235,11 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	struct sweep w = { .c = c, .s = s };
-	int lock = FD_NONE, r = lock_dead(&w, id, &lock, e);
 
-	if (r == 0)
-		return err_set(e, ERR_CONFLICT, "sandbox '%s' is alive", id);
-	return r < 0 || settle(&w, id, lock, e) < 0 ? -1 : 0;
+	look(&w, id, true);
+	if (w.failed)
+		*e = w.first;
+	return w.failed ? -1 : 0;
 }
 
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,

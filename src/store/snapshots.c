@@ -218,6 +218,7 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e)
 int db_del_state(struct catalog *c, const char *id, struct err *e)
 {
 	if (db_do(c, e, "DELETE FROM operations WHERE sandbox = ?1", "t", id) < 0 ||
+	    db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", id) < 0 ||
 	    db_do(c, e, "DELETE FROM snapshots WHERE sandbox = ?1 AND kind IN (?2, ?3)", "tii", id,
 		  (int64_t)SNAPSHOT_TX, (int64_t)SNAPSHOT_LOST) < 0)
 		return -1;
@@ -276,7 +277,11 @@ int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], siz
 		     "t", top) < 0 ||
 	    db_id_list(c, q, ret, ret_n, e) < 0)
 		return -1;
-	return *ret_n ? 0 : err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", top);
+	if (*ret_n)
+		return 0;
+	err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", top);
+	e->sys = ESTALE;
+	return -1;
 }
 
 int catalog_top(struct catalog *c, const char *id, char ret[ID_SIZE], struct err *e)
@@ -373,12 +378,22 @@ static int put_layer(struct catalog *c, const char *id, const char *below, struc
 		     "tti", id, or_null(below), (int64_t)clock_real_ns());
 }
 
+/* It has been told of the stack as it is now, and nothing else is mounted there any more. */
+static int forget_uses(struct catalog *c, const char *sandbox, struct err *e)
+{
+	return db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", sandbox);
+}
+
 static int put_result(struct catalog *c, const struct op_row *op, enum op_result result,
 		      const char *below, struct err *e)
 {
 	struct snapshot_row row = { .kind = op->snapshot_kind, .created_ns = clock_real_ns() };
 	const char *seen = result == OP_UNCHANGED ? below : op->layer;
 
+	if (op->kind == OP_ROLLBACK)
+		result = OP_SEALED;
+	if (result == OP_SEALED && forget_uses(c, op->sandbox, e) < 0)
+		return -1;
 	if (op->kind == OP_ROLLBACK)
 		return set_top(c, op->sandbox, op->layer, e) < 0 ? -1
 								 : forget_op(c, op->sandbox, e);

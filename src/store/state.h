@@ -60,8 +60,10 @@ bool state_is_alive(const struct state *s, const char *id);
 int state_take_slot(const struct state *s, int slots, int *ret_slot, int *ret_fd, struct err *e);
 /* Directory of a sandbox as an open descriptor; NOT_FOUND. Caller owns the fd. */
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
-/* Put the trace of a sandbox that has ended into ended/; 0 also where it has none. Or -errno. */
+/* Put the trace of a sandbox that has ended into ended/: 1, 0 where it has none, or -errno. */
 int state_save_trace(const struct state *s, const char *id);
+/* Then older ones make room. 0 or -errno. */
+int state_trim_ended(const struct state *s);
 /*
  * Remove a dead sandbox's files: its trace goes to ended/ (older ones make room), the rest
  * is deleted, its control groups (named cay-ID) too, the lock last. Needs the lock held by

@@ -119,10 +119,10 @@ int state_save_trace(const struct state *s, const char *id)
 	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
 	if (renameat(s->fd, from, s->fd, to) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	return 0;
+	return 1;
 }
 
-static int trim(const struct state *s)
+int state_trim_ended(const struct state *s)
 {
 	size_t keep = keep_ended();
 	DIR *d;
@@ -150,8 +150,8 @@ static int remove_files(const struct state *s, const char *id, struct err *e)
 	if (boxes < 0)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open %s/sandboxes", s->dir);
 	r = state_save_trace(s, id);
-	if (r == 0)
-		r = trim(s);
+	if (r > 0)
+		r = state_trim_ended(s);
 	if (r < 0)
 		return err_sys(e, -r, "cannot keep the trace of '%s' in %s/ended", id, s->dir);
 	r = rmtree_at(boxes, id);

@@ -138,8 +138,9 @@ static int v2_limit_call(struct cgroup *g, const char *leaf, uint64_t bytes, cha
 	auto_close int fd = FD_NONE;
 	int r = v2_ready(g, CGROUP_MEMORY, why);
 
-	if (r == 0)
-		r = cgroup_v2_enable(g->fd, CGROUP_MEMORY, why);
+	if (r < 0)
+		return r;
+	r = cgroup_v2_enable(g->fd, CGROUP_MEMORY, why);
 	if (r == -EBUSY && move_init(g) == 0)
 		r = cgroup_v2_enable(g->fd, CGROUP_MEMORY, why);
 	if (r < 0)

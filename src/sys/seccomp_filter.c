@@ -165,8 +165,8 @@ int seccomp_program_build(struct seccomp_program *p, bool locked)
 	(void)emit(&b, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	(void)emit(&b, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	emit_numbers(&b);
-	for (uint8_t ask = SECCOMP_ASK_FIRST; ask < SECCOMP_ANSWERS; ask++)
-		emit_question(&b, ask);
+	for (int ask = SECCOMP_ASK_FIRST; ask < SECCOMP_ANSWERS; ask++)
+		emit_question(&b, (uint8_t)ask);
 	place_jumps(&b);
 	return b.failed ? -E2BIG : 0;
 }

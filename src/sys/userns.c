@@ -67,54 +67,66 @@ static void end_holder(pid_t pid)
 		;
 }
 
+/* A child in our own memory: a copy of it would cost more than all the rest. */
+static pid_t spawn(int (*run)(void *), int flags, void *arg)
+{
+	static char stack[HOLD_STACK] __attribute__((aligned(16)));
+	pid_t pid = clone(run, stack + sizeof stack, CLONE_VM | flags | SIGCHLD, arg);
+
+	return pid < 0 ? -errno : pid;
+}
+
 int userns_new(const struct idmap *map, int n)
 {
-	/* A copy of our memory would cost more than all the rest. */
-	static char stack[HOLD_STACK] __attribute__((aligned(16)));
 	static pid_t parent;
 	pid_t pid;
 	int fd;
 
 	parent = getpid();
-	pid = clone(hold, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, &parent);
+	pid = spawn(hold, CLONE_NEWUSER, &parent);
 	if (pid < 0)
-		return -errno;
+		return pid;
 	fd = map_and_open(pid, map, n);
 	end_holder(pid);
 	return fd;
 }
 
+struct owner {
+	pid_t parent;
+	uid_t uid;
+	int report_fd;
+};
+
 /* As another user, yet with all rights: a host may leave namespaces to root alone. */
-static int become_owner(uid_t owner)
+static int hold_as_owner(void *arg)
 {
-	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
-		return -errno;
-	if (syscall(SYS_setresuid, -1, owner, -1) < 0 || unshare(CLONE_NEWUSER) < 0)
-		return -errno;
-	return 0;
+	struct owner *o = arg;
+	int told = 0;
+
+	if (syscall(SYS_prctl, PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
+	    syscall(SYS_setresuid, -1, o->uid, -1) < 0 || syscall(SYS_unshare, CLONE_NEWUSER) < 0)
+		told = -errno;
+	if (syscall(SYS_write, o->report_fd, &told, sizeof told) != (long)sizeof told || told < 0)
+		return 1;
+	return hold(&o->parent);
 }
 
 int userns_new_owned(const struct idmap *map, int n, uid_t owner)
 {
-	struct raw_clone_args args = { .exit_signal = SIGCHLD };
+	static struct owner o;
 	auto_close int here = FD_NONE, there = FD_NONE;
 	int fds[2], told = -EPIPE, fd;
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	here = fds[0];
 	there = fds[1];
-	pid = raw_clone3(&args);
+	o = (struct owner){ getpid(), owner, there };
+	pid = spawn(hold_as_owner, 0, &o);
 	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		told = become_owner(owner);
-		if (write(there, &told, sizeof told) == (ssize_t)sizeof told)
-			(void)hold(&parent);
-		_exit(1);
-	}
-	fd_close(&there);
+		return pid;
+	fd_close(&there); /* the child has a table of its own */
 	if (read(here, &told, sizeof told) != (ssize_t)sizeof told)
 		told = -EPIPE;
 	fd = told < 0 ? told : map_and_open(pid, map, n);

@@ -26,10 +26,15 @@ static int check_kind(const char *pattern, struct err *e)
 	for (size_t i = 0; trace_kinds[i]; i++)
 		if (kind_matches(pattern, trace_kinds[i]))
 			return 0;
-	for (size_t i = 0; trace_kinds[i] && r == 0; i++)
-		r = buf_printf(&known, " %s", trace_kinds[i]);
+	for (size_t i = 0; trace_kinds[i] && r == 0; i++) {
+		int n = (int)strcspn(trace_kinds[i], ".");
+
+		if (i == 0 || strncmp(trace_kinds[i], trace_kinds[i - 1], (size_t)n + 1) != 0)
+			r = buf_printf(&known, " %.*s", n, trace_kinds[i]);
+	}
 	err_set(e, ERR_INVALID, "no kind of event matches '%s'", pattern);
-	return err_hint(e, "kinds are:%s", known.data ? known.data : "");
+	return err_hint(e, "kinds are:%s; or one of them in full, such as process.exec",
+			known.data ? known.data : "");
 }
 
 static int add_call(struct trace_filter *f, uint32_t call)

@@ -10,6 +10,8 @@
 #include "sys/userns.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 enum { DEFAULT_USER = 1000 };
@@ -175,8 +177,13 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
+	case TAG_NET_POLICY:
+	case TAG_NAMESERVER:
+	case TAG_PROXY:
+	case TAG_NO_PROXY:
+		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
-		return limits_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
+		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
 	}
 }
 
@@ -292,6 +299,8 @@ static int trace_created(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "driver", str_of(ns_driver.name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
+	if (w->spec.network)
+		trace_bool(t, "network", true);
 	trace_array(t, "mounts");
 	for (int i = 0; i < w->spec.nmounts; i++)
 		trace_item(t, str_of(w->spec.mounts[i].dest));
@@ -351,13 +360,14 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		trace_refused(w, e);
 		return -1;
 	}
-	if (init_link_open(w, e) < 0)
+	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
 		return -1;
 	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
 	limits_trace_unenforced(w);
 	disk_open(w);
 	w->state = SANDBOX_RUNNING;
+	expiry_open(w);
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
 	warden_trace_end(w);

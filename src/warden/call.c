@@ -10,6 +10,8 @@
 
 #include "sys/fdpass.h"
 #include "warden/limits.h"
+#include "warden/net.h"
+#include "warden/pause.h"
 
 struct call *call_by_id(struct warden *w, uint32_t id)
 {
@@ -46,6 +48,7 @@ void call_free(struct call *c)
 		watch_call_free(c->watch);
 	if (c->group[0])
 		(void)cgroup_remove_leaf(&w->cell.cgroup, c->group);
+	net_call_free(c);
 	free(c);
 }
 
@@ -151,6 +154,7 @@ static int open_group(struct call *c, int fds[FD_ROLES])
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;
+	net_call_begin(c, fd);
 	return 0;
 }
 
@@ -217,6 +221,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 
 	if (ask_parse(&a, body, e) < 0)
 		return -1;
+	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
+		return -1;
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (call_of_client(client, chan))
@@ -238,6 +244,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	}
 	w->running++;
+	expiry_activity(w);
 	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
@@ -275,23 +282,51 @@ static int trace_exit(struct call *c)
 	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
 	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
+	net_trace_denied(c);
 	return warden_trace_end(c->w);
+}
+
+static int put_exit(struct buf *out, const struct call *c)
+{
+	const struct {
+		uint16_t tag;
+		uint64_t value;
+	} numbers[] = {
+		{ TAG_CALL, c->id },
+		{ TAG_STATUS, (uint64_t)c->status },
+		{ TAG_DURATION_US, c->duration_us },
+		{ TAG_CPU_US, c->cpu_us },
+		{ TAG_MAXRSS_KB, c->maxrss_kb },
+		{ TAG_OUT_BYTES, c->out.bytes },
+		{ TAG_ERR_BYTES, c->err.bytes },
+		{ TAG_OOM_KILLS, c->oom_kills },
+		{ TAG_MEMORY, c->oom_limit },
+	};
+	int r = field_put_c(out, TAG_REASON, reason_of(c));
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
+		r = field_put_u64(out, numbers[i].tag, numbers[i].value);
+	return r < 0 ? r : net_put_denied(c, out);
 }
 
 static void say_exit(struct call *c)
 {
-	(void)CONN_SAY(&c->client->conn, MSG_C_EXIT, c->chan, { TAG_CALL, c->id, NULL },
-		       { TAG_STATUS, (uint64_t)c->status, NULL }, { TAG_REASON, 0, reason_of(c) },
-		       { TAG_DURATION_US, c->duration_us, NULL }, { TAG_CPU_US, c->cpu_us, NULL },
-		       { TAG_MAXRSS_KB, c->maxrss_kb, NULL }, { TAG_OUT_BYTES, c->out.bytes, NULL },
-		       { TAG_ERR_BYTES, c->err.bytes, NULL }, { TAG_OOM_KILLS, c->oom_kills, NULL },
-		       { TAG_MEMORY, c->oom_limit, NULL });
+	struct conn *to = c->client ? &c->client->conn : NULL;
+	size_t at = 0;
+
+	if (!to || conn_begin(to, MSG_C_EXIT, c->chan, &at) < 0)
+		return;
+	if (put_exit(&to->out, c) < 0)
+		conn_cancel(to, at);
+	else
+		(void)conn_end(to, at, NULL, 0);
 }
 
 static void mark_answered(struct call *c)
 {
 	c->answered = true;
 	c->w->running--;
+	expiry_activity(c->w);
 	loop_timer_stop(&c->w->loop, &c->timeout);
 	/* Before the listener arrived there is nobody whom it could tell about. */
 	if (c->report_fd < 0 && !c->watch)

@@ -45,6 +45,7 @@ struct call {
 	struct watch_call *watch;
 
 	struct loop_timer timeout;
+	uint64_t timeout_left_ns; /* while the sandbox is paused */
 	uint64_t started_ns;
 	bool started, exited, answered, watch_idle;
 	bool final;		 /* the sandbox ends with it */
@@ -60,6 +61,8 @@ struct call {
 	bool disk_full;		     /* it began above the limit of the disk */
 	uint64_t oom_kills, oom_limit;
 	char warning[CGROUP_WHY + 48];
+	struct net_denial *denied; /* net_trace.c: by the policy */
+	uint64_t denied_more;	   /* that are not in the list */
 	struct call *next;
 };
 

@@ -29,6 +29,7 @@
 #include "trace/log.h"
 
 struct changes;
+struct changes_base;
 
 struct changes_root {
 	int upper_fd;	   /* borrowed */
@@ -36,6 +37,7 @@ struct changes_root {
 	int lower_fd;	   /* lowest directory, to tell "changed" from "created"; or FD_NONE */
 	const int *layers; /* sealed layers above it, topmost first; borrowed with what they name */
 	int nlayers;
+	struct changes_base *base; /* where to keep what files held at first; or NULL */
 };
 
 /* One call that may have changed something since the last walk. */

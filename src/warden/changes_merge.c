@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "warden/changes_base.h"
+
 /* The number in the report of the directory on the stack, and so of all above it. */
 static int dir_of(struct changes_merge *m, uint32_t *ret)
 {
@@ -163,6 +165,8 @@ static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint
 	flags = copy_flags(m, n, &lower);
 	if (!flags)
 		return 0;
+	if (S_ISREG(lower.mode))
+		changes_base_save(&m->tree, n->name);
 	r = add(m, CHANGES_NEW, n->name, &n->rec, ret_new);
 	set_flags(m, *ret_new, flags);
 	return r;
@@ -218,6 +222,8 @@ static int diff_whiteout(struct changes_merge *m, const struct changes_node *n, 
 	if (known)
 		return add(m, CHANGES_GONE, n->name, &m->old.rec, ret_gone);
 	(void)changes_tree_lower(&m->tree, n->name, &lower);
+	if (S_ISREG(lower.mode)) /* it may come back */
+		changes_base_save(&m->tree, n->name);
 	return add(m, CHANGES_GONE_LOWER, n->name, &lower, ret_gone);
 }
 

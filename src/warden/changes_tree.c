@@ -422,6 +422,13 @@ int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_r
 	return 1;
 }
 
+int changes_tree_open_lower(struct changes_tree *t, struct str name)
+{
+	int dir = lower_dir(t, changes_tree_top(t));
+
+	return dir < 0 ? FD_NONE : openat(dir, name.p, FILE_FLAGS);
+}
+
 static enum changes_content compare_links(int upper, int lower, const char *name)
 {
 	char a[PATH_MAX], b[PATH_MAX];

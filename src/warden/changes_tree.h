@@ -89,6 +89,8 @@ void changes_tree_pop(struct changes_tree *t);
 
 /* Look up a name of the innermost directory in the lower. 1, 0 where it is not there. */
 int changes_tree_lower(struct changes_tree *t, struct str name, struct changes_rec *ret);
+/* Open it there, for reading; the descriptor is the caller's. FD_NONE. */
+int changes_tree_open_lower(struct changes_tree *t, struct str name);
 /*
  * Compare what a file or link holds with what the one in the lower does. UNKNOWN for other
  * types, and where it cannot be read or a ceiling is passed.

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/dial.h"
 #include "warden/limits.h"
+#include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
@@ -30,6 +33,8 @@ void client_free(struct client *c)
 		if (call->client == c)
 			call_orphan(call);
 	generation_forget(w, c);
+	net_forget_client(c);
+	dial_forget(w, c);
 	w->nclients--;
 	conn_done(&c->conn);
 	free(c);
@@ -132,7 +137,8 @@ static int on_settle(struct client *c, uint32_t chan, struct err *e)
 static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
-	struct conn_field fields[6 + CELL_LAYERS] = {
+	uint64_t ttl = expiry_ttl_left_ms(w), idle = expiry_idle_left_ms(w);
+	struct conn_field fields[8 + CELL_LAYERS] = {
 		{ TAG_STATE, 0, sandbox_state_name(w->state) },
 		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
 		{ TAG_CALLS, w->running, NULL },
@@ -142,10 +148,40 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 	};
 	int n = 6, r;
 
+	if (ttl != UINT64_MAX)
+		fields[n++] = (struct conn_field){ TAG_TTL_LEFT_MS, ttl, NULL };
+	if (idle != UINT64_MAX)
+		fields[n++] = (struct conn_field){ TAG_IDLE_LEFT_MS, idle, NULL };
+
 	for (int i = 0; i < w->spec.nlayers; i++)
 		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
 	r = conn_say(&c->conn, MSG_C_STATE, chan, fields, n);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
+}
+
+static int on_extend(struct client *c, const struct frame *f, struct err *e)
+{
+	uint64_t ttl_ms;
+
+	if (c->w->state != SANDBOX_RUNNING && c->w->state != SANDBOX_PAUSED)
+		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(c->w->state));
+	if (number_of(f, TAG_TTL_MS, &ttl_ms) < 0 || ttl_ms > UINT64_MAX / NS_PER_S)
+		return err_set(e, ERR_INVALID, "no time to live");
+	expiry_extend(c->w, ttl_ms);
+	(void)trace_begin(&c->w->trace, "sandbox.extend", 0, c->w->created_event);
+	trace_num(&c->w->trace, "ttl_ms", (int64_t)ttl_ms);
+	(void)warden_trace_end(c->w);
+	return 0;
+}
+
+/* Orders that are answered by the state that they led to. */
+static int on_order(struct client *c, const struct frame *f, struct err *e)
+{
+	int r = f->type == MSG_C_PAUSE	  ? pause_enter(c->w, "asked for", e)
+		: f->type == MSG_C_RESUME ? pause_leave(c->w, "asked for", e)
+					  : on_extend(c, f, e);
+
+	return r < 0 ? -1 : on_info(c, f->chan, e);
 }
 
 /* Frames about one running call; for one that has just ended they are too late, not wrong. */
@@ -195,6 +231,16 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_settle(c, f->chan, e);
 	case MSG_C_SWITCH:
 		return generation_switch(c, f->chan, f->body, e);
+	case MSG_C_POLICY:
+		return net_set_policy(c, f, e);
+	case MSG_C_NET:
+		return net_list(c, f->chan, e);
+	case MSG_C_DIAL:
+		return dial_ask(c, f, e);
+	case MSG_C_PAUSE:
+	case MSG_C_RESUME:
+	case MSG_C_EXTEND:
+		return on_order(c, f, e);
 	case MSG_C_DESTROY:
 		c->wants_destroyed = true;
 		warden_end(c->w, "killed");

@@ -20,6 +20,8 @@
 #include "store/state.h"
 #include "warden/call.h"
 #include "warden/limits.h"
+#include "warden/net.h"
+#include "warden/pause.h"
 #include "warden/warden.h"
 
 enum { FLUSH_MS = 2000 };
@@ -74,12 +76,15 @@ static void __attribute__((noreturn)) end_behind(struct warden *w)
 	tell_final(w);
 	(void)sched_yield(); /* who waits for it goes first */
 	(void)ns_driver.destroy(&w->cell, &ignored);
+	clients_say_destroyed(w);
 	for (int i = 0; i < CELL_MOUNTS; i++) {
 		fd_close(&w->uppers[i]);
 		fd_close(&w->lowers[i]);
 	}
-	if (open)
-		(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
+	if (!open)
+		_exit(1);
+	(void)state_trim_ended(&s);
+	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
 	_exit(0);
 }
 
@@ -91,9 +96,11 @@ static void end_now(struct loop_timer *t)
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
 	generation_end(w);
+	expiry_close(w);
 	conn_done(&w->init);
 	ns_driver.reap(&w->cell);
 	end_calls(w);
+	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
 	if (w->final && w->final->client)
@@ -109,6 +116,9 @@ void warden_end(struct warden *w, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
+	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
+	if (w->state == SANDBOX_PAUSED && w->cell.has_cgroup)
+		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
 	ns_driver.kill(&w->cell);
@@ -122,6 +132,8 @@ void warden_leave(struct warden *w)
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
 	if (!asked && w->program && w->spec.id && w->spec.state) {
+		/* What has outlived its time is not kept. */
+		char *gone[] = { "cay", "settle", "--remove", (char *)w->spec.id, NULL };
 		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
 		sigset_t none;
@@ -130,7 +142,7 @@ void warden_leave(struct warden *w)
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execve(w->program, argv, envp);
+		(void)execve(w->program, w->expired ? gone : argv, envp);
 	}
 	_exit(0);
 }

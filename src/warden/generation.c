@@ -326,8 +326,12 @@ static void end_all(struct warden *w)
 
 static int begin(struct warden *w, struct turn *t, struct err *e)
 {
-	bool calls = has_calls(w);
+	bool paused = w->state == SANDBOX_PAUSED, calls = paused || has_calls(w);
 
+	if (paused && !t->seal[0]) {
+		err_set(e, ERR_CONFLICT, "the sandbox is paused");
+		return err_hint(e, "let it go on first: cay resume %s", w->spec.id);
+	}
 	if (calls && !t->force && !t->seal[0])
 		return refuse_busy(w, e);
 	if (t->force && !t->seal[0] && !is_alone(w))
@@ -361,8 +365,8 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 
 	if (!t)
 		return err_sys(e, ENOMEM, "switch");
-	if (w->state != SANDBOX_RUNNING)
-		return err_set(e, ERR_UNAVAILABLE, "the sandbox is not running");
+	if (w->state != SANDBOX_RUNNING && w->state != SANDBOX_PAUSED)
+		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
 	*t = (struct turn){

@@ -195,10 +195,12 @@ static int start_child(struct warden *w)
 
 static int freeze_and_copy(struct warden *w)
 {
-	int r;
+	int r = 0;
 
-	w->turn->frozen_ns = clock_mono_ns();
-	r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+	if (w->state != SANDBOX_PAUSED) {
+		w->turn->frozen_ns = clock_mono_ns();
+		r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+	}
 	if (r == 0) {
 		/* Which mounts are untouched now is what the copy is to hold. */
 		(void)turn_find_same(w, w->turn);
@@ -213,11 +215,14 @@ int turn_copy(struct warden *w, struct err *e)
 {
 	int r;
 
-	if (!w->cell.has_cgroup) {
-		err_set(e, ERR_NOT_ALLOWED, "commands run, and here they cannot be made to stand "
-					    "still for a copy: there is no control group");
-		return err_hint(e, "wait until they have ended, or run cay where groups are "
-				   "delegated: systemd-run --user --scope -p Delegate=yes");
+	if (!w->cell.has_cgroup && w->state != SANDBOX_PAUSED) {
+		err_set(e, ERR_NOT_ALLOWED,
+			"commands run, and here they cannot be made to stand "
+			"still for a copy: there is no control group");
+		return err_hint(
+			e, "wait until they have ended, pause it first (cay pause), or run cay "
+			   "where groups are delegated: systemd-run --user --scope -p "
+			   "Delegate=yes");
 	}
 	w->turn->flushing = w->spec.pool != NULL;
 	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "warden/call.h"
+#include "warden/dial.h"
 #include "warden/limits.h"
 #include "warden/warden.h"
 
@@ -61,7 +62,11 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	struct warden *w = container_of(conn, struct warden, init);
 	struct said s;
 
-	for (int i = 0; i < f->nfds; i++) /* init has nothing to give */
+	if (f->type == MSG_DIALED && read_said(&s, f->body) == 0) {
+		dial_answered(w, f, fds, s.err);
+		return;
+	}
+	for (int i = 0; i < f->nfds; i++) /* init has nothing else to give */
 		fd_close(&fds[i]);
 	if (read_said(&s, f->body) < 0) {
 		warden_end(w, "init broke the protocol");

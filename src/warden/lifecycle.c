@@ -8,7 +8,8 @@ static const struct {
 	unsigned next;
 } states[SANDBOX_STATES] = {
 	[SANDBOX_NEW] = { "creating", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
-	[SANDBOX_RUNNING] = { "running", TO(SANDBOX_ENDING) },
+	[SANDBOX_RUNNING] = { "running", TO(SANDBOX_PAUSED) | TO(SANDBOX_ENDING) },
+	[SANDBOX_PAUSED] = { "paused", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
 	[SANDBOX_ENDING] = { "ending", TO(SANDBOX_GONE) },
 	[SANDBOX_GONE] = { "gone", 0 },
 };

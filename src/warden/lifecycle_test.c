@@ -9,6 +9,9 @@ static void only_the_steps_of_a_life_are_allowed(void)
 		[SANDBOX_NEW][SANDBOX_RUNNING] = true,
 		[SANDBOX_NEW][SANDBOX_ENDING] = true,
 		[SANDBOX_RUNNING][SANDBOX_ENDING] = true,
+		[SANDBOX_RUNNING][SANDBOX_PAUSED] = true,
+		[SANDBOX_PAUSED][SANDBOX_RUNNING] = true,
+		[SANDBOX_PAUSED][SANDBOX_ENDING] = true,
 		[SANDBOX_ENDING][SANDBOX_GONE] = true,
 	};
 
@@ -22,6 +25,7 @@ static void states_have_the_names_that_clients_know(void)
 {
 	CHECK_STR(sandbox_state_name(SANDBOX_NEW), "creating");
 	CHECK_STR(sandbox_state_name(SANDBOX_RUNNING), "running");
+	CHECK_STR(sandbox_state_name(SANDBOX_PAUSED), "paused");
 	CHECK_STR(sandbox_state_name(SANDBOX_ENDING), "ending");
 	CHECK_STR(sandbox_state_name(SANDBOX_GONE), "gone");
 }

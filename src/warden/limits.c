@@ -37,6 +37,7 @@ void limits_trace(const struct warden *w)
 		{ "memory", l->memory }, { "cpu_milli", l->cpu_milli },
 		{ "pids", l->pids },	 { "files", l->files },
 		{ "disk", l->disk },	 { "call_timeout_ms", w->defaults.timeout_ms },
+		{ "ttl_ms", w->ttl_ms }, { "idle_ms", w->idle_ms },
 	};
 	struct trace *t = (struct trace *)&w->trace;
 

@@ -71,7 +71,7 @@ static long last_number(const char *text, const char *key)
 	return v;
 }
 
-static long inside_pid(long pid, struct buf *b)
+long ps_inside_pid(long pid, struct buf *b)
 {
 	return read_proc(pid, "status", b) == 0 && b->len ? last_number(b->data, "\nNSpid:") : 0;
 }
@@ -134,7 +134,8 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	return conn_end(&c->conn, at, NULL, 0);
 }
 
-static void list_children_of(long pid, const char *thread, long *pids, int *n, struct buf *b)
+static void list_children_of(long pid, const char *thread, long *pids, int most, int *n,
+			     struct buf *b)
 {
 	char name[64];
 	int used;
@@ -142,13 +143,13 @@ static void list_children_of(long pid, const char *thread, long *pids, int *n, s
 	(void)snprintf(name, sizeof name, "task/%.20s/children", thread);
 	if (read_proc(pid, name, b) < 0 || b->len == 0)
 		return;
-	for (char *at = b->data; *n < ROWS_MAX && sscanf(at, "%ld%n", &pids[*n], &used) == 1;
+	for (char *at = b->data; *n < most && sscanf(at, "%ld%n", &pids[*n], &used) == 1;
 	     at += used)
 		++*n;
 }
 
 /* Each thread has its own list of the children that it forked. */
-static void list_children(long pid, long *pids, int *n, struct buf *b)
+static void list_children(long pid, long *pids, int most, int *n, struct buf *b)
 {
 	char path[48];
 	struct dirent *ent;
@@ -158,7 +159,7 @@ static void list_children(long pid, long *pids, int *n, struct buf *b)
 	d = opendir(path);
 	while (d && (ent = readdir(d)))
 		if (ent->d_name[0] != '.')
-			list_children_of(pid, ent->d_name, pids, n, b);
+			list_children_of(pid, ent->d_name, pids, most, n, b);
 	if (d)
 		(void)closedir(d);
 }
@@ -176,13 +177,24 @@ static int each_process(const struct warden *w, struct buf *b,
 	for (int i = 0; i < n; i++) {
 		struct row row = { .pid = pids[i] };
 
-		list_children(row.pid, pids, &n, b);
+		list_children(row.pid, pids, ROWS_MAX, &n, b);
 		if (read_stat(&row, b) < 0)
 			continue;
 		if (fn(ctx, &row, b) < 0)
 			break;
 	}
 	return 0;
+}
+
+int ps_pids(const struct warden *w, long *pids, int most)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+	int n = 1;
+
+	pids[0] = w->cell.pid;
+	for (int i = 0; i < n; i++)
+		list_children(pids[i], pids, most, &n, &b);
+	return n;
 }
 
 struct listing {
@@ -194,8 +206,8 @@ static int list_one(void *ctx, struct row *row, struct buf *b)
 {
 	struct listing *l = ctx;
 
-	row->inside = inside_pid(row->pid, b);
-	row->ppid = row->inside == 1 ? 0 : inside_pid(row->ppid, b);
+	row->inside = ps_inside_pid(row->pid, b);
+	row->ppid = row->inside == 1 ? 0 : ps_inside_pid(row->ppid, b);
 	return send_row(l->client, l->chan, row, b);
 }
 

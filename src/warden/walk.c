@@ -12,6 +12,19 @@ static uint64_t parent_of(void *ctx, uint32_t call)
 	return c ? c->event : 0;
 }
 
+/* Of a --dir, whose files a merge may need as they were. */
+static struct changes_base *base_of(struct warden *w, int i)
+{
+	if (!w->spec.mounts[i].has_owner)
+		return NULL;
+	w->bases[i] = (struct changes_base){
+		.dirfd = w->dir_fd,
+		.mount = i,
+		.made_ns = clock_real_ns() - (clock_mono_ns() - w->started_ns),
+	};
+	return &w->bases[i];
+}
+
 int walk_open(struct warden *w, struct err *e)
 {
 	struct changes_root roots[CELL_MOUNTS];
@@ -27,6 +40,7 @@ int walk_open(struct warden *w, struct err *e)
 				.lower_fd = w->lowers[i],
 				.layers = w->layer_fds[i],
 				.nlayers = w->nlayer_fds[i],
+				.base = base_of(w, i),
 			};
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);
 }

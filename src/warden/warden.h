@@ -20,6 +20,7 @@
 #include "sys/layer.h"
 #include "trace/log.h"
 #include "warden/changes.h"
+#include "warden/changes_base.h"
 #include "warden/lifecycle.h"
 #include "warden/watch.h"
 
@@ -80,6 +81,7 @@ struct warden {
 	uint64_t created_event;
 	struct watch *watch;
 	struct changes *changes;
+	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
 	uint64_t started_ns;
 
@@ -98,6 +100,17 @@ struct warden {
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	struct loop_io signal_io;
+	struct net *net; /* NULL: no network */
+	struct dial *dials; /* ports inside that clients wait for */
+	uint32_t ndials, last_dial;
+	/* pause.h */
+	uint64_t ttl_ms, idle_ms; /* 0: none */
+	bool pauses;		  /* instead of ending when a time is over */
+	bool ttl_over;
+	bool expired; /* it ends because a time is over */
+	struct loop_timer ttl_timer, idle_timer;
+	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
+	uint64_t paused_ns;
 	const char *end_reason;
 	struct loop_timer end_timer;
 	struct call *final; /* with which the sandbox ends; its client has yet to be told */
@@ -158,6 +171,10 @@ void walk_window_close(struct warden *w, uint32_t call);
 /* ps.c */
 int ps_send(struct client *c, uint32_t chan);
 uint64_t ps_rss_kb(const struct warden *w);
+/* Pids outside of all that is in the sandbox, init first: how many. */
+int ps_pids(const struct warden *w, long *pids, int most);
+/* b: for reading into. 0: it is gone. */
+long ps_inside_pid(long pid, struct buf *b);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
 void warden_end(struct warden *w, const char *reason);

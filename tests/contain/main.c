@@ -130,11 +130,13 @@ static int attempt(const struct check *c)
 static int enter(void)
 {
 	static const char *const names[] = { "net", "ipc", "uts", "cgroup", "pid", "mnt" };
-	int fds[COUNT(names)], user, outer;
+	int fds[COUNT(names)], user, outer, root;
 	char path[64];
 
 	(void)snprintf(path, sizeof path, "/proc/%s/ns/user", param("INIT_PID"));
 	user = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof path, "/proc/%s/root", param("INIT_PID"));
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < COUNT(names); i++) {
 		(void)snprintf(path, sizeof path, "/proc/%s/ns/%s", param("INIT_PID"), names[i]);
 		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -155,7 +157,9 @@ static int enter(void)
 	(void)setgroups(0, NULL);
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		(void)0; /* it has one uid, and all the rights nevertheless */
-	return chdir("/") < 0 ? -errno : 0;
+	if (fchdir(root) < 0 || chroot(".") < 0)
+		return -errno;
+	return result(close(root));
 }
 
 static const char * or (const char *value, const char *other)

@@ -71,7 +71,7 @@ static int hurried(const struct check *c)
 
 static int core(const struct check *c)
 {
-	struct rlimit l = { 1, 1 };
+	struct rlimit l = { 4096, 4096 }; /* 1 means none at all, also where a program would take it */
 
 	(void)c;
 	return result(setrlimit(RLIMIT_CORE, &l));

@@ -9,16 +9,6 @@
 #include "fuzz.h"
 #include "wire/frame.h"
 
-/* The input in memory of its own size, so that a read past its end is seen by ASan. */
-static char *exact_copy(const uint8_t *data, size_t size)
-{
-	char *p = malloc(size ? size : 1);
-
-	FUZZ_CHECK(p != NULL);
-	memcpy(p, data, size);
-	return p;
-}
-
 static void check_fields(struct str body)
 {
 	auto_done(buf_done) struct buf again = BUF_INIT(LIMIT_FRAME_BODY);

@@ -4,7 +4,9 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
+import time
 
 import caylib
 import pytest
@@ -100,11 +102,11 @@ def test_files_are_bounded_too(pool):
 
 @needs_btrfs
 def test_each_has_its_own_and_it_goes_with_it(pool):
-    one, two = pool.create('--disk', '16M'), pool.create()
-    assert subvolumes(pool) == sorted([one, two])
+    one, two, plain = pool.create('--disk', '16M'), pool.create('--disk', '64M'), pool.create()
+    assert subvolumes(pool) == sorted([one, two, plain])
     assert pool('exec', one, '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=1000').code == 1
     pool('exec', two, '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=500', check=True)
-    pool('kill', one, two, check=True)
+    pool('kill', one, two, plain, check=True)
     assert subvolumes(pool) == []
 
 
@@ -118,7 +120,7 @@ def test_it_is_mounted_again_when_needed(pool):
 @needs_btrfs
 def test_gc_removes_what_the_dead_have_left(pool):
     os.mkdir(f'{pool.state}/pool/keep')  # is no id
-    box = pool.create()
+    box = pool.create('--disk', '16M')
     os.kill(pool.warden(box), 9)
     wait_until(lambda: pool.json('ls', '--all')[0]['state'] == 'lost', what='lost')
     assert subvolumes(pool) == sorted([box, 'keep'])
@@ -133,7 +135,7 @@ def test_gc_removes_what_the_dead_have_left(pool):
 
 @needs_btrfs
 def test_a_pool_in_use_stays(pool):
-    pool.create()
+    pool.create('--disk', '16M')
     done = pool('setup', 'pool', '--remove')
     assert done.code == 1 and 'sandboxes in the pool' in done.err
     assert is_mounted(f'{pool.state}/pool')
@@ -291,3 +293,79 @@ def test_what_a_lost_one_had_is_kept_in_the_pool(pool):
     fork = pool('fork', snap['id'], check=True).out.strip()
     assert read(pool, fork, '/tmp/a') == 'one\n'
     assert os.listdir(f'{pool.state}/pool/{box}') == []
+
+
+@needs_btrfs
+def test_a_snapshot_of_a_paused_one(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    with pool.popen('exec', box, '--', 'sh', '-c', 'while :; do date +%N >/tmp/now; sleep 0.01; done'):
+        wait_until(lambda: pool('exec', box, '--', 'test', '-e', '/tmp/now').code == 0, what='it runs')
+        pool('pause', box, check=True)
+        pool('snapshot', box, '--name', 's1', check=True)
+        assert pool.json('ls')[0]['state'] == 'paused'
+        fork = pool('fork', 's1', check=True).out.strip()
+        assert read(pool, fork, '/tmp/a') == 'one\n'
+        before = os.stat(f'{pool.state}/pool/{box}/upper/0/tmp/now').st_mtime_ns
+        time.sleep(0.2)
+        assert os.stat(f'{pool.state}/pool/{box}/upper/0/tmp/now').st_mtime_ns == before
+        pool('kill', box, check=True)
+
+
+@needs_btrfs
+def test_differences_are_found_and_applied(pool, tmp_path):
+    (tmp_path / 'a').write_text('one\n')
+    (tmp_path / 'gone').write_text('one\n')
+    box = pool.create('--dir', tmp_path)
+    write(pool, box, f'{tmp_path}/a', 'two')
+    pool('snapshot', box, '--name', 's1', check=True)
+    pool('exec', box, '--', 'sh', '-c', f'echo three >{tmp_path}/b; rm {tmp_path}/gone', check=True)
+    first, now = pool('diff', '-p', 's1', check=True).out, pool('diff', '-p', box, check=True).out
+    assert '+two' in first and '+three' not in first
+    assert '+two' in now and '+three' in now and 'gone' in now
+    between = pool('diff', '-p', '--from', 's1', box, check=True).out
+    assert '+two' not in between and '+three' in between
+    pool('apply', box, check=True)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {'a': 'two\n', 'b': 'three\n'}
+    assert pool('apply', box, check=True).out == ''
+
+
+def depth(cay, ref):
+    with sqlite3.connect(f'file:{cay.state}/catalog.db?mode=ro', uri=True) as db:
+        return db.execute('WITH RECURSIVE s(id) AS (SELECT top FROM sandboxes WHERE id = ? UNION ALL SELECT parent FROM s'
+                          ' JOIN layers USING (id) WHERE parent IS NOT NULL) SELECT count(*) FROM s', (ref,)).fetchone()[0]
+
+
+@needs_btrfs
+def test_deep_stacks_are_merged_also_across_the_edge_of_the_pool(fresh_cay):
+    """Some layers lie in the state directory, later ones in the pool."""
+    cay, box = fresh_cay, fresh_cay.create()
+    for i in range(5):
+        cay('exec', box, '--', 'sh', '-c', f'echo {i} >/tmp/f{i}; echo {i} >/tmp/all', check=True)
+        cay('snapshot', box, '--name', f's{i}', check=True)
+    cay('setup', 'pool', '--size', '512M', check=True)
+    fork = cay('fork', 's4', check=True).out.strip()
+    for i in range(5, 30):
+        cay('exec', fork, '--', 'sh', '-c', f'echo {i} >/tmp/f{i}; echo {i} >/tmp/all; rm /tmp/f{i - 1}', check=True)
+        cay('snapshot', fork, '--name', f's{i}', check=True)
+    wait_until(lambda: cay('tidy', check=True) and depth(cay, fork) < 24, what='a shallow stack')
+    for i in (29, 20, 12):
+        cay('rollback', fork, f's{i}', check=True)
+        names = cay('exec', fork, '--', 'sh', '-c', 'cd /tmp; echo f*; cat all', check=True).out
+        assert names.split() == [*sorted(['f0', 'f1', 'f2', 'f3', f'f{i}']), str(i)]
+    for name in layers(cay):
+        assert os.stat(f'{cay.state}/pool/layers/{name}').st_ino == 256, 'not a subvolume'
+    cay('kill', '--all', '--yes', check=True)
+    cay('snapshot', 'rm', *(f's{i}' for i in range(30)), check=True)
+    wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
+    cay('setup', 'pool', '--remove', check=True)
+
+
+@needs_btrfs
+def test_forks_are_compared_with_what_they_began_with(pool):
+    box = pool.create()
+    write(pool, box, '/tmp/a', 'one')
+    done = pool('explore', '--json', '--count', '2', box, '--', 'sh', '-c', 'seq $CAY_FORK >/tmp/own', check=True)
+    forks = [json.loads(line) for line in done.out.splitlines()]
+    assert [(f['files'], f['added_lines']) for f in forks] == [(1, 1), (1, 2)]
+    assert subvolumes(pool) == sorted([box, *(f['id'] for f in forks)])

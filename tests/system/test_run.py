@@ -372,6 +372,29 @@ def test_background_processes_that_hold_stdout_do_not_delay_the_end(cay):
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.parametrize('command, code', [(['true'], 0), (['sh', '-c', 'sleep 0.05; exit 3'], 3), (['nosuch'], 127)])
+def test_the_trace_is_whole_when_run_returns(fresh_cay, command, code):
+    assert fresh_cay('run', '--', *command).code == code
+    ended, = caylib.list_dir(f'{fresh_cay.state}/ended')
+    ref = ended.split('.')[0]
+    fresh_cay('trace', 'verify', ref, check=True)
+    kinds = [e['kind'] for e in fresh_cay.json('trace', ref)]
+    assert kinds[0] == 'sandbox.create' and kinds[-1] == 'sandbox.end' and 'call.start' in kinds, kinds
+    assert fresh_cay('ls', '-q', '--all').out == ''
+    assert caylib.leftovers([fresh_cay], set()) == []
+
+
+def test_a_command_that_runs_for_a_while_is_listed_and_can_be_entered(cay):
+    cay('run', '--', 'true', check=True)  # makes the template's layer
+    with cay.popen('run', '--', 'sh', '-c', 'read x; exit 9', stdin=subprocess.PIPE) as p:
+        ref = cay.listed()[-1]
+        assert cay('exec', ref, '--', 'echo', 'in').out == 'in\n'
+        p.stdin.write(b'\n')
+        p.stdin.flush()
+        assert p.wait(10) == 9
+    assert ref not in cay('ls', '-q', '--all').out.split()
+
+
 def test_run_keep_keeps_the_sandbox(cay):
     r = cay('run', '--keep', '--', 'sh', '-c', 'echo hi > /tmp/f', check=True)
     assert 'cay kill' in r.err, r

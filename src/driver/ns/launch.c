@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "driver/ns/net.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -195,6 +196,7 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 
 static void build(const struct launch *l, struct tree *t)
 {
+	const char *net = NULL;
 	int r;
 
 	must(l, mnt_make_private(), "make mounts private");
@@ -209,6 +211,7 @@ static void build(const struct launch *l, struct tree *t)
 		r = tree_dev(t);
 	must(l, r, t->what);
 	must(l, lo_up(), "bring up the loopback device");
+	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
 	r = tree_gather(t);

@@ -37,6 +37,7 @@ struct launch {
 	int stream_fd;			 /* init's end of its stream */
 	int ours[2];			 /* the warden's ends of both */
 	int init_fd;			 /* memfd with init */
+	int net_fd;			 /* where the gateway's sockets go; FD_NONE: no network */
 	int userns_fd;			 /* U2; FD_NONE when rootless */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
 	const int *owner_ns; /* by mount: id map where it has an owner of its own; FD_NONE: U2's */

@@ -28,6 +28,7 @@
 #include "driver/driver.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
+#include "driver/ns/net.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
@@ -311,6 +312,7 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
 	auto_done(posture_done) struct posture look = POSTURE_INIT;
+	auto_done(ends_done) struct ends net = { FD_NONE, FD_NONE };
 	int group, r;
 
 	cell_init(c);
@@ -328,14 +330,19 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	r = ends_open(&setup);
 	if (r == 0)
 		r = ends_open(&stream);
+	if (r == 0 && s->network)
+		r = ends_open(&net);
 	if (r < 0)
 		return err_sys(e, -r, "make a socket pair");
 	l.setup_fd = setup.theirs;
 	l.stream_fd = stream.theirs;
+	l.net_fd = net.theirs;
 	l.ours[0] = setup.ours;
 	l.ours[1] = stream.ours;
 	know(&l);
 	if (start(&l, &setup, group, c, &look, e) < 0 || end_look(&look, &stream, c, e) < 0)
+		return -1;
+	if (s->network && net_receive(net.ours, c, e) < 0)
 		return -1;
 	c->stream_fd = TAKE_FD(stream.ours);
 	return 0;
@@ -381,6 +388,7 @@ static int destroy(struct cell *c, struct err *e)
 		fd_close(&c->keep.owner_ns[i]);
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		fd_close(&c->keep.mount_fd[i]);
+	net_done(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/netplan.h"
 #include "driver/ns/limits.h"
 #include "sys/attrs.h"
 #include "sys/layer.h"
@@ -184,6 +185,11 @@ static int make_etc(const struct prepare *p, int root_fd)
 	return r < 0 ? r : openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static int put_resolver(const struct cell_spec *s, int etc)
+{
+	return put_file(s, etc, "resolv.conf", "nameserver " NETPLAN_GATEWAY4_TEXT "\n");
+}
+
 /* The sandbox's own identity. A template without a plain /etc goes without. */
 static int put_identity(const struct prepare *p, int root_fd)
 {
@@ -198,6 +204,8 @@ static int put_identity(const struct prepare *p, int root_fd)
 		       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n127.0.1.1\t%s\n",
 		       s->hostname);
 	r = put_file(s, etc, "hosts", text);
+	if (r == 0 && s->network)
+		r = put_resolver(s, etc);
 	(void)snprintf(text, sizeof text, "%s\n", s->hostname);
 	if (r == 0)
 		r = put_file(s, etc, "hostname", text);

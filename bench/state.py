@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How long snapshot, rollback, fork and transactions take, and how they grow with what the sandbox holds: one file,
+1,000, 100,000, and 1 GiB. Of snapshot and rollback the time in the warden counts, where all of the work is done;
+the whole command, with a process started and the catalog written, stands beside it.
+"""
+
+import json
+import statistics
+import time
+
+FILLS = [('1 file', 'echo x > /tmp/f'),
+         ('1,000 files', 'mkdir /tmp/t; cd /tmp/t; seq 1000 | xargs touch'),
+         ('100,000 files',
+          'mkdir /tmp/t; cd /tmp/t; for i in $(seq 100); do mkdir $i; (cd $i; seq 1000 | xargs touch); done'),
+         ('1 GiB', 'head -c 1G /dev/zero > /tmp/big')]
+
+
+def timed(lab, state, *args):
+    start = time.perf_counter()
+    out = lab.cay_says(state, *args)
+    return out.strip(), (time.perf_counter() - start) * 1e3
+
+
+def measure(lab, state, fill, times):
+    ref = timed(lab, state, 'create')[0]
+    lab.cay_says(state, 'exec', ref, '--', 'sh', '-c', fill)
+    found = {k: [] for k in ('snapshot', 'snapshot command', 'rollback', 'rollback command', 'fork', 'create', 'tx', 'exec')}
+    first = json.loads(timed(lab, state, 'snapshot', ref, '--json')[0])
+    for i in range(times):
+        lab.cay_says(state, 'exec', ref, '--', 'sh', '-c', f'echo {i} > /tmp/g{i}')
+        for what in ('snapshot', 'rollback'):
+            out, ms = timed(lab, state, what, ref, '--json')
+            found[what].append(json.loads(out)['took_ms'])
+            found[what + ' command'].append(ms)
+            lab.cay_says(state, 'exec', ref, '--', 'sh', '-c', f'rm -rf /tmp/g{i}; echo {what} > /tmp/h')
+        found['tx'].append(timed(lab, state, 'exec', '--tx', ref, '--', 'true')[1])
+        found['exec'].append(timed(lab, state, 'exec', ref, '--', 'true')[1])
+        if i < 5:
+            for what, args in (('fork', ['fork', first['id']]), ('create', ['create'])):
+                out, ms = timed(lab, state, *args)
+                found[what].append(ms)
+                lab.cay_says(state, 'kill', out)
+    lab.cay_says(state, 'kill', ref)
+    lab.cay_says(state, 'gc')
+    return {'first snapshot': first['took_ms'], **{k: statistics.median(v) for k, v in found.items()}}
+
+
+def bench(lab):
+    state = lab.state('state', in_memory=True)
+    times = lab.pick(15, 5)
+    rows = {name: measure(lab, state, fill, times) for name, fill in (FILLS[:2] if lab.quick else FILLS)}
+    lab.raw['state'] = rows
+    small = rows['1 file']
+    for what in ('snapshot', 'rollback'):
+        lab.promise(f'{what} of an idle sandbox', small[what], 2, 'ms', f'whole command {small[what + " command"]:.1f} ms')
+        for name, row in list(rows.items())[1:]:
+            lab.promise(f'{what}: {name} / 1 file', row[what] / small[what], 1.5, 'x', f'{row[what]:.2f} ms')
+    for name, row in rows.items():
+        lab.fact(f'first snapshot, which seals {name}', row['first snapshot'], 'ms')
+    lab.promise('fork of a snapshot / cold create', small['fork'] / small['create'], 1, 'x', f'{small["fork"]:.1f} ms')
+    lab.promise('exec --tx of true', small['tx'], 5, 'ms', f'without a transaction {small["exec"]:.1f} ms')

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay diff: what a sandbox changed, or how two of them differ. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "cli/call_paths.h"
+#include "cli/diff_print.h"
+#include "cli/diff_sum.h"
+#include "cli/layers.h"
+#include "cli/output.h"
+
+static struct {
+	const char *call, *from;
+	bool stat, patch, no_renames;
+} o;
+
+static struct opt opts[] = {
+	{ "stat", 0, OPT_FLAG, NULL, "Also count lines, and sum up", &o.stat },
+	{ "patch", 'p', OPT_FLAG, NULL, "A patch that git apply takes, binary files included",
+	  &o.patch },
+	{ "call", 0, OPT_TEXT, "CALL",
+	  "Only files that this call changed: its number, or your id of it", &o.call },
+	{ "from", 0, OPT_TEXT, "SNAPSHOT",
+	  "Compare with this snapshot instead of what the sandbox started from", &o.from },
+	{ "no-renames", 0, OPT_FLAG, NULL, "Show a renamed file as one deleted and one added",
+	  &o.no_renames },
+	{ 0 },
+};
+
+struct job {
+	struct cmd_ctx *ctx;
+	struct layers a, b; /* b: of a second sandbox */
+	bool two;
+	struct path_list wanted; /* absolute, normal */
+	struct path_list called; /* what --call changed */
+	const char *root;	 /* what names in a patch are relative to */
+	struct diff_totals totals;
+	uint64_t shown, unread;
+	char *unread_first;
+};
+
+static void job_done(struct job *j)
+{
+	layers_done(&j->a);
+	layers_done(&j->b);
+	path_list_done(&j->wanted);
+	path_list_done(&j->called);
+	free(j->unread_first);
+}
+DEFINE_AUTO(struct job, job_done)
+
+static bool below(const char *path, const char *top)
+{
+	size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+static bool is_shown(const struct job *j, const char *dest, const struct diff_entry *en)
+{
+	char full[2 * LIMIT_PATH];
+
+	if (j->wanted.n == 0 && diff_is_identity(dest, en))
+		return false;
+	if (!o.call)
+		return true;
+	(void)snprintf(full, sizeof full, "%s/%s", strcmp(dest, "/") == 0 ? "" : dest, en->path);
+	return path_list_has(&j->called, full);
+}
+
+static int show(struct job *j, const char *dest, const struct diff *d, const struct diff_entry *en,
+		struct err *e)
+{
+	char prefix[2 * LIMIT_PATH] = "";
+	struct patch_counts n;
+	const char *under = strcmp(j->root, "/") == 0 ? dest + 1 : dest + strlen(j->root);
+
+	j->shown++;
+	if (j->ctx->quiet)
+		return 0;
+	if (o.patch) {
+		if (under[0] && strcmp(dest, j->root) != 0)
+			(void)snprintf(prefix, sizeof prefix, "%s/", under + (under[0] == '/'));
+		if (patch_write(stdout, d, en, prefix, &n, e) < 0)
+			return -1;
+		diff_add_totals(&j->totals, &n);
+		return 0;
+	}
+	if (j->ctx->json)
+		return diff_print_json(dest, d, en, o.stat, e);
+	if (o.stat)
+		return diff_print_stat(j->ctx, dest, d, en, &j->totals, e);
+	diff_print_line(j->ctx, dest, en);
+	return 0;
+}
+
+/* What of the wanted paths concerns this mount. False: nothing. */
+static bool scope_of(const struct job *j, const struct layers_mount *m, struct diff_scope *s,
+		     const char **paths, const char **skip)
+{
+	size_t n = strcmp(m->dest, "/") == 0 ? 0 : strlen(m->dest);
+	bool any = j->wanted.n == 0 && (!o.patch || below(m->dest, j->root));
+
+	*s = (struct diff_scope){ .paths = paths, .skip = skip, .renames = !o.no_renames };
+	for (size_t i = 0; i < j->wanted.n; i++) {
+		if (below(m->dest, j->wanted.v[i]))
+			any = true;
+		else if (below(j->wanted.v[i], m->dest))
+			paths[s->npaths++] = j->wanted.v[i] + n + 1;
+	}
+	for (int i = 0; i < j->a.n; i++)
+		if (&j->a.mounts[i] != m && below(j->a.mounts[i].dest, m->dest))
+			skip[s->nskip++] = j->a.mounts[i].dest + n + 1;
+	if (any)
+		s->npaths = 0;
+	return any || s->npaths;
+}
+
+static int compare(struct job *j, const char *dest, const struct stack *old,
+		   const struct stack *new, const struct diff_scope *scope, struct err *e)
+{
+	auto_done(diff_done) struct diff d = { 0 };
+
+	if (diff_compare(old, new, scope, &d, e) < 0)
+		return err_ctx(e, "below '%s'", dest);
+	j->unread += d.unread;
+	if (!j->unread_first)
+		j->unread_first = TAKE_PTR(d.unread_first);
+	for (size_t i = 0; i < d.n; i++)
+		if (is_shown(j, dest, &d.v[i]) && show(j, dest, &d, &d.v[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static const struct layers_mount *same_dest(const struct layers *l, const char *dest)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->mounts[i].dest, dest) == 0)
+			return &l->mounts[i];
+	return NULL;
+}
+
+static int compare_all(struct job *j, struct err *e)
+{
+	auto_free const char **paths = calloc(j->wanted.n + 1, sizeof *paths);
+	auto_free const char **skip = calloc((size_t)j->a.n + 1, sizeof *skip);
+
+	if (!paths || !skip)
+		return err_sys(e, ENOMEM, "compare");
+	for (int i = 0; i < j->a.n; i++) {
+		const struct layers_mount *m = &j->a.mounts[i];
+		const struct layers_mount *other = j->two ? same_dest(&j->b, m->dest) : m;
+		struct diff_scope scope;
+
+		if (!scope_of(j, m, &scope, paths, skip))
+			continue;
+		if (!other) {
+			fprintf(stderr, "cay: '%s' is in one of the two only\n", m->dest);
+			continue;
+		}
+		if (compare(j, m->dest, j->two ? &m->now : &m->base, &other->now, &scope, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The second word is a sandbox or snapshot where one is called so, else a path. */
+static int open_sides(struct job *j, struct cli_store *s, int *ret_first_path, struct err *e)
+{
+	struct cmd_ctx *ctx = j->ctx;
+	struct err ignored = { 0 };
+	bool maybe = ctx->nargs > 1 && !strchr(ctx->args[1], '/') && ctx->args[1][0] != '.' &&
+		     !(ctx->has_dashes && ctx->dashes_at <= 1);
+
+	*ret_first_path = 1;
+	if (o.from) {
+		j->two = true;
+		return layers_open_any(s, o.from, &j->a, e) < 0 ||
+				       layers_open_any(s, ctx->args[0], &j->b, e) < 0
+			       ? -1
+			       : 0;
+	}
+	if (layers_open_any(s, ctx->args[0], &j->a, e) < 0)
+		return -1;
+	if (!maybe || layers_open_any(s, ctx->args[1], &j->b, &ignored) < 0)
+		return 0;
+	j->two = true;
+	*ret_first_path = 2;
+	return 0;
+}
+
+static int take_paths(struct job *j, int first, struct err *e)
+{
+	for (int i = first; i < j->ctx->nargs; i++) {
+		char *path = NULL;
+
+		if (layers_path(&j->a, j->ctx->args[i], &path, e) < 0)
+			return -1;
+		if (path_list_add(&j->wanted, path) < 0)
+			return err_sys(e, ENOMEM, "a path");
+	}
+	/* Names in a patch: from the project on, where the patch is about that only. */
+	j->root = j->a.first_dir ? j->a.first_dir : "/";
+	for (size_t i = 0; i < j->wanted.n; i++)
+		if (!below(j->wanted.v[i], j->root))
+			j->root = "/";
+	return 0;
+}
+
+static void say_notes(const struct job *j)
+{
+	if (o.patch && j->totals.omitted)
+		fprintf(stderr,
+			"cay: %llu changes are not in the patch, or not all of them: git keeps no "
+			"owners, attributes, devices, files above 1 GiB, nor modes but x\n",
+			(unsigned long long)j->totals.omitted);
+	if (j->unread) {
+		fprintf(stderr,
+			"cay: warning: %llu files or directories could not be read, such as '",
+			(unsigned long long)j->unread);
+		out_safe_to(stderr, str_of(j->unread_first));
+		fputs("'\n", stderr);
+	}
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(job_done) struct job j = { .ctx = ctx };
+	int first;
+
+	if (cmd_need_args(ctx, 1, -1, "SANDBOX", e) < 0)
+		return -1;
+	if (o.patch && (o.stat || ctx->json))
+		return cmd_usage(ctx, e, "--patch goes with neither --stat nor --json");
+	if (cli_store_open(&s, e) < 0 || open_sides(&j, &s, &first, e) < 0 ||
+	    take_paths(&j, first, e) < 0)
+		return -1;
+	if (o.call && call_paths_load(ctx->args[0], o.call, &j.called, e) < 0)
+		return -1;
+	if (compare_all(&j, e) < 0)
+		return -1;
+	if (o.stat && !ctx->json && !ctx->quiet)
+		diff_print_totals(stdout, &j.totals);
+	say_notes(&j);
+	return ctx->quiet && j.shown ? 1 : 0;
+}
+
+const struct cmd cmd_diff = {
+	.name = "diff",
+	.synopsis = "[options] SANDBOX [SANDBOX|SNAPSHOT] [--] [PATH...]",
+	.summary = "Show what a sandbox changed, or how two of them differ",
+	.details =
+		"Without a second sandbox the comparison is with what the sandbox started from. "
+		"A added, D deleted, M changed, R renamed, T of another kind, m only mode, owner or "
+		"attributes. Times do not count. Paths are inside the sandbox; relative ones begin at "
+		"its first --dir. --patch is about that directory, with names from there on, unless "
+		"paths are named. Works while commands run, and on lost sandboxes. With -q nothing is "
+		"shown and the exit code is 1 where something differs.",
+	.examples = "cay diff work\n"
+		    "cay diff work --stat src\n"
+		    "cay diff work --patch | git apply\n"
+		    "cay diff work --from before-upgrade\n"
+		    "cay diff work --call 3 --json\n"
+		    "cay diff try-1 try-2",
+	.run = run,
+	.opts = opts,
+	.data = true,
+	.complete = "sandbox",
+};

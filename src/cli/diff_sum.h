@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much two sandboxes or snapshots differ. */
+#pragma once
+
+#include "cli/diff_print.h"
+#include "cli/layers.h"
+
+int diff_sum(const struct layers *old, const struct layers *new, struct diff_totals *ret,
+	     struct err *e);
+/* Host names, /etc/hosts and machine ids differ in every sandbox: we wrote them. */
+bool diff_is_identity(const char *dest, const struct diff_entry *en);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay explore: a command in several forks, of which the best one stays. */
+#include "cli/explore.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/diff_sum.h"
+#include "cli/fork.h"
+#include "cli/output.h"
+
+enum { MOST = 256, SETTLE_MS = 5000 };
+
+static struct {
+	uint64_t count, pick, timeout_ms;
+	const char *name;
+	bool first_success, json, quiet;
+} o;
+
+static struct opt opts[] = {
+	{ "count", 'c', OPT_COUNT, "N", "How many forks; default: 2", &o.count },
+	{ "pick", 0, OPT_COUNT, "I", "Keep fork I and drop the others", &o.pick },
+	{ "first-success", 0, OPT_FLAG, NULL,
+	  "Keep the first one that ends with 0; stop and drop the others", &o.first_success },
+	{ "name", 'n', OPT_TEXT, "NAME", "Names of the forks: NAME-1, NAME-2 and so on", &o.name },
+	{ "timeout", 0, OPT_DURATION, "TIME", "End each command after this time", &o.timeout_ms },
+	{ "json", 0, OPT_FLAG, NULL, "The result as JSON, without what the commands print",
+	  &o.json },
+	{ "quiet", 'q', OPT_FLAG, NULL, "Only the result", &o.quiet },
+	{ 0 },
+};
+
+static int fork_all(const struct origin *from, struct branch *b, int n, int *ret_made,
+		    struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		auto_done(newborn_done) struct newborn born = { NEWBORN_INIT };
+		char name[80];
+
+		(void)snprintf(name, sizeof name, "%s-%d", o.name ? o.name : "", i + 1);
+		if (origin_fork(from, o.name ? name : NULL, &born, e) < 0)
+			return -1;
+		b[i].number = i + 1;
+		(void)str_copy(b[i].id, sizeof b[i].id, str_of(born.row.id));
+		*ret_made = i + 1;
+	}
+	return 0;
+}
+
+static int measure(struct cli_store *s, const struct origin *from, struct branch *b, int n,
+		   struct err *e)
+{
+	auto_done(layers_done) struct layers old = { 0 };
+	struct snapshot_row was = { 0 };
+
+	(void)str_copy(was.id, sizeof was.id, str_of(from->holder));
+	(void)str_copy(was.sandbox, sizeof was.sandbox, str_of(from->recipe_of));
+	(void)str_copy(was.top, sizeof was.top, str_of(from->top));
+	if (layers_open_snapshot(s, &was, &old, e) < 0)
+		return -1;
+	for (int i = 0; i < n; i++) {
+		auto_done(layers_done) struct layers now = { 0 };
+
+		if (layers_open_any(s, b[i].id, &now, e) < 0 ||
+		    diff_sum(&old, &now, &b[i].totals, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int print_table(const struct branch *b, int n)
+{
+	static const struct out_col cols[] = {
+		{ .title = "FORK", .right = true },
+		{ .title = "ID" },
+		{ .title = "RESULT" },
+		{ .title = "TIME", .right = true },
+		{ .title = "FILES", .right = true },
+		{ .title = "LINES", .right = true },
+	};
+	auto_done(out_table_done) struct out_table t = { .cols = cols, .ncols = ARRAY_LEN(cols) };
+	int r = 0;
+
+	for (int i = 0; i < n; i++) {
+		char time[OUT_NUMBER];
+
+		r |= out_cellf(&t, OUT_PLAIN, "%d", b[i].number);
+		r |= out_cell(&t, OUT_PLAIN, b[i].id);
+		if (b[i].code < 0)
+			r |= out_cell(&t, OUT_DIM, "stopped");
+		else
+			r |= out_cellf(&t, b[i].code ? OUT_YELLOW : OUT_GREEN, "exit %d",
+				       b[i].code);
+		r |= out_cell(&t, OUT_PLAIN, out_duration(b[i].duration_us, time));
+		r |= out_cellf(&t, OUT_PLAIN, "%llu", (unsigned long long)b[i].totals.files);
+		r |= out_cellf(&t, OUT_PLAIN, "+%llu -%llu", (unsigned long long)b[i].totals.added,
+			       (unsigned long long)b[i].totals.removed);
+	}
+	if (r == 0)
+		out_table_print(&t, stdout, out_width(), true, false);
+	return r;
+}
+
+static void print_json(const struct branch *b)
+{
+	struct out_json j = { .f = stdout };
+
+	out_json_open(&j, NULL, '{');
+	out_json_num(&j, "fork", b->number);
+	out_json_c(&j, "id", b->id);
+	if (b->code < 0)
+		out_json_raw(&j, "exit_code", NULL);
+	else
+		out_json_num(&j, "exit_code", b->code);
+	out_json_ms(&j, "duration_ms", b->duration_us);
+	out_json_num(&j, "files", (int64_t)b->totals.files);
+	out_json_num(&j, "added_lines", (int64_t)b->totals.added);
+	out_json_num(&j, "removed_lines", (int64_t)b->totals.removed);
+	out_json_bool(&j, "kept", b->kept);
+	out_json_close(&j, '}');
+	out_json_line(&j);
+}
+
+/* All, where nobody is there to choose. */
+static void choose(struct branch *b, int n, int winner)
+{
+	char text[16] = "";
+	int pick = (int)o.pick;
+
+	if (o.first_success)
+		pick = winner + 1;
+	else if (!pick && !o.json && isatty(STDIN_FILENO)) {
+		fprintf(stderr, "Keep which one? [1-%d, all, none] ", n);
+		(void)fflush(stderr);
+		if (fgets(text, sizeof text, stdin))
+			pick = strncmp(text, "none", 4) == 0 ? -1 : atoi(text);
+	}
+	for (int i = 0; i < n; i++)
+		b[i].kept = o.first_success ? i + 1 == pick : pick == 0 || i + 1 == pick;
+}
+
+static int drop(struct cli_store *s, const char *id, struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (state_is_alive(&s->state, id))
+		(void)client_destroy(&s->state, id, "not chosen", &ignored);
+	return sandbox_settle(s, id, SETTLE_MS, e);
+}
+
+static int drop_others(struct cli_store *s, const struct branch *b, int n, struct err *e)
+{
+	struct err one = { 0 };
+	int r = 0;
+
+	for (int i = 0; i < n; i++)
+		if (!b[i].kept && drop(s, b[i].id, &one) < 0) {
+			*e = one;
+			r = -1;
+		}
+	return r;
+}
+
+static int conclude(struct cli_store *s, struct branch *b, int n, int winner, struct err *e)
+{
+	int kept = -1, nkept = 0;
+
+	if (!o.json && print_table(b, n) < 0)
+		return err_sys(e, ENOMEM, "show the result");
+	choose(b, n, winner);
+	if (drop_others(s, b, n, e) < 0)
+		return -1;
+	for (int i = 0; i < n; i++) {
+		if (o.json)
+			print_json(&b[i]);
+		nkept += b[i].kept;
+		kept = b[i].kept ? i : kept;
+	}
+	if (!o.json && !o.quiet && nkept == 1)
+		fprintf(stderr, "cay: fork %d is kept: %s\n", b[kept].number, b[kept].id);
+	/* Of one that was chosen, its own code; of several, whether any succeeded. */
+	if (nkept == 1 && b[kept].code > 0)
+		return b[kept].code;
+	return winner < 0 ? 1 : 0;
+}
+
+static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin *from,
+		   struct branch *b, int n, struct err *e)
+{
+	const struct explore_opts how = {
+		.argv = ctx->args + 1,
+		.argc = ctx->nargs - 1,
+		.timeout_ms = o.timeout_ms,
+		.first_success = o.first_success,
+		.quiet = o.quiet || o.json,
+	};
+	int made = 0, winner = -1;
+	struct err ignored = { 0 };
+
+	if (fork_all(from, b, n, &made, e) == 0 && explore_run(b, (unsigned)n, &how, &winner, e) == 0 &&
+	    measure(s, from, b, n, e) == 0)
+		return conclude(s, b, n, winner, e);
+	(void)drop_others(s, b, made, &ignored);
+	return -1;
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	struct origin from = { 0 };
+	auto_free struct branch *b = NULL;
+	int n = o.count ? (int)o.count : 2, r;
+
+	if (cmd_need_args(ctx, 1, -1, "a sandbox or snapshot", e) < 0)
+		return -1;
+	if (ctx->nargs < 2)
+		return cmd_usage(ctx, e, "there is no command to run");
+	if (o.count > MOST || o.pick > (uint64_t)n)
+		return err_set(e, ERR_INVALID,
+			       o.count > MOST ? "--count: at most %d" : "--pick: at most %d",
+			       o.count > MOST ? MOST : n);
+	if (o.pick && o.first_success)
+		return cmd_usage(ctx, e, "--pick or --first-success, not both");
+	b = calloc((size_t)n, sizeof *b);
+	if (!b)
+		return err_sys(e, ENOMEM, "explore");
+	if (cli_store_open(&s, e) < 0 || origin_open(&s, ctx->args[0], &from, e) < 0)
+		return -1;
+	r = explore(ctx, &s, &from, b, n, e);
+	origin_close(&s, &from);
+	return r;
+}
+
+const struct cmd cmd_explore = {
+	.name = "explore",
+	.synopsis = "[options] SANDBOX|SNAPSHOT [--] CMD [ARG...]",
+	.summary = "Run a command in several forks at once, and keep the best",
+	.details =
+		"Each fork begins with the files that the sandbox has now; CAY_FORK is its number, "
+		"from 1 on. What the commands print is passed on with the number before each line. "
+		"In the end a table shows their exit codes, and how much each has changed. On a "
+		"terminal you are asked which to keep; otherwise all are, unless --pick or "
+		"--first-success says which. The exit code is that of the one kept.",
+	.examples =
+		"cay explore work --count 4 -- ./try-fix\n"
+		"cay explore work -c 8 --first-success -- sh -c 'agent --seed $CAY_FORK && make test'",
+	.run = run,
+	.opts = opts,
+	.runs_commands = true,
+	.complete = "sandbox",
+	.stop_at = 2,
+};

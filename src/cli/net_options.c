@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/net_options.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "cli/policy_load.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+enum { RESOLV_CONF_MOST = 64 * 1024, SERVERS_MOST = 4 };
+
+int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct err *e)
+{
+	struct policy_source s = { .net = n->net, .allow = &n->allow, .deny = &n->deny };
+
+	if (!n->allow.n && (!n->net || strcmp(n->net, "none") == 0)) {
+		if (n->deny.n)
+			return err_set(e, ERR_INVALID,
+				       "--deny without --net or --allow: there is no "
+				       "network that it could be kept from");
+		return 0;
+	}
+	return policy_load(&s, ret_policy, NULL, e);
+}
+
+static int put_servers(struct buf *b, const char *text, const char *separators)
+{
+	int r = 0, n = 0;
+
+	while (r == 0 && n < SERVERS_MOST && *(text += strspn(text, separators))) {
+		size_t len = strcspn(text, separators);
+
+		r = field_put(b, TAG_NAMESERVER, (struct str){ text, len });
+		text += len;
+		n++;
+	}
+	return r;
+}
+
+/* "nameserver ADDRESS" at the start of a line; without any it is the host itself. */
+static int put_resolv_conf(struct buf *b)
+{
+	static const char key[] = "nameserver";
+	auto_done(buf_done) struct buf text = BUF_INIT(RESOLV_CONF_MOST), list = BUF_INIT(1024);
+	char *line, *next;
+	int r = io_read_file(AT_FDCWD, "/etc/resolv.conf", &text);
+
+	for (line = r < 0 ? NULL : text.data; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (strncmp(line, key, sizeof key - 1) != 0 ||
+		    !isspace((unsigned char)line[sizeof key - 1]))
+			continue;
+		line += sizeof key;
+		line += strspn(line, " \t");
+		line[strcspn(line, " \t\r%#;")] = '\0'; /* a zone is of no use to others */
+		if (buf_printf(&list, "%s ", line) < 0)
+			break;
+	}
+	return list.len ? put_servers(b, list.data, " ") : put_servers(b, "127.0.0.1", " ");
+}
+
+static const char *first_env(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+int net_opts_put_build(const struct buf *policy, struct buf *b)
+{
+	static const char *const proxies[] = { "CAY_PROXY", "HTTPS_PROXY", "https_proxy",
+					       "ALL_PROXY", "all_proxy",   NULL };
+	static const char *const excepts[] = { "NO_PROXY", "no_proxy", NULL };
+	const char *servers = getenv("CAY_NAMESERVERS"), *proxy = first_env(proxies);
+	const char *except = first_env(excepts);
+	int r;
+
+	if (!policy->len)
+		return 0;
+	r = field_put(b, TAG_NET_POLICY, buf_str(policy));
+	if (r == 0)
+		r = servers && *servers ? put_servers(b, servers, ", ") : put_resolv_conf(b);
+	if (r == 0 && proxy && strcmp(proxy, "none") != 0)
+		r = field_put_c(b, TAG_PROXY, proxy);
+	if (r == 0 && proxy && except)
+		r = field_put_c(b, TAG_NO_PROXY, except);
+	return r;
+}
+
+static void put_list(struct out_json *j, const char *key, const struct opt_list *l)
+{
+	if (!l->n)
+		return;
+	out_json_open(j, key, '[');
+	for (int i = 0; i < l->n; i++)
+		out_json_c(j, NULL, l->items[i]);
+	out_json_close(j, ']');
+}
+
+void net_opts_spec(const struct net_opts *n, struct out_json *j)
+{
+	if (n->net)
+		out_json_c(j, "net", n->net);
+	put_list(j, "allow", &n->allow);
+	put_list(j, "deny", &n->deny);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay port: a port of the host that leads to a port inside. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/relay.h"
+#include "cli/sandboxes.h"
+#include "loop/conn.h"
+#include "wire/host.h"
+
+enum { BACKLOG = 128, PAIRS_MOST = 512 };
+
+struct pair {
+	struct relay relay;
+	struct forward *f;
+	struct pair *next;
+	int fd;	       /* of the host's side, while the other is being made */
+	uint32_t chan; /* 0: it runs */
+};
+
+struct forward {
+	struct loop loop;
+	struct conn warden;
+	struct loop_io listen_io, sig_io;
+	int listen_fd;
+	uint16_t port;
+	struct pair *pairs;
+	int npairs;
+	uint32_t last_chan;
+	struct err *e;
+	int result;
+};
+
+static const char *listen_at;
+static struct opt opts[] = {
+	{ "listen", 0, OPT_TEXT, "[ADDR:]PORT",
+	  "Where to listen on the host; default: 127.0.0.1 and the same port, or 0 for any",
+	  &listen_at },
+	{ 0 },
+};
+
+static void pair_free(struct pair *p)
+{
+	struct forward *f = p->f;
+
+	for (struct pair **at = &f->pairs; *at; at = &(*at)->next)
+		if (*at == p) {
+			*at = p->next;
+			break;
+		}
+	f->npairs--;
+	fd_close(&p->fd);
+	free(p);
+}
+
+static void on_relay_ended(struct relay *r)
+{
+	relay_done(r);
+	pair_free(container_of(r, struct pair, relay));
+}
+
+static void on_accept(struct loop_io *io, uint32_t events)
+{
+	struct forward *f = container_of(io, struct forward, listen_io);
+	int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct pair *p;
+
+	(void)events;
+	if (fd < 0)
+		return;
+	p = f->npairs < PAIRS_MOST ? calloc(1, sizeof *p) : NULL;
+	if (!p) {
+		(void)close(fd);
+		return;
+	}
+	*p = (struct pair){ .f = f, .next = f->pairs, .fd = fd, .chan = ++f->last_chan };
+	f->pairs = p;
+	f->npairs++;
+	if (CONN_SAY(&f->warden, MSG_C_DIAL, p->chan, { TAG_PORT, f->port, NULL }) < 0)
+		pair_free(p);
+}
+
+static struct pair *pair_of(struct forward *f, uint32_t chan)
+{
+	struct pair *p = f->pairs;
+
+	while (p && p->chan != chan)
+		p = p->next;
+	return p;
+}
+
+static void on_frame(struct conn *c, const struct frame *f, int *fds)
+{
+	struct forward *fw = container_of(c, struct forward, warden);
+	struct pair *p = f->chan ? pair_of(fw, f->chan) : NULL;
+	struct err e = { 0 };
+	int host;
+
+	if (f->type == MSG_C_DIALED && p && f->nfds == 1) {
+		p->chan = 0;
+		host = TAKE_FD(p->fd);
+		if (relay_begin(&p->relay, &fw->loop, host, fds[0], on_relay_ended) < 0)
+			pair_free(p);
+		return;
+	}
+	for (int i = 0; i < f->nfds; i++)
+		fd_close(&fds[i]);
+	if (f->type != MSG_C_ERROR || !p)
+		return;
+	(void)client_take_error(f, &e);
+	fprintf(stderr, "cay: %s\n", e.msg);
+	pair_free(p);
+}
+
+static void on_closed(struct conn *c, int err)
+{
+	struct forward *f = container_of(c, struct forward, warden);
+
+	(void)err;
+	conn_done(c);
+	f->result = err_set(f->e, ERR_UNAVAILABLE, "the sandbox ended");
+	loop_stop(&f->loop);
+}
+
+static void on_signal(struct loop_io *io, uint32_t events)
+{
+	(void)events;
+	loop_stop(&container_of(io, struct forward, sig_io)->loop);
+}
+
+static int parse_listen(const char *text, uint16_t port, struct sockaddr_storage *ret,
+			socklen_t *ret_len, struct err *e)
+{
+	struct host h = { .ip = { .len = 4, .b = { 127, 0, 0, 1 } } };
+
+	if (text && strcmp(text, "0") == 0) {
+		port = 0;
+	} else if (text && port_parse(str_of(text), &port) < 0) {
+		uint16_t given = 0;
+
+		if (authority_parse(str_of(text), &h, &given) < 0 || !h.ip.len)
+			return err_set(e, ERR_INVALID, "--listen '%s': PORT, ADDR or ADDR:PORT",
+				       text);
+		port = given ? given : port;
+	}
+	*ret_len = ip_to_sockaddr(&h.ip, port, ret);
+	return 0;
+}
+
+static int open_listener(struct forward *f, struct err *e)
+{
+	struct sockaddr_storage sa;
+	socklen_t n;
+	int on = 1;
+
+	if (parse_listen(listen_at, f->port, &sa, &n, e) < 0)
+		return -1;
+	f->listen_fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (f->listen_fd < 0)
+		return err_sys(e, errno, "make a socket");
+	(void)setsockopt(f->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(f->listen_fd, (void *)&sa, n) < 0 || listen(f->listen_fd, BACKLOG) < 0)
+		return err_sys(e, errno, "listen at '%s'", listen_at ? listen_at : "the same port");
+	return 0;
+}
+
+static void say_where(const struct cmd_ctx *ctx, const struct forward *f)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t n = sizeof sa;
+	char text[IP_TEXT];
+	uint16_t port = 0;
+	struct ip ip;
+
+	(void)getsockname(f->listen_fd, (void *)&sa, &n);
+	ip = ip_of_sockaddr((void *)&sa, &port);
+	ip_text(&ip, text);
+	if (ctx->json) {
+		struct out_json j = { .f = stdout };
+
+		out_json_open(&j, NULL, '{');
+		out_json_c(&j, "address", text);
+		out_json_num(&j, "port", port);
+		out_json_close(&j, '}');
+		out_json_line(&j);
+	} else if (!ctx->quiet) {
+		printf(ip.len == 16 ? "[%s]:%u\n" : "%s:%u\n", text, port);
+	}
+	(void)fflush(stdout);
+}
+
+static int watch_signals(struct forward *f)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : loop_add(&f->loop, &f->sig_io, fd, EPOLLIN, on_signal);
+}
+
+static int forward(struct forward *f, int warden_fd, struct err *e)
+{
+	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	int r = loop_init(&f->loop);
+
+	if (r == 0)
+		r = conn_init(&f->warden, &f->loop, warden_fd, &ops);
+	if (r == 0)
+		r = watch_signals(f);
+	if (r == 0)
+		r = loop_add(&f->loop, &f->listen_io, f->listen_fd, EPOLLIN, on_accept);
+	if (r == 0)
+		r = loop_run(&f->loop);
+	return r < 0 ? err_sys(e, -r, "wait for connections") : f->result;
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	static struct forward f;
+	int fd = FD_NONE;
+
+	f.e = e;
+	if (cmd_need_args(ctx, 2, 2, "a SANDBOX and a PORT", e) < 0)
+		return -1;
+	if (port_parse(str_of(ctx->args[1]), &f.port) < 0)
+		return err_set(e, ERR_INVALID, "'%s' is not a port", ctx->args[1]);
+	if (cli_store_open(&s, e) < 0 || catalog_find(s.catalog, ctx->args[0], &row, e) < 0 ||
+	    client_connect(&s.state, row.id, &fd, e) < 0 || open_listener(&f, e) < 0)
+		return -1;
+	say_where(ctx, &f);
+	return forward(&f, fd, e);
+}
+
+const struct cmd cmd_port = {
+	.name = "port",
+	.synopsis = "[options] SANDBOX PORT",
+	.summary = "Reach a port inside a sandbox from the host",
+	.details =
+		"Listens on the host and passes every connection to that port inside, until it "
+		"is interrupted or the sandbox ends. A server inside may listen on 127.0.0.1 only. "
+		"Works without a network too. The address is printed once it listens.",
+	.examples = "cay port work 3000\n"
+		    "cay port work 8080 --listen 0\n"
+		    "cay port work 3000 --listen 0.0.0.0:3000",
+	.run = run,
+	.opts = opts,
+	.data = true,
+	.complete = "sandbox",
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking changes of a sandbox over into a directory of the host, all or nothing.
+ *
+ *   plan     the difference becomes a list of steps; what may not be taken over is refused
+ *   stage    every new file is written below DIR/.cay-apply, and synced
+ *   journal  the steps are written there; from now on the work can be finished or undone
+ *   commit   each step is one rename (or mkdir, rmdir, chmod), so it is done or not done, and
+ *            which of both can be told from the inodes: no step is ever marked as done
+ *   clean    the journal goes first, then the rest
+ *
+ * A replaced file is exchanged with the staged one, so that the old one is looked at after it
+ * can no longer change under us; where it is not the one that was planned for, everything is
+ * undone. Parents are opened beneath DIR without following a symbolic link.
+ */
+#pragma once
+
+#include "diff/compare.h"
+
+#define APPLY_DIR ".cay-apply"
+
+enum apply_op {
+	APPLY_DELETE = 'x', /* in this order; deeper ones first */
+	APPLY_RMDIR = 'z',
+	APPLY_MKDIR = 'd',
+	APPLY_ADD = 'a',
+	APPLY_REPLACE = 'r',
+	APPLY_CHMOD = 'm',
+};
+
+/* What a file of the host looked like. */
+struct apply_file {
+	uint64_t ino, size, mtime_ns;
+	uint32_t mode, uid, gid;
+};
+
+struct apply_step {
+	enum apply_op op;
+	char *path;	       /* below the directory */
+	struct apply_file old; /* ino 0: there was none */
+	uint64_t new_ino;      /* of the staged file */
+	uint32_t mode;	       /* permission bits to have */
+	size_t entry;	       /* of the difference; not in the journal */
+	bool merged;	       /* the staged file holds the merge of both */
+	bool conflict;	       /* and that has conflict markers */
+};
+
+enum apply_why {
+	APPLY_HOST_CHANGED, /* the host's file changed since the sandbox saw it */
+	APPLY_HOST_DELETED, /* it was deleted there */
+	APPLY_HOST_CREATED, /* there was none */
+	APPLY_SPECIAL,	    /* device, socket, fifo */
+	APPLY_OTHER_FS,	    /* lies on another file system than the directory */
+	APPLY_GUARDED,	    /* could make git run something: left out, not refused */
+	APPLY_UNREADABLE,
+	APPLY_NOT_EMPTY, /* holds what is left out */
+};
+
+/* Something that is not taken over. */
+struct apply_issue {
+	char *path;
+	enum apply_why why;
+};
+
+struct apply {
+	int dir_fd;	  /* the directory; borrowed */
+	int stage_fd;	  /* DIR/.cay-apply, or FD_NONE */
+	char id[32];	  /* of the sandbox */
+	bool has_journal; /* found there, of a run that was cut off */
+	struct apply_step *steps;
+	size_t n, cap;
+	struct apply_issue *refused, *left_out;
+	size_t nrefused, nleft_out;
+	/* For tests: called before each durable step. */
+	void (*before)(void *ctx, int step);
+	void *ctx;
+	int count;
+};
+
+/* What the host's files looked like to the sandbox, and what may be overridden. */
+struct apply_rules {
+	uint64_t base_ns; /* files that changed later are not what the sandbox saw */
+	bool elsewhere;	  /* the directory is another than the one that the sandbox saw */
+	bool git_config;  /* take over what may make git run something, too */
+	/* True for a host's file (of this path, inode, ctime and size) that we wrote before. */
+	bool (*is_ours)(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
+			uint64_t size);
+	/* What we did last to a path: 1 wrote it, -1 removed it, 0 nothing. */
+	int (*was_ours)(void *ctx, const char *path);
+	bool renewed; /* we wrote before: files are no longer those that were copied up */
+	/* Content at the time when the sandbox first changed the file: 1, 0: not known. */
+	int (*base)(void *ctx, const char *path, struct buf *ret);
+	void *ctx;
+	bool merge;
+};
+
+void apply_init(struct apply *a, int dir_fd, const char *id);
+void apply_done(struct apply *a);
+DEFINE_AUTO(struct apply, apply_done)
+
+/* Steps and issues from the difference d (old: what the sandbox saw). Writes nothing. */
+int apply_plan(struct apply *a, const struct diff *d, const struct apply_rules *rules,
+	       struct err *e);
+const char *apply_why_text(enum apply_why why);
+
+/*
+ * Take DIR/.cay-apply, where an earlier run may have left something. CONFLICT where another one
+ * is at work. Without a journal what is there is removed; else has_journal, and steps and id
+ * are those of that run.
+ */
+int apply_lock(struct apply *a, struct err *e);
+/* Stage, write the journal, commit, clean. On failure all is undone, where that is possible. */
+int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *rules,
+	      struct err *e);
+/* Finish or undo what apply_lock() found. */
+int apply_resume(struct apply *a, struct err *e);
+int apply_undo(struct apply *a, struct err *e);
+
+/* Between the files of apply_*.c. */
+int apply_add_step(struct apply *a, const struct apply_step *s, const char *path);
+int apply_stage(struct apply *a, const struct diff *d, const struct apply_rules *rules,
+		struct err *e);
+int apply_journal_write(struct apply *a, struct err *e);
+/* 1: read, 0: there is none. */
+int apply_journal_read(struct apply *a, struct err *e);
+void apply_stage_name(char out[40], char kind, size_t i);
+/* The directory that holds path, and in *ret_name its last component. -errno. */
+int apply_parent(const struct apply *a, const char *path, const char **ret_name);
+int apply_look(int dirfd, const char *name, struct apply_file *ret);
+void apply_tick(struct apply *a);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Doing and undoing the steps, each of which can be told from the inodes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "diff/apply.h"
+#include "sys/rmtree.h"
+
+/* A step, opened: where it happens, and the names on both sides of it. */
+struct place {
+	const struct apply *a;
+	const struct apply_step *s;
+	int dir;
+	const char *name;
+	char new[40], old[40]; /* below the stage */
+};
+
+void apply_tick(struct apply *a)
+{
+	if (a->before)
+		a->before(a->ctx, a->count++);
+}
+
+static int place_open(const struct apply *a, size_t i, struct place *ret)
+{
+	*ret = (struct place){ .a = a, .s = &a->steps[i] };
+	apply_stage_name(ret->new, 'n', i);
+	apply_stage_name(ret->old, 'o', i);
+	ret->dir = apply_parent(a, a->steps[i].path, &ret->name);
+	return ret->dir < 0 ? ret->dir : 0;
+}
+
+static void place_done(struct place *p)
+{
+	fd_close(&p->dir);
+}
+DEFINE_AUTO(struct place, place_done)
+
+static bool is_same(const struct apply_file *a, const struct apply_file *b)
+{
+	return a->ino == b->ino && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
+/* The staged name holds this inode. */
+static bool has_ino(const struct apply *a, const char *name, uint64_t ino)
+{
+	struct apply_file f;
+
+	return apply_look(a->stage_fd, name, &f) == 0 && f.ino == ino;
+}
+
+static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	return renameat2(from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
+}
+
+static int do_replace(const struct place *p)
+{
+	const struct apply *a = p->a;
+	struct apply_file old;
+	int r;
+
+	if (!has_ino(a, p->new, p->s->new_ino))
+		return 0; /* exchanged already */
+	r = move(a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+	if (r < 0)
+		return r;
+	r = apply_look(a->stage_fd, p->new, &old);
+	if (r == 0 && is_same(&old, &p->s->old))
+		return 0;
+	(void)move(a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+	return -ESTALE;
+}
+
+static int do_delete(const struct place *p)
+{
+	const struct apply *a = p->a;
+	struct apply_file old;
+	int r = move(p->dir, p->name, a->stage_fd, p->old, RENAME_NOREPLACE);
+
+	if (r == -EEXIST)
+		return 0; /* moved away already; what is there now is a later step's */
+	if (r == -ENOENT)
+		return apply_look(a->stage_fd, p->old, &old) == 0 ? 0 : -ESTALE;
+	if (r < 0)
+		return r;
+	r = apply_look(a->stage_fd, p->old, &old);
+	if (r == 0 && is_same(&old, &p->s->old))
+		return 0;
+	(void)move(a->stage_fd, p->old, p->dir, p->name, RENAME_NOREPLACE);
+	return -ESTALE;
+}
+
+static int do_add(const struct place *p)
+{
+	struct apply_file f;
+
+	if (!has_ino(p->a, p->new, p->s->new_ino))
+		return apply_look(p->dir, p->name, &f) == 0 && f.ino == p->s->new_ino ? 0 : -ESTALE;
+	return move(p->a->stage_fd, p->new, p->dir, p->name, RENAME_NOREPLACE);
+}
+
+static int set_mode(const struct place *p, uint32_t mode)
+{
+	auto_close int fd =
+		openat(p->dir, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+static int do_mkdir(const struct place *p)
+{
+	struct stat st;
+	int r = mkdirat(p->dir, p->name, 0700) < 0 ? -errno : 0;
+
+	if (r == -EEXIST && fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISDIR(st.st_mode))
+		r = 0;
+	if (r == 0 && geteuid() == 0 && fstat(p->dir, &st) == 0 &&
+	    fchownat(p->dir, p->name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	return r < 0 ? r : set_mode(p, p->s->mode | 0700);
+}
+
+static int do_rmdir(const struct place *p)
+{
+	return unlinkat(p->dir, p->name, AT_REMOVEDIR) < 0 && errno != ENOENT && errno != ENOTDIR
+		       ? -errno
+		       : 0;
+}
+
+static int do_step(const struct place *p)
+{
+	switch (p->s->op) {
+	case APPLY_DELETE:
+		return do_delete(p);
+	case APPLY_RMDIR:
+		return do_rmdir(p);
+	case APPLY_MKDIR:
+		return do_mkdir(p);
+	case APPLY_ADD:
+		return do_add(p);
+	case APPLY_REPLACE:
+		return do_replace(p);
+	case APPLY_CHMOD:
+		return set_mode(p, p->s->mode);
+	}
+	return -EINVAL;
+}
+
+static int undo_replace(const struct place *p)
+{
+	struct apply_file f;
+
+	if (has_ino(p->a, p->new, p->s->new_ino))
+		return 0; /* never exchanged */
+	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino)
+		return -ESTALE; /* somebody has put another one there */
+	return move(p->a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+}
+
+static int undo_add(const struct place *p)
+{
+	struct apply_file f;
+
+	if (has_ino(p->a, p->new, p->s->new_ino))
+		return 0;
+	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino)
+		return -ESTALE;
+	return move(p->dir, p->name, p->a->stage_fd, p->new, RENAME_NOREPLACE);
+}
+
+static int undo_delete(const struct place *p)
+{
+	struct apply_file f;
+
+	if (apply_look(p->a->stage_fd, p->old, &f) < 0)
+		return 0;
+	return move(p->a->stage_fd, p->old, p->dir, p->name, RENAME_NOREPLACE);
+}
+
+static int undo_rmdir(const struct place *p)
+{
+	if (mkdirat(p->dir, p->name, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (geteuid() == 0 &&
+	    fchownat(p->dir, p->name, p->s->old.uid, p->s->old.gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return set_mode(p, p->s->old.mode & 07777);
+}
+
+static int undo_step(const struct place *p)
+{
+	switch (p->s->op) {
+	case APPLY_DELETE:
+		return undo_delete(p);
+	case APPLY_RMDIR:
+		return undo_rmdir(p);
+	case APPLY_MKDIR:
+		/* What the user has put there meanwhile stays. */
+		return unlinkat(p->dir, p->name, AT_REMOVEDIR) < 0 && errno != ENOENT &&
+				       errno != ENOTDIR && errno != ENOTEMPTY
+			       ? -errno
+			       : 0;
+	case APPLY_ADD:
+		return undo_add(p);
+	case APPLY_REPLACE:
+		return undo_replace(p);
+	case APPLY_CHMOD:
+		return set_mode(p, p->s->old.mode & 07777);
+	}
+	return -EINVAL;
+}
+
+static int fail(struct err *e, int r, const char *path)
+{
+	if (r == -ESTALE || r == -EEXIST || r == -ENOTEMPTY || r == -ELOOP)
+		return err_set(e, ERR_CONFLICT, "'%.300s' changed on the host just now", path);
+	return err_sys(e, -r, "change '%.300s'", path);
+}
+
+/* Steps in order. *ret_done: how many were looked at, whole or in part. */
+static int commit(struct apply *a, size_t *ret_done, struct err *e)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		auto_done(place_done) struct place p;
+		int r = place_open(a, i, &p);
+
+		apply_tick(a);
+		*ret_done = i + 1;
+		/* Below a directory that a former run has removed or replaced already. */
+		if ((r == -ENOENT || r == -ENOTDIR) &&
+		    (a->steps[i].op == APPLY_DELETE || a->steps[i].op == APPLY_RMDIR))
+			continue;
+		if (r == 0)
+			r = do_step(&p);
+		if (r < 0)
+			return fail(e, r, a->steps[i].path);
+	}
+	return 0;
+}
+
+/* The stage holds a file of the host's, which must not be lost with it. */
+static bool is_half_done(const struct place *p)
+{
+	struct apply_file f;
+
+	if (p->s->op == APPLY_REPLACE)
+		return !has_ino(p->a, p->new, p->s->new_ino);
+	return p->s->op == APPLY_DELETE && apply_look(p->a->stage_fd, p->old, &f) == 0;
+}
+
+static int undo(struct apply *a, size_t n, struct err *e)
+{
+	for (size_t i = n; i-- > 0;) {
+		auto_done(place_done) struct place p;
+		int r = place_open(a, i, &p);
+
+		apply_tick(a);
+		/* Its directory was never made. */
+		if ((r == -ENOENT || r == -ENOTDIR) && !is_half_done(&p))
+			continue;
+		if (r == 0)
+			r = undo_step(&p);
+		if (r < 0)
+			return fail(e, r, a->steps[i].path);
+	}
+	return 0;
+}
+
+/* Without its journal the rest is rubbish, whatever happens to us. */
+static int clean(struct apply *a, struct err *e)
+{
+	int r;
+
+	apply_tick(a);
+	if (a->dir_fd >= 0 && syncfs(a->dir_fd) < 0)
+		return err_sys(e, errno, "sync the directory");
+	if (unlinkat(a->stage_fd, "journal", 0) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "remove the journal");
+	apply_tick(a);
+	fd_close(&a->stage_fd);
+	r = rmtree_at(a->dir_fd, APPLY_DIR);
+	return r < 0 ? err_sys(e, -r, "remove " APPLY_DIR) : 0;
+}
+
+static int open_stage(struct apply *a)
+{
+	if (mkdirat(a->dir_fd, APPLY_DIR, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	a->stage_fd = openat(a->dir_fd, APPLY_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return a->stage_fd < 0 ? -errno : 0;
+}
+
+int apply_lock(struct apply *a, struct err *e)
+{
+	struct stat st, there;
+	int r = open_stage(a);
+
+	if (r < 0)
+		return err_sys(e, -r, "make " APPLY_DIR);
+	if (flock(a->stage_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(e, ERR_CONFLICT, "another cay apply is at work in this directory");
+	/* One that just ended has removed what we opened. */
+	if (fstat(a->stage_fd, &st) < 0 ||
+	    fstatat(a->dir_fd, APPLY_DIR, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_ino != there.st_ino)
+		return err_set(e, ERR_CONFLICT, "another cay apply was at work; try again");
+	if (st.st_uid != geteuid() && geteuid() != 0)
+		return err_set(e, ERR_NOT_ALLOWED, APPLY_DIR " belongs to somebody else");
+	r = apply_journal_read(a, e);
+	if (r < 0)
+		return -1;
+	a->has_journal = r > 0;
+	return 0;
+}
+
+/* Leftovers of a run that came to no journal. */
+static int empty_stage(struct apply *a, struct err *e)
+{
+	int r;
+
+	fd_close(&a->stage_fd);
+	r = rmtree_at(a->dir_fd, APPLY_DIR);
+	if (r < 0)
+		return err_sys(e, -r, "remove " APPLY_DIR);
+	return apply_lock(a, e);
+}
+
+int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *rules, struct err *e)
+{
+	struct err why;
+	size_t done = 0;
+
+	if (empty_stage(a, e) < 0)
+		return -1;
+	if (apply_stage(a, d, rules, e) < 0 || apply_journal_write(a, e) < 0) {
+		(void)clean(a, &why);
+		return -1;
+	}
+	if (commit(a, &done, e) == 0)
+		return clean(a, e);
+	if (undo(a, done, &why) < 0) {
+		(void)err_ctx(e, "%.200s; then undoing it failed: %.200s", e->msg, why.msg);
+		return err_hint(e, "look at the directory, then: cay apply --undo");
+	}
+	(void)clean(a, &why);
+	return err_hint(e, "nothing was changed; run it again");
+}
+
+int apply_resume(struct apply *a, struct err *e)
+{
+	size_t done = 0;
+
+	if (commit(a, &done, e) < 0)
+		return err_hint(e, "undo what was begun with: cay apply --undo");
+	return clean(a, e);
+}
+
+int apply_undo(struct apply *a, struct err *e)
+{
+	return undo(a, a->n, e) < 0 ? -1 : clean(a, e);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal: "cay-apply 1\0ID\0", then per step its numbers and its path, each ended by NUL,
+ * then "end\0". It is written beside its place and renamed there, so it is whole or not there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "diff/apply.h"
+
+#define HEAD "cay-apply 1"
+
+enum { MOST = 1 << 30 };
+
+static int put_all(const struct apply *a, struct buf *b)
+{
+	int r = buf_printf(b, "%s%c%s%c", HEAD, 0, a->id, 0);
+
+	for (size_t i = 0; i < a->n && r == 0; i++) {
+		const struct apply_step *s = &a->steps[i];
+
+		r = buf_printf(b, "%c %llu %llu %llu %u %u %u %llu %u%c%s%c", (char)s->op,
+			       (unsigned long long)s->old.ino, (unsigned long long)s->old.size,
+			       (unsigned long long)s->old.mtime_ns, s->old.mode, s->old.uid,
+			       s->old.gid, (unsigned long long)s->new_ino, s->mode, 0, s->path, 0);
+	}
+	return r < 0 ? r : buf_printf(b, "end%c", 0);
+}
+
+int apply_journal_write(struct apply *a, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
+	auto_close int fd = FD_NONE;
+	int r = put_all(a, &b);
+
+	apply_tick(a);
+	fd = openat(a->stage_fd, "journal.new", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	if (r == 0 && fd < 0)
+		r = -errno;
+	if (r == 0)
+		r = io_write_all(fd, b.data, b.len);
+	if (r == 0 && (fsync(fd) < 0 || fsync(a->stage_fd) < 0))
+		r = -errno;
+	apply_tick(a);
+	if (r == 0 && renameat(a->stage_fd, "journal.new", a->stage_fd, "journal") < 0)
+		r = -errno;
+	if (r == 0 && fsync(a->stage_fd) < 0)
+		r = -errno;
+	return r < 0 ? err_sys(e, -r, "write the journal") : 0;
+}
+
+static const char *next(const char **at, const char *end)
+{
+	const char *p = *at;
+	const char *nul = p < end ? memchr(p, 0, (size_t)(end - p)) : NULL;
+
+	if (!nul)
+		return NULL;
+	*at = nul + 1;
+	return p;
+}
+
+/* It lies in a directory of the user's, who could have written anything into it. */
+static bool is_plain(const char *path)
+{
+	if (!path[0] || path[0] == '/')
+		return false;
+	for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+	}
+	return true;
+}
+
+static int parse_step(const char *text, struct apply_step *s)
+{
+	unsigned long long ino, size, mtime, new_ino;
+	char op, end;
+	int n = sscanf(text, "%c %llu %llu %llu %u %u %u %llu %u%c", &op, &ino, &size, &mtime,
+		       &s->old.mode, &s->old.uid, &s->old.gid, &new_ino, &s->mode, &end);
+
+	if (n != 9 || !strchr("xzdarm", op))
+		return -EBADMSG;
+	s->op = (enum apply_op)op;
+	s->old.ino = ino;
+	s->old.size = size;
+	s->old.mtime_ns = mtime;
+	s->new_ino = new_ino;
+	return 0;
+}
+
+static int parse(struct apply *a, const struct buf *b)
+{
+	const char *at = b->data, *end = b->data + b->len, *text = next(&at, end);
+
+	if (!text || strcmp(text, HEAD) != 0 || !(text = next(&at, end)) ||
+	    !str_copy(a->id, sizeof a->id, str_of(text)))
+		return -EBADMSG;
+	while ((text = next(&at, end)) && strcmp(text, "end") != 0) {
+		struct apply_step s = { 0 };
+		const char *path = next(&at, end);
+		int r = path && is_plain(path) ? parse_step(text, &s) : -EBADMSG;
+
+		if (r == 0)
+			r = apply_add_step(a, &s, path);
+		if (r < 0)
+			return r;
+	}
+	return text ? 0 : -EBADMSG;
+}
+
+int apply_journal_read(struct apply *a, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
+	int r = io_read_file(a->stage_fd, "journal", &b);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = b.len ? parse(a, &b) : -EBADMSG;
+	if (r < 0)
+		return err_sys(e, -r, "read the journal in " APPLY_DIR);
+	return 1;
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a difference to steps: what may be taken over, and in which order. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "diff/apply.h"
+#include "diff/content.h"
+
+const char *apply_why_text(enum apply_why why)
+{
+	static const char *const texts[] = {
+		[APPLY_HOST_CHANGED] = "changed on the host meanwhile",
+		[APPLY_HOST_DELETED] = "deleted on the host meanwhile",
+		[APPLY_HOST_CREATED] = "created on the host meanwhile",
+		[APPLY_SPECIAL] = "a device, socket or pipe",
+		[APPLY_OTHER_FS] = "on another file system than the directory",
+		[APPLY_GUARDED] = "could make git run a command on the host",
+		[APPLY_UNREADABLE] = "cannot be read",
+		[APPLY_NOT_EMPTY] = "holds files that are left out",
+	};
+
+	return texts[why];
+}
+
+void apply_init(struct apply *a, int dir_fd, const char *id)
+{
+	*a = (struct apply){ .dir_fd = dir_fd, .stage_fd = FD_NONE };
+	(void)str_copy(a->id, sizeof a->id, str_of(id));
+}
+
+static void free_issues(struct apply_issue *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].path);
+	free(v);
+}
+
+void apply_done(struct apply *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		free(a->steps[i].path);
+	free(a->steps);
+	free_issues(a->refused, a->nrefused);
+	free_issues(a->left_out, a->nleft_out);
+	fd_close(&a->stage_fd);
+	*a = (struct apply){ .stage_fd = FD_NONE, .dir_fd = FD_NONE };
+}
+
+int apply_add_step(struct apply *a, const struct apply_step *s, const char *path)
+{
+	if (a->n == a->cap) {
+		size_t cap = a->cap ? 2 * a->cap : 32;
+		void *p = reallocarray(a->steps, cap, sizeof *a->steps);
+
+		if (!p)
+			return -ENOMEM;
+		a->steps = p;
+		a->cap = cap;
+	}
+	a->steps[a->n] = *s;
+	a->steps[a->n].path = strdup(path);
+	return a->steps[a->n].path ? (a->n++, 0) : -ENOMEM;
+}
+
+static int add_issue(struct apply_issue **v, size_t *n, const char *path, enum apply_why why)
+{
+	struct apply_issue *p = reallocarray(*v, *n + 1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	p[*n] = (struct apply_issue){ .path = strdup(path), .why = why };
+	return p[*n].path ? (++*n, 0) : -ENOMEM;
+}
+
+int apply_parent(const struct apply *a, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *parent = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
+
+	*ret_name = slash ? slash + 1 : path;
+	if (!parent)
+		return -ENOMEM;
+	return stack_open_at(a->dir_fd, parent, O_PATH | O_DIRECTORY);
+}
+
+static uint64_t ns_of(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static struct apply_file file_of(const struct stat *st)
+{
+	return (struct apply_file){
+		.ino = st->st_ino,
+		.size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
+		.mtime_ns = S_ISDIR(st->st_mode) ? 0 : ns_of(st->st_mtim),
+		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+	};
+}
+
+int apply_look(int dirfd, const char *name, struct apply_file *ret)
+{
+	struct stat st;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*ret = file_of(&st);
+	return 0;
+}
+
+/*
+ * Of a repository's own directory only what git keeps there itself: history, never what tells
+ * it to run something (hooks, config, filters in info/attributes, other repositories).
+ */
+static bool is_guarded(const char *path)
+{
+	static const char *const fine[] = { "objects/",	 "refs/",	"logs/",
+					    "HEAD",	 "ORIG_HEAD",	"FETCH_HEAD",
+					    "index",	 "packed-refs", "MERGE_HEAD",
+					    "MERGE_MSG", "MERGE_MODE",	"COMMIT_EDITMSG",
+					    "objects",	 "refs",	"logs" };
+
+	for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
+		size_t n = strcspn(p, "/");
+
+		if (n == sizeof APPLY_DIR - 1 && strncmp(p, APPLY_DIR, n) == 0)
+			return true;
+		if (n != 4 || strncasecmp(p, ".git", 4) != 0)
+			continue;
+		if (!p[n])
+			return true; /* decided by what it is: see guarded() */
+		if (strncmp(p + n + 1, "objects/info/", 13) == 0)
+			return true;
+		for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
+			size_t len = strlen(fine[i]);
+
+			if (strncmp(p + n + 1, fine[i], len) == 0 &&
+			    (fine[i][len - 1] == '/' || !p[n + 1 + len]))
+				return false;
+		}
+		return true;
+	}
+	return false;
+}
+
+static bool guarded(const struct diff_entry *en)
+{
+	const char *slash = strrchr(en->path, '/');
+	bool is_git = strcasecmp(slash ? slash + 1 : en->path, ".git") == 0;
+
+	/* The directory itself may come and go; a file of that name points elsewhere. */
+	if (is_git && (!en->new.mode || S_ISDIR(en->new.mode)))
+		return false;
+	return is_guarded(en->path);
+}
+
+enum { HANDLE = sizeof(struct file_handle) + MAX_HANDLE_SZ };
+
+/* What identifies an inode for as long as it lives. */
+struct handle {
+	int type;
+	unsigned n; /* 0: none */
+	uint8_t bytes[MAX_HANDLE_SZ];
+};
+
+struct planner {
+	struct apply *a;
+	const struct diff *d;
+	const struct apply_rules *rules;
+	dev_t dev;
+	struct handle *seen; /* of what the host has at the paths of the difference, sorted */
+	size_t nseen;
+	bool has_seen;
+	char *parent; /* looked at last */
+	bool parent_same;
+};
+
+static void planner_done(struct planner *p)
+{
+	free(p->seen);
+	free(p->parent);
+}
+DEFINE_AUTO(struct planner, planner_done)
+
+static struct handle handle_at(int dirfd, const char *name)
+{
+	union {
+		struct file_handle h;
+		char room[HANDLE];
+	} u = { .h.handle_bytes = MAX_HANDLE_SZ };
+	struct handle out = { 0 };
+	int mount;
+
+	if (name_to_handle_at(dirfd, name, &u.h, &mount, name[0] ? 0 : AT_EMPTY_PATH) < 0)
+		return out;
+	out.type = u.h.handle_type;
+	out.n = u.h.handle_bytes;
+	memcpy(out.bytes, u.h.f_handle, out.n);
+	return out;
+}
+
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, (size_t)(slash - path)) : strdup("");
+}
+
+/*
+ * The handle of what a file of the sandbox was copied up from: struct ovl_fb of
+ * fs/overlayfs/overlayfs.h, then the handle itself. n is 0 where there is none.
+ */
+static struct handle origin_of(const struct planner *p, const struct stack_node *n,
+			       const char *path)
+{
+	enum { HEAD = 21, LEN_AT = 2, TYPE_AT = 4 };
+	auto_free char *parent = parent_of(path);
+	const char *slash = strrchr(path, '/');
+	auto_close int dir = parent ? stack_open_at(p->d->new->layers[n->layer].fd, parent,
+						    O_RDONLY | O_DIRECTORY)
+				    : FD_NONE;
+	uint8_t was[HEAD + MAX_HANDLE_SZ];
+	struct handle out = { 0 };
+	int len = dir < 0 ? 0
+			  : stack_origin(p->d->new, dir, slash ? slash + 1 : path, was, sizeof was);
+
+	if (len <= HEAD || was[LEN_AT] != len)
+		return out;
+	out.type = was[TYPE_AT];
+	out.n = (unsigned)(len - HEAD);
+	memcpy(out.bytes, was + HEAD, out.n);
+	return out;
+}
+
+static int by_handle(const void *a, const void *b)
+{
+	const struct handle *x = a, *y = b;
+
+	return x->n != y->n ? (x->n < y->n ? -1 : 1) : memcmp(x->bytes, y->bytes, x->n);
+}
+
+/*
+ * False where the host has another directory at the path than the sandbox saw: its files may
+ * be others, with old times. A directory is never renamed by overlayfs, so its origin is what
+ * lay at this very path.
+ */
+static bool is_dir_same(struct planner *p, const char *path)
+{
+	auto_free char *parent = parent_of(path);
+	struct handle was, now;
+	struct stack_node n;
+	auto_close int host = FD_NONE;
+
+	if (!parent || !parent[0] || p->rules->elsewhere)
+		return true;
+	if (p->parent && strcmp(p->parent, parent) == 0)
+		return p->parent_same;
+	p->parent_same = is_dir_same(p, parent);
+	free(p->parent);
+	p->parent = TAKE_PTR(parent);
+	if (!p->parent_same || stack_find(p->d->new, p->parent, &n) <= 0 || !S_ISDIR(n.mode))
+		return p->parent_same;
+	was = origin_of(p, &n, p->parent);
+	host = stack_open_at(p->a->dir_fd, p->parent, O_PATH | O_DIRECTORY);
+	if (!was.n || host < 0)
+		return true;
+	now = handle_at(host, "");
+	return p->parent_same = !now.n || by_handle(&was, &now) == 0;
+}
+
+static int see_all(struct planner *p)
+{
+	p->has_seen = true;
+	p->seen = calloc(p->d->n + 1, sizeof *p->seen);
+	if (!p->seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->d->n; i++) {
+		const struct diff_entry *en = &p->d->v[i];
+		const char *name;
+		auto_close int dir =
+			S_ISREG(en->old.mode) ? apply_parent(p->a, en->path, &name) : FD_NONE;
+
+		if (dir >= 0)
+			p->seen[p->nseen++] = handle_at(dir, name);
+	}
+	if (p->nseen)
+		qsort(p->seen, p->nseen, sizeof *p->seen, by_handle);
+	return 0;
+}
+
+/*
+ * A file that was copied up, and whose origin is gone: the host has deleted it. One that the
+ * sandbox renamed has its origin at another path of the difference. 1, 0, or -errno.
+ */
+static int is_gone(struct planner *p, const struct diff_entry *en)
+{
+	const struct apply_rules *rules = p->rules;
+	auto_done(buf_done) struct buf base = BUF_INIT(64 << 20);
+	int ours = rules->was_ours ? rules->was_ours(rules->ctx, en->path) : 0;
+	struct handle was;
+	int r = 0;
+
+	if (ours || rules->elsewhere)
+		return ours > 0;
+	/* Kept when the sandbox first changed it: so it was there. */
+	if (rules->base && rules->base(rules->ctx, en->path, &base) > 0)
+		return 1;
+	was = origin_of(p, &en->new, en->path);
+	if (!was.n || rules->renewed || en->new.nlink > 1)
+		return 0;
+	if (!p->has_seen)
+		r = see_all(p);
+	if (r < 0)
+		return r;
+	return !p->nseen || !bsearch(&was, p->seen, p->nseen, sizeof was, by_handle);
+}
+
+static bool is_like(int theirs, int dir, const char *name)
+{
+	auto_close int a = theirs;
+	auto_close int b = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return a >= 0 && b >= 0 && content_same(a, b) == 1;
+}
+
+/* Whether the file of another directory holds what the sandbox saw. */
+static bool is_like_old(const struct planner *p, const struct diff_entry *en, int dir,
+			const char *name, const struct stat *st)
+{
+	if (en->old.ctime_ns > p->rules->base_ns ||
+	    (st->st_mode & S_IFMT) != (en->old.mode & S_IFMT))
+		return false;
+	return S_ISREG(st->st_mode) && is_like(diff_open_old(p->d, en), dir, name);
+}
+
+/* Why the host's file may not be replaced or removed; -1: it may. */
+static int conflict(const struct planner *p, const struct diff_entry *en, int dir, const char *name,
+		    const struct stat *st)
+{
+	const struct apply_rules *r = p->rules;
+	uint64_t ctime = ns_of(st->st_ctim);
+
+	/* Its names change a directory's times: those of its files are looked at one by one. */
+	if (S_ISDIR(st->st_mode))
+		return -1;
+	if (r->is_ours && r->is_ours(r->ctx, en->path, st->st_ino, ctime, (uint64_t)st->st_size))
+		return -1;
+	if (!en->old.mode)
+		return APPLY_HOST_CREATED;
+	if (r->elsewhere)
+		return is_like_old(p, en, dir, name, st) ? -1 : APPLY_HOST_CHANGED;
+	return ctime > r->base_ns ? APPLY_HOST_CHANGED : -1;
+}
+
+/* There already, from an earlier run. */
+static bool is_done(const struct planner *p, const struct diff_entry *en, int dir, const char *name,
+		    const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && S_ISREG(en->new.mode) &&
+	       (st->st_mode & 0777) == (en->new.mode & 0777) &&
+	       is_like(diff_open_new(p->d, en), dir, name);
+}
+
+static bool can_merge(const struct planner *p, const struct diff_entry *en, const struct stat *st)
+{
+	auto_done(buf_done) struct buf ignored = BUF_INIT(64 << 20);
+
+	return p->rules->merge && p->rules->base && S_ISREG(st->st_mode) && S_ISREG(en->new.mode) &&
+	       p->rules->base(p->rules->ctx, en->path, &ignored) > 0;
+}
+
+/* Steps of one entry of which `st` (NULL: nothing) is what the host has. */
+static int add_steps(struct planner *p, const struct diff_entry *en, const struct stat *st,
+		     bool merge)
+{
+	struct apply_step s = {
+		.entry = (size_t)(en - p->d->v),
+		.mode = en->new.mode & 0777,
+		.merged = merge,
+	};
+	bool to_dir = S_ISDIR(en->new.mode), to_file = en->new.mode && !to_dir;
+	bool from_dir = st && S_ISDIR(st->st_mode), from_file = st && !from_dir;
+	int r = 0;
+
+	if (st)
+		s.old = file_of(st);
+	if (from_file && !to_file) {
+		s.op = APPLY_DELETE;
+		r = apply_add_step(p->a, &s, en->path);
+	} else if (from_dir && !to_dir) {
+		s.op = APPLY_RMDIR;
+		r = apply_add_step(p->a, &s, en->path);
+	} else if (from_dir && to_dir) {
+		s.op = APPLY_CHMOD;
+		return (st->st_mode & 0777) == s.mode ? 0 : apply_add_step(p->a, &s, en->path);
+	}
+	if (r < 0 || !en->new.mode)
+		return r;
+	s.op = to_dir ? APPLY_MKDIR : from_file ? APPLY_REPLACE : APPLY_ADD;
+	if (s.op != APPLY_REPLACE)
+		s.old.ino = 0;
+	return apply_add_step(p->a, &s, en->path);
+}
+
+static int refuse(struct planner *p, const struct diff_entry *en, enum apply_why why)
+{
+	return add_issue(&p->a->refused, &p->a->nrefused, en->path, why);
+}
+
+static int plan_entry(struct planner *p, const struct diff_entry *en)
+{
+	const char *name;
+	auto_close int dir = apply_parent(p->a, en->path, &name);
+	const mode_t m = en->new.mode;
+	bool there, merge = false;
+	struct stat st;
+	int why = -1, gone = 0;
+
+	/* The directory's own mode, and owners, are the host's business. */
+	if (!en->path[0] || (en->kind == DIFF_CHANGED && !en->content && !en->mode))
+		return 0;
+	if (guarded(en) && !p->rules->git_config)
+		return add_issue(&p->a->left_out, &p->a->nleft_out, en->path, APPLY_GUARDED);
+	if (m && !S_ISREG(m) && !S_ISDIR(m) && !S_ISLNK(m))
+		return refuse(p, en, APPLY_SPECIAL);
+	if (en->unread)
+		return refuse(p, en, APPLY_UNREADABLE);
+	/* Below a file or link that becomes a directory there is nothing; that one is checked. */
+	if (dir < 0 && dir != -ENOENT && (en->old.mode || (dir != -ENOTDIR && dir != -ELOOP)))
+		return refuse(p, en, APPLY_HOST_CHANGED);
+	there = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (there && st.st_dev != p->dev)
+		return refuse(p, en, APPLY_OTHER_FS);
+	if (there && p->rules->elsewhere && is_done(p, en, dir, name, &st))
+		return 0;
+	if (there)
+		why = conflict(p, en, dir, name, &st);
+	else if (S_ISREG(m))
+		gone = is_gone(p, en);
+	if (gone < 0)
+		return gone;
+	if (gone)
+		why = APPLY_HOST_DELETED;
+	else if (there && why < 0 && !is_dir_same(p, en->path))
+		why = APPLY_HOST_CHANGED;
+	if (why == APPLY_HOST_CHANGED)
+		merge = can_merge(p, en, &st);
+	if (why >= 0 && !merge)
+		return refuse(p, en, why);
+	return add_steps(p, en, there ? &st : NULL, merge);
+}
+
+static int rank(enum apply_op op)
+{
+	static const char order[] = { APPLY_DELETE, APPLY_RMDIR,   APPLY_MKDIR,
+				      APPLY_ADD,    APPLY_REPLACE, APPLY_CHMOD };
+
+	return (int)((const char *)memchr(order, (int)op, sizeof order) - order);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct apply_step *x = a, *y = b;
+
+	if (x->op != y->op)
+		return rank(x->op) - rank(y->op);
+	/* What is removed goes from the inside out, the rest from the outside in. */
+	return x->op == APPLY_RMDIR ? strcmp(y->path, x->path) : strcmp(x->path, y->path);
+}
+
+/* A directory that holds something left out stays. */
+static int keep_parents(struct apply *a)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct apply_step *s = &a->steps[i];
+		size_t n = strlen(s->path);
+		bool holds = false;
+
+		for (size_t k = 0; s->op == APPLY_RMDIR && k < a->nleft_out; k++)
+			holds |= strncmp(a->left_out[k].path, s->path, n) == 0 &&
+				 a->left_out[k].path[n] == '/';
+		if (holds) {
+			r = add_issue(&a->left_out, &a->nleft_out, s->path, APPLY_NOT_EMPTY);
+			free(s->path);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		a->steps[kept++] = *s;
+	}
+	a->n = kept;
+	return 0;
+}
+
+int apply_plan(struct apply *a, const struct diff *d, const struct apply_rules *rules,
+	       struct err *e)
+{
+	auto_done(planner_done) struct planner p = { .a = a, .d = d, .rules = rules };
+	struct stat st;
+	int r = 0;
+
+	if (fstat(a->dir_fd, &st) < 0)
+		return err_sys(e, errno, "look at the directory");
+	p.dev = st.st_dev;
+	for (size_t i = 0; i < d->n && r == 0; i++)
+		r = plan_entry(&p, &d->v[i]);
+	if (r == 0)
+		r = keep_parents(a);
+	if (r < 0)
+		return err_sys(e, -r, "plan the changes");
+	if (a->n)
+		qsort(a->steps, a->n, sizeof *a->steps, by_order);
+	return 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binary files in git's patches: deflated, in base 85, 52 bytes to a line. */
+#pragma once
+
+#include <stdio.h>
+
+#include "diff/blob.h"
+
+/* 0 or -errno. */
+int binary_literal(FILE *f, const struct blob *b);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/merge.h"
+
+#include <errno.h>
+
+#include "diff/lines.h"
+
+/* The other text's edits, and how far they have been taken. */
+struct branch {
+	struct lines lines;
+	struct edits edits;
+	uint32_t next; /* edit */
+	uint32_t at;   /* line: where the base's next line stands here */
+};
+
+struct merge {
+	struct lines base;
+	struct branch ours, theirs;
+	const struct merge_names *names;
+	struct buf *out;
+	uint32_t at; /* line of the base */
+	int conflicts;
+};
+
+static void merge_done(struct merge *m)
+{
+	lines_done(&m->base);
+	lines_done(&m->ours.lines);
+	lines_done(&m->theirs.lines);
+	edits_done(&m->ours.edits);
+	edits_done(&m->theirs.edits);
+}
+DEFINE_AUTO(struct merge, merge_done)
+
+static int branch_init(struct branch *b, struct str text, const struct lines *base)
+{
+	int r = lines_split(text, &b->lines);
+
+	return r < 0 ? r : lines_diff(base, &b->lines, &b->edits);
+}
+
+static const struct edit *peek(const struct branch *b)
+{
+	return b->next < b->edits.n ? &b->edits.v[b->next] : NULL;
+}
+
+/* Where base line `line` stands in the branch, all edits before it taken. */
+static uint32_t skip_to(struct branch *b, uint32_t from, uint32_t line)
+{
+	uint32_t at = b->at + (line - from);
+
+	for (const struct edit *e; (e = peek(b)) && e->a + e->n_a <= line && e->a >= from;
+	     b->next++)
+		at += e->n_b - e->n_a;
+	return at;
+}
+
+static int put_marked(struct buf *out, const char *mark, const char *name, struct str text)
+{
+	int r = buf_printf(out, "%s%s%s\n", mark, name[0] ? " " : "", name);
+
+	if (r == 0)
+		r = buf_add_str(out, text);
+	if (r == 0 && text.n && text.p[text.n - 1] != '\n')
+		r = buf_add_c(out, "\n");
+	return r;
+}
+
+static int put_conflict(struct merge *m, struct str base, struct str ours, struct str theirs)
+{
+	int r = put_marked(m->out, "<<<<<<<", m->names->ours, ours);
+
+	if (r == 0)
+		r = put_marked(m->out, "|||||||", "base", base);
+	if (r == 0)
+		r = put_marked(m->out, "=======", "", theirs);
+	m->conflicts++;
+	return r < 0 ? r : buf_printf(m->out, ">>>>>>> %s\n", m->names->theirs);
+}
+
+/* All edits that overlap or touch the first one, of both sides: lines [ret_from, ret_to). */
+static void find_group(const struct merge *m, uint32_t *ret_from, uint32_t *ret_to)
+{
+	uint32_t i = m->ours.next, j = m->theirs.next, from = UINT32_MAX, to = 0;
+
+	for (;;) {
+		const struct edit *a = i < m->ours.edits.n ? &m->ours.edits.v[i] : NULL;
+		const struct edit *b = j < m->theirs.edits.n ? &m->theirs.edits.v[j] : NULL;
+		const struct edit *e = !b || (a && a->a <= b->a) ? a : b;
+
+		if (!e || (from != UINT32_MAX && e->a > to))
+			break;
+		from = e->a < from ? e->a : from;
+		to = e->a + e->n_a > to ? e->a + e->n_a : to;
+		if (e == a)
+			i++;
+		else
+			j++;
+	}
+	*ret_from = from;
+	*ret_to = to;
+}
+
+static int take_group(struct merge *m)
+{
+	uint32_t from, to, o0, o1, t0, t1;
+	uint32_t o_next = m->ours.next, t_next = m->theirs.next;
+	struct str base, ours, theirs;
+	int r;
+
+	find_group(m, &from, &to);
+	r = buf_add_str(m->out, lines_get(&m->base, m->at, from - m->at));
+	o0 = m->ours.at + (from - m->at);
+	t0 = m->theirs.at + (from - m->at);
+	m->ours.at = o0;
+	m->theirs.at = t0;
+	o1 = skip_to(&m->ours, from, to);
+	t1 = skip_to(&m->theirs, from, to);
+	base = lines_get(&m->base, from, to - from);
+	ours = lines_get(&m->ours.lines, o0, o1 - o0);
+	theirs = lines_get(&m->theirs.lines, t0, t1 - t0);
+	m->at = to;
+	m->ours.at = o1;
+	m->theirs.at = t1;
+	if (r < 0)
+		return r;
+	if (m->theirs.next == t_next || str_eq(ours, theirs))
+		return buf_add_str(m->out, ours);
+	if (m->ours.next == o_next)
+		return buf_add_str(m->out, theirs);
+	return put_conflict(m, base, ours, theirs);
+}
+
+int merge_texts(struct str base, struct str ours, struct str theirs,
+		const struct merge_names *names, struct buf *out)
+{
+	auto_done(merge_done) struct merge m = { .names = names, .out = out };
+	int r = lines_split(base, &m.base);
+
+	if (r == 0)
+		r = branch_init(&m.ours, ours, &m.base);
+	if (r == 0)
+		r = branch_init(&m.theirs, theirs, &m.base);
+	while (r == 0 && (peek(&m.ours) || peek(&m.theirs)))
+		r = take_group(&m);
+	if (r == 0)
+		r = buf_add_str(out, lines_get(&m.base, m.at, m.base.n - m.at));
+	return r < 0 ? r : m.conflicts;
+}

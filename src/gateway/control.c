@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stream to the warden: configuration and policies come, events go. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/dial.h"
+#include "gateway/flow.h"
+#include "gateway/gateway.h"
+
+void event_text(struct gateway *g, uint16_t tag, struct str text)
+{
+	if (text.n)
+		(void)field_put(&g->warden.out, tag, text);
+}
+
+void event_num(struct gateway *g, uint16_t tag, uint64_t value)
+{
+	(void)field_put_u64(&g->warden.out, tag, value);
+}
+
+static void put_owner(struct gateway *g, const struct sockdiag_owner *o)
+{
+	if (!o)
+		return;
+	event_num(g, GW_T_CGROUP, o->cgroup);
+	event_num(g, GW_T_UID, o->uid);
+	event_num(g, GW_T_INODE, o->inode);
+	if (!o->certain)
+		event_num(g, GW_T_UNCERTAIN, 1);
+}
+
+int event_begin(struct gateway *g, enum gw_kind kind, uint32_t slot, const struct subject *s,
+		size_t *ret_at)
+{
+	int r = conn_begin(&g->warden, GW_EVENT, slot, ret_at);
+	char text[IP_TEXT];
+
+	if (r < 0)
+		return r;
+	event_num(g, GW_T_KIND, kind);
+	if (!s)
+		return 0;
+	put_owner(g, s->owner);
+	event_text(g, GW_T_NAME, s->name);
+	if (s->addr && s->addr->len) {
+		ip_text(s->addr, text);
+		event_text(g, GW_T_ADDR, str_of(text));
+	}
+	if (s->port)
+		event_num(g, GW_T_PORT, s->port);
+	event_text(g, GW_T_RULE, s->rule);
+	return 0;
+}
+
+void event_end(struct gateway *g, size_t at)
+{
+	(void)conn_end(&g->warden, at, NULL, 0);
+	if (conn_backlog(&g->warden) > LIMIT_CONN_HIGH)
+		accept_hold(g, true);
+}
+
+static void on_drained(struct conn *c)
+{
+	accept_hold(container_of(c, struct gateway, warden), false);
+}
+
+static int add_server(struct buf *servers, struct str text)
+{
+	int r = servers->len ? buf_add(servers, ",", 1) : 0;
+
+	return r < 0 ? r : buf_add_str(servers, text);
+}
+
+static int take_config(struct gateway *g, const struct frame *f, int *fds)
+{
+	auto_done(buf_done) struct buf servers = BUF_INIT(1024);
+	struct str body = f->body;
+	struct field field;
+	int r = 0;
+
+	if (g->resolver || f->nfds < SOCK_TCP6)
+		return -EBADMSG;
+	for (int i = 0; i < f->nfds && i < SOCKS; i++)
+		g->fds[i] = TAKE_FD(fds[i]);
+	while (r == 0 && field_next(&body, &field) > 0) {
+		if (field.tag == GW_T_NAMESERVER)
+			r = add_server(&servers, field.value);
+		else if (field.tag == GW_T_PROXY)
+			r = via_parse(&g->via, field.value);
+		else if (field.tag == GW_T_ASK)
+			g->ask = true;
+		else if (field.tag == GW_T_NO_PROXY) {
+			free(g->via.no_proxy);
+			g->via.no_proxy = strndup(field.value.p, field.value.n);
+		}
+	}
+	if (r == 0)
+		r = resolver_new(&g->loop, servers.len ? servers.data : "127.0.0.1", &g->resolver);
+	return r;
+}
+
+static int take_policy(struct gateway *g, struct str compiled)
+{
+	bool first = !g->policy;
+	uint64_t cut = 0;
+	int r = policy_set(g, compiled, &cut);
+
+	if (first) {
+		if (r == 0)
+			r = dns_begin(g);
+		if (r == 0)
+			r = accept_begin(g);
+		return r < 0 ? r : conn_send(&g->warden, GW_READY, 0, STR_NONE);
+	}
+	return CONN_SAY(&g->warden, GW_POLICY_SET, 0, { GW_T_COUNT, cut, NULL },
+			{ GW_T_ERROR, (uint64_t)-r, NULL });
+}
+
+static void on_frame(struct conn *c, const struct frame *f, int *fds)
+{
+	struct gateway *g = container_of(c, struct gateway, warden);
+	int r = 0;
+
+	if (f->type == GW_CONFIG)
+		r = take_config(g, f, fds);
+	else if (f->type == GW_POLICY)
+		r = g->resolver ? take_policy(g, f->body) : -EBADMSG;
+	else if (f->type == GW_LIST)
+		r = flow_list(g, f->chan);
+	else if (f->type == GW_OWNED)
+		flow_owned(g, f->chan);
+	for (int i = 0; i < f->nfds; i++)
+		fd_close(&fds[i]);
+	if (r < 0)
+		_exit(3); /* the warden sees it, and starts another */
+}
+
+static void on_closed(struct conn *c, int err)
+{
+	(void)c;
+	_exit(err < 0);
+}
+
+int control_begin(struct gateway *g, int fd)
+{
+	static const struct conn_ops ops = { .frame = on_frame,
+					     .closed = on_closed,
+					     .drained = on_drained };
+
+	return conn_init(&g->warden, &g->loop, fd, &ops);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/dial.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/b64.h"
+#include "policy/address.h"
+#include "sys/route.h"
+
+/* A rule for exactly this address, and not for a range that happens to hold it. */
+static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
+{
+	for (size_t i = 0; r && i < r->naddresses; i++)
+		if (r->addresses[i].bits == ip->len * 8 && ip_eq(&r->addresses[i].ip, ip))
+			return true;
+	return false;
+}
+
+void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy_verdict *ret)
+{
+	struct ip ip = ip_plain(q->addr);
+	struct address_info info = address_classify(&ip);
+	int local;
+
+	policy_decide(g->policy, q, ret);
+	if (ret->kind == POLICY_DENY)
+		return;
+	if (info.class == ADDRESS_NEVER) {
+		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
+		return;
+	}
+	local = route_is_local(g->route_fd, ip.b, ip.len);
+	if (local == 1 && !names_exactly(ret->rule, &ip))
+		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
+}
+
+int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = ip_to_sockaddr(ip, port, &sa);
+	int on = 1;
+	auto_close int fd =
+		socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+
+	if (n == 0)
+		return -EAFNOSUPPORT;
+	if (fd < 0)
+		return -errno;
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	*ret_open = connect(fd, (void *)&sa, n) == 0;
+	if (!*ret_open && errno != EINPROGRESS)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+static int put_auth(struct via *v, struct str userinfo)
+{
+	auto_done(buf_done) struct buf plain = BUF_INIT(256), coded = BUF_INIT(sizeof v->auth - 8);
+
+	for (size_t i = 0; i < userinfo.n; i++) {
+		unsigned hex;
+		char c = userinfo.p[i];
+
+		if (c == '%' && i + 2 < userinfo.n &&
+		    sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
+			c = (char)hex;
+			i += 2;
+		}
+		if (buf_add(&plain, &c, 1) < 0)
+			return -EINVAL;
+	}
+	if (b64_encode(&coded, buf_str(&plain)) < 0)
+		return -EINVAL;
+	(void)snprintf(v->auth, sizeof v->auth, "Basic %s", coded.len ? coded.data : "");
+	return 0;
+}
+
+int via_parse(struct via *v, struct str url)
+{
+	static const struct {
+		struct str prefix;
+		bool socks;
+	} kinds[] = { { STR("http://"), false },
+		      { STR("socks5://"), true },
+		      { STR("socks5h://"), true },
+		      { STR(""), false } };
+	const char *at, *slash;
+	size_t i = 0;
+
+	while (!str_starts(url, kinds[i].prefix))
+		i++;
+	url.p += kinds[i].prefix.n;
+	url.n -= kinds[i].prefix.n;
+	slash = memchr(url.p, '/', url.n);
+	if (slash)
+		url.n = (size_t)(slash - url.p);
+	at = memrchr(url.p, '@', url.n);
+	v->socks = kinds[i].socks;
+	if (at) {
+		struct str userinfo = { url.p, (size_t)(at - url.p) };
+
+		if (v->socks || put_auth(v, userinfo) < 0)
+			return -EINVAL;
+		url.n -= userinfo.n + 1;
+		url.p = at + 1;
+	}
+	if (authority_parse(url, &v->host, &v->port) < 0)
+		return -EINVAL;
+	if (!v->port)
+		v->port = v->socks ? 1080 : 3128;
+	v->set = true;
+	return 0;
+}
+
+/* example.com, .example.com and *.example.com all stand for the name and what is below it. */
+static bool excepts(const char *item, size_t n, const char *name)
+{
+	size_t len = strlen(name);
+
+	while (n && (*item == '*' || *item == '.')) {
+		item++;
+		n--;
+	}
+	if (n == 0 || n > len || strncasecmp(name + len - n, item, n) != 0)
+		return false;
+	return n == len || name[len - n - 1] == '.';
+}
+
+bool via_wanted(const struct via *v, const char *name)
+{
+	const char *at = v->no_proxy;
+
+	if (!v->set)
+		return false;
+	if (at && strcmp(at, "*") == 0)
+		return false;
+	while (at && name && *at) {
+		size_t n = strcspn(at, ", ");
+
+		if (n && excepts(at, n, name))
+			return false;
+		at += n + strspn(at + n, ", ");
+	}
+	return name != NULL;
+}

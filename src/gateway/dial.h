@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the gateway may dial, and the host's own proxy for it. Every address goes through
+ * dial_allowed(), however it was found.
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+
+/*
+ * The verdict of the policy for this address, and beyond it: never an address of this host's own
+ * unless a rule names exactly that one, and its loopback never.
+ */
+void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy_verdict *ret);
+
+/* A non-blocking connection that is under way, or there (*ret_open); fd or -errno. */
+int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
+
+/* "http://[user:password@]host:port", "socks5://…" or "socks5h://…". 0 or -EINVAL. */
+int via_parse(struct via *v, struct str url);
+/* This name goes through the proxy. NULL: an address does. */
+bool via_wanted(const struct via *v, const char *name);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The resolver of the sandbox. It says which names exist for it: those that the policy may allow
+ * and the world knows get addresses of the pool, others do not exist, and an extended error says
+ * why. A name that is not allowed never leaves, so that queries carry nothing out.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/netplan.h"
+#include "gateway/dial.h"
+#include "gateway/gateway.h"
+#include "wire/dns.h"
+
+enum {
+	TTL_S = 60,
+	BATCH = 64,	  /* datagrams of one turn */
+	EVENTS_A_S = 200, /* queries that are told, a second; the rest is counted */
+};
+
+struct udp_peer {
+	int fd;
+	socklen_t len;
+	struct sockaddr_storage addr;
+};
+
+/* A query on its way to an answer. */
+struct dns_pending {
+	struct resolve_wait wait;
+	struct gateway *g;
+	struct dns_query q;
+	struct sockdiag_owner owner;
+	bool tcp;
+	bool *answered; /* set while the question is being asked; or NULL */
+	dns_send *send;
+	void *ctx;
+	struct udp_peer peer; /* len 0: tcp */
+};
+
+struct outcome {
+	enum dns_rcode rcode;
+	enum dns_ede ede;
+	const char *text; /* of the extended error */
+	const char *word; /* for the trace */
+	struct ip addr;	  /* or len 0 */
+	const char *ptr;  /* or NULL */
+};
+
+static const char *type_name(uint16_t type, char out[16])
+{
+	static const struct {
+		uint16_t type;
+		const char *name;
+	} names[] = {
+		{ DNS_A, "A" },		{ DNS_AAAA, "AAAA" }, { DNS_PTR, "PTR" },
+		{ DNS_HTTPS, "HTTPS" }, { DNS_SVCB, "SVCB" }, { DNS_TXT, "TXT" },
+		{ DNS_MX, "MX" },	{ DNS_SRV, "SRV" },   { DNS_NS, "NS" },
+		{ DNS_CNAME, "CNAME" }, { DNS_SOA, "SOA" },   { DNS_ANY, "ANY" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (names[i].type == type)
+			return names[i].name;
+	(void)snprintf(out, 16, "TYPE%u", type);
+	return out;
+}
+
+/* Not more of them than a trace can take: a flood is one number. */
+static bool may_tell(struct gateway *g)
+{
+	uint64_t now = clock_mono_ns();
+	size_t at;
+
+	if (bucket_ready(&g->dns_events, now) < 1) {
+		g->dns_untold++;
+		return false;
+	}
+	bucket_take(&g->dns_events, 1, now);
+	if (g->dns_untold && event_begin(g, GW_KIND_GAP, 0, NULL, &at) == 0) {
+		event_num(g, GW_T_COUNT, g->dns_untold);
+		g->dns_untold = 0;
+		event_end(g, at);
+	}
+	return true;
+}
+
+static void tell(struct gateway *g, const struct dns_query *q, const struct sockdiag_owner *owner,
+		 const struct outcome *o, struct str rule)
+{
+	struct subject s = { .owner = owner, .name = str_of(q->name), .rule = rule };
+	char type[16], ip[IP_TEXT];
+	size_t at;
+
+	if (!may_tell(g) || event_begin(g, GW_KIND_DNS, 0, &s, &at) < 0)
+		return;
+	event_text(g, GW_T_TYPE, str_of(type_name(q->type, type)));
+	if (o->addr.len)
+		ip_text(&o->addr, ip);
+	event_text(g, GW_T_ANSWER, str_of(o->addr.len ? ip : o->word));
+	event_end(g, at);
+}
+
+static void tell_denied(struct gateway *g, const struct dns_query *q,
+			const struct sockdiag_owner *owner, const struct policy_query *pq,
+			const struct policy_verdict *v)
+{
+	struct subject s = { .owner = owner, .name = str_of(q->name), .rule = policy_rule_id(v) };
+	char fix[POLICY_FIX];
+	size_t at;
+
+	if (!may_tell(g) || event_begin(g, GW_KIND_DENY, 0, &s, &at) < 0)
+		return;
+	policy_fix(pq, v, fix);
+	event_text(g, GW_T_PROTO, STR("dns"));
+	event_text(g, GW_T_REASON, str_of(policy_reason_name(v->reason)));
+	event_text(g, GW_T_WHY, str_of(policy_reason_text(v->reason)));
+	event_text(g, GW_T_FIX, str_of(fix));
+	event_end(g, at);
+}
+
+static void reply(const struct dns_query *q, bool tcp, const struct outcome *o, dns_send *send,
+		  void *ctx, const struct udp_peer *peer)
+{
+	uint8_t out[DNS_UDP_MAX];
+	struct dns_reply r;
+	size_t n;
+
+	dns_reply_begin(&r, q, out, tcp ? sizeof out : q->udp_size);
+	if (o->addr.len)
+		dns_reply_ip(&r, &o->addr, TTL_S);
+	if (o->ptr)
+		dns_reply_ptr(&r, o->ptr, TTL_S);
+	n = dns_reply_end(&r, o->rcode, o->ede, str_of(o->text));
+	if (peer && peer->len)
+		(void)sendto(peer->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL,
+			     (const void *)&peer->addr, peer->len);
+	else
+		send(ctx, (struct str){ (char *)out, n });
+}
+
+static struct outcome known(struct gateway *g, const struct dns_query *q)
+{
+	struct outcome o = { .ede = DNS_EDE_NONE, .word = "none" };
+	struct ip ip4, ip6;
+
+	if (q->type != DNS_A && q->type != DNS_AAAA)
+		return o;
+	if (pool_give(g->pool, q->name, &ip4, &ip6) < 0)
+		return (struct outcome){ .rcode = DNS_SERVFAIL,
+					 .ede = DNS_EDE_NONE,
+					 .word = "failed" };
+	if (q->type == DNS_A)
+		o.addr = ip4;
+	else if (g->fds[SOCK_TCP6] >= 0)
+		o.addr = ip6;
+	return o;
+}
+
+static struct outcome unknown(int status)
+{
+	if (status == -ENOENT)
+		return (struct outcome){ .rcode = DNS_NXDOMAIN,
+					 .ede = DNS_EDE_NONE,
+					 .word = "no such name" };
+	return (struct outcome){
+		.rcode = DNS_SERVFAIL,
+		.ede = status == -ETIMEDOUT ? DNS_EDE_NO_REACHABLE : DNS_EDE_NETWORK,
+		.text = "the host's nameservers gave no answer",
+		.word = "no answer",
+	};
+}
+
+static struct str rule_of(struct gateway *g, const char *name)
+{
+	struct policy_query pq = { .name = str_of(name) };
+	struct policy_verdict v;
+
+	policy_decide(g->policy, &pq, &v);
+	return v.rule ? v.rule->id : STR_NONE;
+}
+
+static void on_resolved(struct resolve_wait *w, const struct resolve_answer *a)
+{
+	struct dns_pending *p = container_of(w, struct dns_pending, wait);
+	struct outcome o = a->status == 0 ? known(p->g, &p->q) : unknown(a->status);
+
+	tell(p->g, &p->q, &p->owner, &o, rule_of(p->g, p->q.name));
+	reply(&p->q, p->tcp, &o, p->send, p->ctx, &p->peer);
+	p->g->nqueries--;
+	if (p->answered)
+		*p->answered = true;
+	free(p);
+}
+
+void dns_cancel(struct dns_pending *p)
+{
+	resolve_cancel(&p->wait);
+	p->g->nqueries--;
+	free(p);
+}
+
+/* What needs no look at the world. False: it does. */
+static bool answer_now(struct gateway *g, const struct dns_query *q,
+		       const struct sockdiag_owner *owner, struct outcome *o)
+{
+	struct policy_query pq = { .name = str_of(q->name) };
+	struct policy_verdict v;
+	struct ip ip;
+
+	*o = (struct outcome){ .ede = DNS_EDE_NONE, .word = "none" };
+	if (q->type == DNS_PTR && q->name[0] && dns_reverse(q->name, &ip) == 0) {
+		o->ptr = pool_find(g->pool, &ip);
+		o->rcode = o->ptr ? DNS_OK : DNS_NXDOMAIN;
+		o->word = o->ptr ? o->ptr : "no such name";
+		return true;
+	}
+	if (!q->name[0]) {
+		*o = (struct outcome){ .rcode = DNS_REFUSED,
+				       .ede = DNS_EDE_PROHIBITED,
+				       .text = "not a host name",
+				       .word = "refused" };
+		return true;
+	}
+	policy_decide(g->policy, &pq, &v);
+	if (v.kind == POLICY_DENY) {
+		tell_denied(g, q, owner, &pq, &v);
+		*o = (struct outcome){ .rcode = DNS_NXDOMAIN,
+				       .ede = DNS_EDE_BLOCKED,
+				       .text = policy_reason_text(v.reason) };
+		return true;
+	}
+	if ((q->type == DNS_A || q->type == DNS_AAAA) && !via_wanted(&g->via, q->name))
+		return false;
+	*o = known(g, q);
+	return true;
+}
+
+static struct dns_pending *pending_new(struct gateway *g, const struct dns_query *q, bool tcp,
+				       const struct sockdiag_owner *owner, dns_send *send,
+				       void *ctx, const struct udp_peer *peer)
+{
+	struct dns_pending *p = g->nqueries < LIMIT_NET_QUERIES ? calloc(1, sizeof *p) : NULL;
+
+	if (!p)
+		return NULL;
+	g->nqueries++;
+	*p = (struct dns_pending){ .g = g, .q = *q, .tcp = tcp, .send = send, .ctx = ctx };
+	if (owner)
+		p->owner = *owner;
+	if (peer)
+		p->peer = *peer;
+	return p;
+}
+
+/* Frees p where it fails, or where the answer is there already. */
+static int look_up(struct dns_pending *p, struct dns_pending **ret)
+{
+	bool answered = false;
+	int r;
+
+	p->answered = &answered;
+	r = resolve(p->g->resolver, p->q.name, &p->wait, on_resolved);
+	if (answered)
+		return 0;
+	p->answered = NULL;
+	if (r < 0)
+		dns_cancel(p);
+	else
+		*ret = p;
+	return r;
+}
+
+static int ask(struct gateway *g, struct str msg, bool tcp, const struct sockdiag_owner *owner,
+	       dns_send *send, void *ctx, const struct udp_peer *peer, struct dns_pending **ret)
+{
+	static const struct outcome busy = { .rcode = DNS_SERVFAIL,
+					     .ede = DNS_EDE_NOT_READY,
+					     .text = "too many queries" };
+	struct outcome o = { .ede = DNS_EDE_NONE };
+	struct dns_pending *p;
+	struct dns_query q;
+	int r = dns_query_parse(msg, &q);
+
+	*ret = NULL;
+	if (r < 0)
+		return r;
+	o.rcode = (enum dns_rcode)r;
+	if (r == 0 && meter_dns(&g->total, clock_mono_ns()) != METER_OK) {
+		o = busy;
+	} else if (r == 0 && !answer_now(g, &q, owner, &o)) {
+		p = pending_new(g, &q, tcp, owner, send, ctx, peer);
+		if (p && look_up(p, ret) == 0)
+			return 0;
+		o = busy;
+	} else if (r == 0 && o.word) {
+		tell(g, &q, owner, &o, q.name[0] ? rule_of(g, q.name) : STR_NONE);
+	}
+	reply(&q, tcp, &o, send, ctx, peer);
+	return 0;
+}
+
+int dns_ask(struct gateway *g, struct str msg, bool tcp, const struct sockdiag_owner *owner,
+	    dns_send *send, void *ctx, struct dns_pending **ret)
+{
+	return ask(g, msg, tcp, owner, send, ctx, NULL, ret);
+}
+
+static void on_datagrams(struct loop_io *io, uint32_t events)
+{
+	struct inlet *in = container_of(io, struct inlet, io);
+	struct gateway *g = in->g;
+	char msg[DNS_UDP_MAX];
+
+	(void)events;
+	for (int i = 0; i < BATCH; i++) {
+		struct udp_peer peer = { .fd = io->fd, .len = sizeof peer.addr };
+		ssize_t n = recvfrom(io->fd, msg, sizeof msg, MSG_DONTWAIT, (void *)&peer.addr,
+				     &peer.len);
+		struct sockdiag_owner owner;
+		struct dns_pending *p;
+		struct ip self = { 0 };
+
+		if (n < 0)
+			return;
+		self.len = in->family == AF_INET ? 4 : 16;
+		if (in->family == AF_INET)
+			memcpy(self.b, (uint8_t[]){ 198, 18, 0, 1 }, 4);
+		else
+			memcpy(self.b, netplan_gateway6, 16);
+		owner = whose(g, IPPROTO_UDP, (void *)&peer.addr, &self, NETPLAN_PORT_DNS);
+		(void)ask(g, (struct str){ msg, (size_t)n }, false, &owner, NULL, NULL, &peer, &p);
+	}
+}
+
+int dns_begin(struct gateway *g)
+{
+	int r = 0;
+
+	bucket_init(&g->dns_events, EVENTS_A_S, EVENTS_A_S, clock_mono_ns());
+	for (int i = 0; i < 2 && r == 0; i++) {
+		int fd = g->fds[i ? SOCK_UDP6 : SOCK_UDP4];
+
+		g->udp[i] = (struct inlet){ .g = g, .family = i ? AF_INET6 : AF_INET };
+		if (fd >= 0)
+			r = loop_add(&g->loop, &g->udp[i].io, fd, EPOLLIN, on_datagrams);
+	}
+	return r;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client speaks, by its first bytes, which stay where they are. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "gateway/flow.h"
+#include "wire/sniff.h"
+
+enum { SCRATCH = 64 * 1024 }; /* more than any head or hello that is accepted */
+
+static char scratch[SCRATCH];
+
+int flow_peek(struct side *s, struct str *ret)
+{
+	ssize_t n;
+
+	do {
+		n = recv(s->fd, scratch, sizeof scratch, MSG_PEEK | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	if (n == 0)
+		s->eof = s->hup = true;
+	*ret = (struct str){ scratch, (size_t)n };
+	return 0;
+}
+
+void flow_discard(struct side *s, size_t n)
+{
+	while (n > 0) {
+		ssize_t k = recv(s->fd, NULL, n, MSG_TRUNC | MSG_DONTWAIT);
+
+		if (k <= 0)
+			return;
+		n -= (size_t)k;
+	}
+}
+
+void flow_await_more(struct side *s, size_t than)
+{
+	int low = (int)than + 1;
+
+	s->seen = than;
+	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
+}
+
+static void spoke(struct flow *f, enum policy_proto proto)
+{
+	f->proto = proto;
+	f->looked = true;
+	flow_await_more(&f->side[UP], 0);
+}
+
+static enum look look_tls(struct flow *f, struct str in)
+{
+	int64_t n;
+
+	if (!f->hello)
+		f->hello = calloc(1, sizeof *f->hello);
+	if (!f->hello) {
+		flow_end(f, "memory", true);
+		return LOOK_BAD;
+	}
+	n = tls_hello_parse(in, f->hello);
+	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH) {
+		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
+		return LOOK_MORE;
+	}
+	spoke(f, PROTO_TLS);
+	if (n <= 0) /* no name in it could be trusted */
+		*f->hello = (struct tls_hello){ .why = "it cannot be read" };
+	return LOOK_DONE;
+}
+
+static enum look look_http(struct flow *f, struct str in)
+{
+	static struct http_head head; /* large, and of no use after this */
+	int64_t n = http_request_parse(in, &head);
+
+	if (n == 0 && !f->side[UP].hup) {
+		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
+		return LOOK_MORE;
+	}
+	if (!f->http)
+		f->http = calloc(1, sizeof *f->http);
+	spoke(f, PROTO_HTTP);
+	if (n <= 0 || !f->http) {
+		flow_refuse_http(f, n < 0 ? http_error_status(n) : 400,
+				 n < 0 ? head.why : "the head is incomplete");
+		return LOOK_BAD;
+	}
+	return LOOK_DONE;
+}
+
+enum look flow_look(struct flow *f)
+{
+	struct side *s = &f->side[UP];
+	struct str in;
+	int r = flow_peek(s, &in);
+
+	if (r == -EAGAIN)
+		return LOOK_MORE;
+	if (r < 0) {
+		flow_end(f, "reset by the client", true);
+		return LOOK_BAD;
+	}
+	switch (sniff(in, s->hup)) {
+	case SNIFF_MORE:
+	case SNIFF_LIKELY:
+		f->likely = sniff(in, s->hup) == SNIFF_LIKELY;
+		flow_await_more(s, in.n);
+		return LOOK_MORE;
+	case SNIFF_TLS:
+		return look_tls(f, in);
+	case SNIFF_HTTP:
+		return look_http(f, in);
+	case SNIFF_SSH:
+		spoke(f, PROTO_SSH);
+		return LOOK_DONE;
+	case SNIFF_OTHER:
+		break;
+	}
+	spoke(f, PROTO_TCP);
+	return LOOK_DONE;
+}

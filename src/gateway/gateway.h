@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-gateway: the one way out of one sandbox.
+ *
+ *   program inside --any TCP, DNS--> sockets made inside --> gateway --dials--> the world
+ *                                                              |  ^
+ *                                           events, in order   v  |  policy, descriptors
+ *                                                             warden
+ *
+ * It resolves names, decides by the policy, dials, and passes bytes. It parses what the sandbox
+ * and the world send, so it is jailed: namespaces of its own but for the network, an empty root,
+ * no capabilities, a list of system calls (jail.h). All it can do is what it was given: sockets of
+ * the sandbox, and connections of its own, whose addresses dial.h lets pass.
+ *
+ * One thread, one loop. What it holds for others is bounded: LIMIT_NET_* in base/limits.h. Data
+ * of connections is never copied here to wait: it waits in the kernel (flow.h).
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "gateway/pool.h"
+#include "gateway/resolve.h"
+#include "loop/conn.h"
+#include "policy/meter.h"
+#include "policy/policy.h"
+#include "sys/sockdiag.h"
+#include "wire/gateway_proto.h"
+
+struct flow;
+struct gateway;
+
+/* As enum net_fd of the driver. */
+enum { SOCK_DIAG, SOCK_TCP4, SOCK_UDP4, SOCK_TCP6, SOCK_UDP6, SOCKS };
+
+/* A proxy of the host's, through which we dial. */
+struct via {
+	bool socks, set;
+	struct host host;
+	uint16_t port;
+	char auth[512]; /* "Basic …", or empty */
+	char *no_proxy; /* as in the environment, or NULL */
+};
+
+struct inlet {
+	struct loop_io io;
+	struct gateway *g;
+	int family;
+};
+
+struct gateway {
+	struct loop loop;
+	struct conn warden;
+	int fds[SOCKS];
+	struct inlet tcp[2], udp[2];
+	int route_fd; /* asks the kernel which addresses are the host's own */
+	struct policy *policy;
+	struct meter total;
+	struct meter *meters; /* by rule */
+	struct pool *pool;
+	struct resolver *resolver;
+	struct via via;
+	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
+	uint32_t nflows, top, *free_slots, nfree;
+	uint32_t nwaiting, nthrottled; /* of them with a deadline; of these for their rate */
+	struct loop_timer tick;
+	struct pipe *pipes; /* that are empty */
+	int npipes;
+	int nqueries;
+	struct bucket dns_events; /* how many queries are told */
+	uint64_t dns_untold;
+	bool ask;  /* the warden tells whose a connection is */
+	bool held; /* the warden takes no more events: no new connections */
+};
+
+/* What an event is about. */
+struct subject {
+	const struct sockdiag_owner *owner; /* or NULL */
+	struct str name;
+	const struct ip *addr; /* or NULL */
+	uint16_t port;
+	struct str rule;
+};
+
+/* control.c */
+int control_begin(struct gateway *g, int fd);
+/* An event is begun, filled by field_put*() to &g->warden.out, and ended. */
+int event_begin(struct gateway *g, enum gw_kind kind, uint32_t slot, const struct subject *s,
+		size_t *ret_at);
+void event_end(struct gateway *g, size_t at);
+void event_text(struct gateway *g, uint16_t tag, struct str text);
+void event_num(struct gateway *g, uint16_t tag, uint64_t value);
+
+/* policy_set.c */
+int policy_set(struct gateway *g, struct str compiled, uint64_t *ret_cut);
+struct meter *meter_of(struct gateway *g, const struct policy_rule *rule);
+
+/* dns.c */
+int dns_begin(struct gateway *g);
+/*
+ * One query, by whoever. send gets the answer, now or later, with the same ctx; unless it is
+ * cancelled. *ret: the query that waits, NULL where it has been answered.
+ */
+struct dns_pending;
+typedef void dns_send(void *ctx, struct str answer);
+int dns_ask(struct gateway *g, struct str msg, bool tcp, const struct sockdiag_owner *owner,
+	    dns_send *send, void *ctx, struct dns_pending **ret);
+void dns_cancel(struct dns_pending *p);
+
+/* accept.c */
+int accept_begin(struct gateway *g);
+void accept_hold(struct gateway *g, bool hold);
+
+/* Whose socket it was; a zeroed owner where it is gone. */
+struct sockdiag_owner whose(struct gateway *g, int protocol, const struct sockaddr *peer,
+			    const struct ip *dst, uint16_t port);

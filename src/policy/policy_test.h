@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Policies from text, for tests. */
+#pragma once
+
+#include "policy/compile.h"
+#include "t.h"
+#include "wire/host.h"
+
+/* Compile and decode; what went wrong is in *e and the result NULL. */
+static inline struct policy *try_policy(const char *yaml, enum policy_format format, struct err *e)
+{
+	struct policy_document d = { .file = "p.yaml", .text = str_of(yaml), .format = format };
+	struct buf out = BUF_INIT(LIMIT_POLICY);
+	struct policy_builder b;
+	struct policy *p = NULL;
+
+	policy_builder_init(&b);
+	if (policy_add_document(&b, &d, e) == 0 && policy_build(&b, &out, e) == 0)
+		CHECK(policy_decode(buf_str(&out), &p) == 0);
+	policy_builder_done(&b);
+	buf_done(&out);
+	return p;
+}
+
+static inline struct policy *policy(const char *yaml)
+{
+	struct err e = { 0 };
+	struct policy *p = try_policy(yaml, POLICY_YAML, &e);
+
+	if (!p)
+		t_fail_str("policy", 0, e.msg, "a policy");
+	return p;
+}
+
+static inline struct ip ip_of(const char *text)
+{
+	struct ip ip = { 0 };
+
+	CHECK(!text || ip_parse(str_of(text), &ip) == 0);
+	return ip;
+}

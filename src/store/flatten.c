@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/flatten.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/limits.h"
+#include "store/db.h"
+#include "store/pool.h"
+#include "store/snapshots.h"
+#include "sys/btrfs.h"
+#include "sys/layer.h"
+#include "sys/layercopy.h"
+#include "sys/userns.h"
+#include "sys/voltree.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+enum { MOUNTS_MAX = 64, STACK_MAX = LAYERCOPY_MAX, TRIES = 1000 };
+
+struct stack {
+	char id[STACK_MAX][ID_SIZE]; /* topmost first */
+	int level[STACK_MAX];
+	int n;
+};
+
+struct run {
+	int first, n;	   /* of the stack */
+	char id[ID_SIZE];  /* of what it becomes */
+	struct str recipe; /* what the template's lowers are */
+	struct layer_roots roots;
+	bool pooled; /* it is made where its topmost layer lies: in the pool */
+};
+
+static int base_of(const struct run *r)
+{
+	return r->pooled ? r->roots.pool_fd : r->roots.state_fd;
+}
+
+static int read_stack(struct catalog *c, const char *top, struct stack *ret, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
+
+	ret->n = 0;
+	if (db_query(c, &q, e,
+		     "WITH RECURSIVE s(id, parent, level, n) AS ("
+		     " SELECT id, parent, level, 0 FROM layers WHERE id = ?1 UNION ALL"
+		     " SELECT l.id, l.parent, l.level, n + 1 FROM s JOIN layers l"
+		     " ON l.id = s.parent) SELECT id, level FROM s ORDER BY n",
+		     "t", top) < 0)
+		return -1;
+	while ((r = db_step(c, q, e)) > 0 && ret->n < STACK_MAX) {
+		db_text(q, 0, ret->id[ret->n], ID_SIZE);
+		ret->level[ret->n++] = sqlite3_column_int(q, 1);
+	}
+	return r < 0 ? -1 : 0;
+}
+
+/* The lowest run of one level; of the newest a few are spared, which are likely to go again. */
+static bool find_run(const struct stack *s, struct run *ret)
+{
+	for (int end = s->n; end > 0;) {
+		int begin = end - 1;
+
+		while (begin > 0 && s->level[begin - 1] == s->level[end - 1])
+			begin--;
+		if (end - begin >= FLATTEN_RUN + (begin == 0 ? FLATTEN_SPARE : 0)) {
+			*ret = (struct run){ .first = end - FLATTEN_RUN, .n = FLATTEN_RUN };
+			return true;
+		}
+		end = begin;
+	}
+	return false;
+}
+
+static void name_new(const struct run *r, char out[64])
+{
+	(void)snprintf(out, 64, "layers/new-%s", r->id);
+}
+
+/* Add the template's directories of mount i. */
+static int open_lowers(struct str recipe, int i, int *fds, int m)
+{
+	struct field f, x;
+	int at = 0;
+
+	while (field_next(&recipe, &f) > 0) {
+		char path[LIMIT_PATH];
+
+		if (f.tag != TAG_MOUNT || at++ != i)
+			continue;
+		while (field_next(&f.value, &x) > 0 && m < STACK_MAX) {
+			if (x.tag != M_LOWER || !str_copy(path, sizeof path, x.value))
+				continue;
+			fds[m] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			m += fds[m] >= 0;
+		}
+	}
+	return m;
+}
+
+/* Directories of mount i in the run and below it; how many are of the run in *ret_n. */
+static int open_dirs(const struct stack *st, const struct run *r, int i, int *fds, int *ret_n,
+		     int *ret_m)
+{
+	int m = 0, err = 0;
+
+	*ret_n = 0;
+	for (int j = r->first; j < st->n && err == 0; j++) {
+		char path[64];
+		int fd;
+
+		(void)snprintf(path, sizeof path, "%s/%d", st->id[j], i);
+		fd = layer_open(&r->roots, path, O_RDONLY | O_DIRECTORY);
+		if (fd < 0) {
+			err = fd == -ENOENT ? 0 : fd;
+			continue;
+		}
+		fds[m++] = fd;
+		*ret_n += j < r->first + r->n;
+	}
+	*ret_m = *ret_n ? open_lowers(r->recipe, i, fds, m) : m;
+	return err;
+}
+
+static int merge_mount(const struct stack *st, const struct run *r, int to, int i, bool privileged)
+{
+	int fds[STACK_MAX], n, m, err = open_dirs(st, r, i, fds, &n, &m);
+	char name[12];
+
+	(void)snprintf(name, sizeof name, "%d", i);
+	if (err == 0 && n > 0)
+		err = layercopy(fds, n, m, to, name, privileged);
+	for (int j = 0; j < m; j++)
+		(void)close(fds[j]);
+	return err;
+}
+
+/* As root of a user namespace of our own: files may be closed to their owner. */
+static int become_root(void)
+{
+	auto_close int self = FD_NONE;
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	if (uid == 0)
+		return 0;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
+}
+
+static void __attribute__((noreturn))
+merge_all(const struct stack *st, const struct run *r, int to)
+{
+	bool privileged = geteuid() == 0;
+	struct rlimit files;
+	int err;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	err = become_root();
+	for (int i = 0; i < MOUNTS_MAX && err == 0; i++)
+		err = merge_mount(st, r, to, i, privileged);
+	_exit(err < 0 ? -err & 0xff : 0);
+}
+
+/* In the pool a layer is a subvolume: it goes at once when it is removed. */
+static int make_new(const struct run *r, int *ret_fd, struct err *e)
+{
+	auto_close int layers =
+		openat(base_of(r), "layers", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[64];
+	const char *name = path + sizeof "layers";
+	int err = layers < 0 ? -errno : 0;
+
+	name_new(r, path);
+	if (err == 0 && r->pooled)
+		err = btrfs_subvolume(layers, name);
+	else if (err == 0 && mkdirat(layers, name, 0700) < 0)
+		err = -errno;
+	if (err < 0)
+		return err_sys(e, -err, "cannot make %s", path);
+	*ret_fd = openat(layers, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 ? err_sys(e, errno, "cannot open %s", path) : 0;
+}
+
+static int make_files(const struct stack *st, const struct run *r, struct err *e)
+{
+	auto_close int to = FD_NONE;
+	pid_t pid;
+	int status = 0;
+
+	if (make_new(r, &to, e) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		merge_all(st, r, to);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0)
+		return err_sys(e, errno, "merge layers");
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		return err_sys(e, WIFEXITED(status) ? WEXITSTATUS(status) : EIO, "merge layers");
+	return 0;
+}
+
+/* Sandboxes keep what they have mounted until their next switch. */
+static int pin(struct catalog *c, const struct stack *st, const struct run *r, const char *sandbox,
+	       struct err *e)
+{
+	for (int j = 0; j < r->n; j++)
+		if (db_do(c, e, "INSERT OR IGNORE INTO uses(sandbox, layer) VALUES(?1, ?2)", "tt",
+			  sandbox, st->id[r->first + j]) < 0)
+			return -1;
+	return 0;
+}
+
+/* All layers that lie above one, with itself. */
+#define ABOVE \
+	"WITH RECURSIVE d(id) AS (SELECT ?1 UNION ALL" \
+	" SELECT l.id FROM d JOIN layers l ON l.parent = d.id) "
+
+/* 1: somebody who is switching just now has been told of the layers as they are. */
+static int is_switching(struct catalog *c, const char *top, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e,
+		     ABOVE "SELECT 1 FROM operations o JOIN sandboxes b ON b.id = o.sandbox"
+			   " WHERE b.top IN (SELECT id FROM d) OR o.layer IN (SELECT id FROM d)",
+		     "t", top) < 0)
+		return -1;
+	return db_step(c, q, e);
+}
+
+static int pin_all(struct catalog *c, const struct stack *st, const struct run *r, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0;
+	int bad;
+
+	if (db_query(c, &q, e, ABOVE "SELECT b.id FROM sandboxes b JOIN d ON b.top = d.id", "t",
+		     st->id[r->first]) < 0)
+		return -1;
+	bad = db_id_list(c, q, &ids, &n, e);
+	for (size_t i = 0; i < n && bad == 0; i++)
+		bad = pin(c, st, r, ids[i], e);
+	return bad;
+}
+
+static int rewire(struct catalog *c, const struct stack *st, const struct run *r, struct err *e)
+{
+	const char *top = st->id[r->first];
+	const char *below = r->first + r->n < st->n ? st->id[r->first + r->n] : NULL;
+	int busy = is_switching(c, top, e);
+
+	if (busy)
+		return busy < 0 ? -1 : 0;
+	if (pin_all(c, st, r, e) < 0 ||
+	    db_do(c, e, "UPDATE layers SET parent = ?2 WHERE parent = ?1", "tt", top, r->id) < 0 ||
+	    db_do(c, e, "UPDATE sandboxes SET top = ?2 WHERE top = ?1", "tt", top, r->id) < 0 ||
+	    db_do(c, e, "UPDATE snapshots SET top = ?2 WHERE top = ?1", "tt", top, r->id) < 0 ||
+	    db_do(c, e, "INSERT INTO layers(id, parent, level, created_ns) VALUES(?1, ?2, ?3, ?4)",
+		  "ttii", r->id, below, (int64_t)st->level[r->first] + 1,
+		  (int64_t)clock_real_ns()) < 0)
+		return -1;
+	return 1;
+}
+
+/* The files get their name first: a row without files would be worse than files without a row. */
+static int put_in_place(struct catalog *c, const struct stack *st, const struct run *r,
+			struct err *e)
+{
+	const struct timespec nap = { .tv_nsec = 3 * (long)NS_PER_MS };
+	char from[64], to[64];
+	int ok;
+
+	name_new(r, from);
+	(void)snprintf(to, sizeof to, "layers/%s", r->id);
+	if (renameat(base_of(r), from, base_of(r), to) < 0)
+		return err_sys(e, errno, "cannot rename %s", from);
+	failpoint("flatten.renamed");
+	for (int i = 0;; i++) {
+		if (db_begin(c, false, e) < 0)
+			return -1;
+		ok = rewire(c, st, r, e);
+		(void)db_end(c, ok > 0 ? 0 : -1, e);
+		if (ok != 0 || i == TRIES)
+			break;
+		(void)nanosleep(&nap, NULL);
+	}
+	if (ok <= 0)
+		(void)voltree_remove(base_of(r), to);
+	return ok;
+}
+
+/* Also whether there is a pool: a layer that cannot be found would be left out. */
+static int find_roots(const struct state *s, const struct stack *st, struct run *r, int *pool,
+		      struct err *e)
+{
+	const struct layer_roots here = { s->fd, FD_NONE };
+	auto_close int fd = FD_NONE;
+
+	if (pool_open(s, pool, e) < 0)
+		return -1;
+	r->roots = (struct layer_roots){ s->fd, *pool };
+	fd = layer_open(&here, st->id[r->first], O_PATH | O_DIRECTORY);
+	r->pooled = fd == -ENOENT && *pool >= 0;
+	return 0;
+}
+
+int flatten_once(struct catalog *c, const struct state *s, const char *top, const char *sandbox,
+		 struct err *e)
+{
+	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_close int pool = FD_NONE;
+	struct stack st;
+	struct run r;
+	char path[64];
+
+	if (read_stack(c, top, &st, e) < 0)
+		return -1;
+	if (!find_run(&st, &r))
+		return 0;
+	if (catalog_recipe(c, sandbox, &recipe, e) < 0 || state_id_new(r.id, e) < 0)
+		return -1;
+	r.recipe = buf_str(&recipe);
+	if (find_roots(s, &st, &r, &pool, e) < 0)
+		return -1;
+	if (make_files(&st, &r, e) < 0) {
+		name_new(&r, path);
+		(void)voltree_remove(base_of(&r), path);
+		return -1;
+	}
+	failpoint("flatten.made");
+	return put_in_place(c, &st, &r, e);
+}
+
+/* Sandboxes and snapshots at the end of a stack; rows of both are told apart by their ids. */
+static int each_top(struct catalog *c, const struct state *s, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	/* Top and sandbox by turns. */
+	if (db_query(
+		    c, &q, e,
+		    "WITH t(top, box) AS (SELECT top, id FROM sandboxes WHERE top IS NOT NULL"
+		    " UNION SELECT top, sandbox FROM snapshots WHERE top IS NOT NULL AND NOT EXISTS"
+		    " (SELECT 1 FROM layers WHERE parent = snapshots.top))"
+		    " SELECT x FROM (SELECT top AS x, top AS o, box AS p, 0 AS k FROM t UNION ALL"
+		    "  SELECT box, top, box, 1 FROM t) ORDER BY o, p, k",
+		    "") < 0 ||
+	    db_id_list(c, q, &ids, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i + 1 < n && r == 0; i += 2)
+		r = flatten_once(c, s, ids[i], ids[i + 1], e);
+	return r;
+}
+
+int flatten_all(struct catalog *c, const struct state *s, struct err *e)
+{
+	int r;
+
+	do {
+		r = each_top(c, s, e);
+		if (r >= 0 && catalog_free_layers(c, s, NULL, NULL, e) < 0)
+			return -1;
+	} while (r > 0);
+	return r;
+}

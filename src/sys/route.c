@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/route.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include "sys/netlink.h"
+
+int route_is_local(int fd, const uint8_t *addr, size_t size)
+{
+	struct rtmsg m = { .rtm_family = size == 4 ? AF_INET : AF_INET6,
+			   .rtm_dst_len = (uint8_t)(size * 8) };
+	_Alignas(8) char answer[4096];
+	const struct nlmsghdr *h = (const void *)answer;
+	struct netlink n = { .len = 0 };
+	ssize_t got;
+
+	netlink_begin(&n, RTM_GETROUTE, 0, &m, sizeof m);
+	netlink_put(&n, RTA_DST, addr, size);
+	netlink_end(&n);
+	if (send(fd, n.data, n.len, 0) < 0)
+		return -errno;
+	got = recv(fd, answer, sizeof answer, 0);
+	if (got < 0)
+		return -errno;
+	if (!NLMSG_OK(h, (size_t)got))
+		return -EBADMSG;
+	if (h->nlmsg_type == NLMSG_ERROR) {
+		int err = ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+
+		return err ? err : -EBADMSG;
+	}
+	if (h->nlmsg_type != RTM_NEWROUTE || h->nlmsg_len < NLMSG_LENGTH(sizeof m))
+		return -EBADMSG;
+	return ((const struct rtmsg *)NLMSG_DATA(h))->rtm_type == RTN_LOCAL;
+}

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Every durable step of a snapshot or rollback, with the process that comes to it killed there; and kill -9 of
+random processes of ours under load. Afterwards all that was acknowledged is there, and nothing else is left.
+
+Named places exist only in a build of their own: build-crash, made here where it can be.
+"""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import caylib
+import pytest
+from caylib import wait_until
+
+ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
+SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
+IN_CLI = ['op.begun', 'op.switched', 'op.done']
+IN_WARDEN = ['switch.moving', 'switch.moved', 'switch.renewed', 'switch.entered', 'switch.top', 'switch.renamed']
+IN_COPY = ['copy.copied', 'copy.renamed']
+IN_LOST = ['lost.begun', 'lost.sealed', 'lost.moved']
+
+
+@pytest.fixture(scope='module')
+def crash_bin():
+    """The path of a cay with failpoints."""
+    path = os.environ.get('CAY_CRASH_BIN') or os.path.join(caylib.ROOT, 'build-crash/cay')
+    if not os.environ.get('CAY_CRASH_BIN') and os.access(os.path.join(caylib.ROOT, 'meson.build'), os.W_OK):
+        done = subprocess.run([os.path.join(caylib.ROOT, 'scripts/build'), 'build-crash', '-Dfailpoints=true'],
+                              capture_output=True, text=True, cwd=caylib.ROOT, check=False)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    if not os.access(path, os.X_OK):
+        pytest.skip('no build with failpoints: set CAY_CRASH_BIN')
+    return path
+
+
+@pytest.fixture
+def world(fresh_cay, crash_bin, monkeypatch):
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+    return fresh_cay
+
+
+def arm(cay, point):
+    with open(os.path.join(cay.state, 'failpoint'), 'w', encoding='ascii') as f:
+        f.write(point)
+
+
+def armed(cay):
+    return os.path.exists(os.path.join(cay.state, 'failpoint'))
+
+
+def sh(cay, ref, script):
+    return cay('exec', ref, '--', 'sh', '-c', script, check=True).out
+
+
+def content(cay, snapshot):
+    fork = cay('fork', snapshot, check=True).out.strip()
+    text = sh(cay, fork, 'cat /tmp/f')
+    cay('kill', fork, check=True)
+    return text
+
+
+def rows(cay, sql):
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+def check_invariants(cay):
+    """No operation is open, every layer has a row and every row its files, and something that needs it."""
+    cay('gc', check=True)
+    assert rows(cay, 'SELECT * FROM operations') == []
+    known = {r[0] for r in rows(cay, 'SELECT id FROM layers')}
+    there = {x for x in os.listdir(os.path.join(cay.state, 'layers')) if not x.startswith('.')}
+    assert known == there
+    needed = {r[0] for r in rows(cay, 'SELECT parent FROM layers UNION SELECT top FROM sandboxes UNION'
+                                      ' SELECT top FROM snapshots UNION SELECT layer FROM uses')}
+    assert known <= needed
+    boxes = {r[0] for r in rows(cay, 'SELECT id FROM sandboxes')}
+    assert boxes == set(os.listdir(os.path.join(cay.state, 'sandboxes')))
+
+
+def end(cay):
+    cay('kill', '--all', '--yes', check=True)
+    left = [r[0] for r in rows(cay, 'SELECT id FROM snapshots')]
+    if left:
+        cay('snapshot', 'rm', *left, check=True)
+    wait_until(lambda: cay('gc', check=True) and not rows(cay, 'SELECT id FROM layers'), what='no layers')
+
+
+@pytest.mark.parametrize('what', ['snapshot', 'rollback'])
+@pytest.mark.parametrize('point', IN_CLI + IN_WARDEN)
+def test_death_at_each_step(world, point, what):
+    cay = world
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    one = cay('snapshot', ref, check=True).out.strip()
+    sh(cay, ref, 'echo two > /tmp/f')
+    arm(cay, point)
+    result = cay(what, ref)
+    assert not armed(cay) and result.code != 0, result
+    if point in IN_CLI:
+        # The sandbox lives; the next operation puts the journal right.
+        assert sh(cay, ref, 'cat /tmp/f') in (('two\n',) if what == 'snapshot' else ('one\n', 'two\n'))
+        two = cay('snapshot', ref, check=True).out.strip()
+        assert content(cay, two) == sh(cay, ref, 'cat /tmp/f')
+        check_invariants(cay)
+    else:
+        wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+        check_invariants(cay)
+        (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+        assert content(cay, lost) in (('two\n',) if what == 'snapshot' else ('one\n', 'two\n'))
+        for s in cay.json('snapshots', ref):
+            assert content(cay, s['id']) in ('one\n', 'two\n')
+    assert content(cay, one) == 'one\n'
+    end(cay)
+
+
+@pytest.mark.parametrize('point', IN_COPY)
+def test_death_while_a_busy_sandbox_is_copied(world, point, mode):
+    if mode == 'rootless':
+        pytest.skip('needs a control group that can be frozen')
+    cay = world
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    with cay.popen('exec', ref, '--', 'sh', '-c', 'echo up; sleep 100') as running:
+        running.read_until(b'up')
+        arm(cay, point)
+        assert cay('snapshot', ref).code != 0 and not armed(cay)
+        running.finish()
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    check_invariants(cay)
+    for s in cay.json('snapshots', ref):
+        assert content(cay, s['id']) == 'one\n'
+    end(cay)
+
+
+@pytest.mark.parametrize('point', IN_LOST)
+def test_death_while_the_lost_are_kept(world, point):
+    cay = world
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    if point == 'lost.moved':
+        arm(cay, 'switch.moved')
+        assert cay('snapshot', ref).code != 0
+    else:
+        os.kill(cay.warden(ref), signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f'/proc/{ref}') and alive(cay, ref) is False, what='dead')
+    arm(cay, point)
+    assert cay('gc').code != 0 and not armed(cay)
+    cay('gc', check=True)
+    check_invariants(cay)
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    assert content(cay, lost) == 'one\n'
+    end(cay)
+
+
+def alive(cay, ref):
+    return cay('exec', ref, '--', 'true').code == 0
+
+
+@pytest.mark.parametrize('point', ['flatten.made', 'flatten.renamed'])
+def test_death_while_layers_are_merged(world, point):
+    cay = world
+    ref = cay.create()
+    snaps = []
+    for i in range(13):
+        sh(cay, ref, f'echo {i} > /tmp/f')
+        snaps.append(cay('snapshot', ref, check=True).out.strip())
+    wait_until(lambda: cay('tidy', check=True), what='quiet')
+    for i in range(13, 22):
+        sh(cay, ref, f'echo {i} > /tmp/f')
+        snaps.append(cay('snapshot', ref, check=True).out.strip())
+        if i == 14:
+            arm(cay, point)
+    wait_until(lambda: cay('tidy') and not armed(cay), what='the failpoint')
+    cay('tidy', check=True)
+    check_invariants(cay)
+    for i in (0, 5, 8, 13, 21):
+        assert content(cay, snaps[i]) == f'{i}\n'
+    assert sh(cay, ref, 'cat /tmp/f') == '21\n'
+    end(cay)
+
+
+def ours(cay):
+    """Wardens, inits and commands of this state directory."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/environ', 'rb') as f:
+                if f'CAY_STATE={cay.state}'.encode() in f.read().split(b'\0'):
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def test_random_deaths_under_load(fresh_cay):
+    """Acknowledged snapshots hold exactly what they held; acknowledged changes of the living are there."""
+    cay = fresh_cay
+    seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
+    print(f'seed {seed}')
+    r = random.Random(seed)
+    known, stop = {}, time.monotonic() + SECONDS
+    rounds = 0
+    while rounds < ROUNDS and time.monotonic() < stop:
+        rounds += 1
+        ref = cay.create()
+        sh(cay, ref, f'echo {rounds} > /tmp/f')
+        first = cay('snapshot', ref, check=True).out.strip()
+        known[first] = f'{rounds}\n'
+        sh(cay, ref, f'echo {rounds}b > /tmp/f')
+        work = [cay.popen(*args) for args in (['snapshot', ref], ['exec', '--tx', ref, '--', 'sh', '-c', 'echo x > /tmp/x; exit 1'],
+                                              ['rollback', ref], ['fork', first])]
+        time.sleep(r.random() * 0.02)
+        victims = ours(cay)
+        if victims:
+            try:
+                os.kill(r.choice(victims), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for w in work:
+            with w:
+                out, _ = w.communicate(timeout=30 * caylib.SLOWER)
+            if w.args[1] == 'snapshot' and w.returncode == 0:
+                known[out.decode().strip()] = None
+        for box in cay.json('ls', '--all'):
+            cay('snapshot', box['id'])  # settles what a command has left, where it lives
+        check_invariants(cay)
+        cay('kill', '--all', '--yes')
+        cay('gc', '--lost', check=True)
+    for name, want in known.items():
+        got = content(cay, name)
+        assert want is None or got == want, (seed, name)
+    assert rounds >= 5
+    end(cay)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cay explore: a command in several forks, of which the best stays."""
+
+import time
+
+import pytest
+
+import caylib
+
+
+@pytest.fixture
+def origin(cay, no_leftovers):
+    ref = cay.create()
+    cay('exec', ref, '--', 'sh', '-c', 'echo base > /tmp/base', check=True)
+    known = set(cay('ls', '-q', check=True).out.split())
+    yield ref
+    for other in set(cay('ls', '-a', '-q', check=True).out.split()) - known | {ref}:
+        cay('kill', other)
+
+
+def explore(cay, ref, *args):
+    result = cay('explore', '--json', *args[:-1], ref, '--', 'sh', '-c', args[-1], timeout=60)
+    return result, caylib.json.loads('[' + ','.join(result.out.splitlines()) + ']')
+
+
+def test_each_fork_has_its_number_and_files(cay, origin):
+    result, forks = explore(cay, origin, '--count', '3', 'cat /tmp/base; echo $CAY_FORK > /tmp/own; seq $CAY_FORK > /tmp/lines; exit $((CAY_FORK - 1))')
+    assert result.code == 0 and [f['exit_code'] for f in forks] == [0, 1, 2] and all(f['kept'] for f in forks)
+    assert [(f['files'], f['added_lines']) for f in forks] == [(2, 2), (2, 3), (2, 4)]
+    for f in forks:
+        assert cay('exec', f['id'], '--', 'cat', '/tmp/base', '/tmp/own', check=True).out == f"base\n{f['fork']}\n"
+    assert cay('exec', origin, '--', 'ls', '/tmp', check=True).out == 'base\n'
+    assert list(cay('snapshots', '-q', check=True).out.split()) == []
+
+
+def test_pick_drops_the_others(cay, origin):
+    before = set(cay('ls', '-q', check=True).out.split())
+    result, forks = explore(cay, origin, '-c', '3', '--pick', '2', 'exit $CAY_FORK')
+    assert result.code == 2 and [f['kept'] for f in forks] == [False, True, False]
+    assert set(cay('ls', '-q', check=True).out.split()) - before == {forks[1]['id']}
+
+
+def test_first_success_stops_the_others(cay, origin):
+    before = set(cay('ls', '-q', check=True).out.split())
+    start = time.monotonic()
+    result, forks = explore(cay, origin, '-c', '4', '--first-success', '[ $CAY_FORK = 3 ] || sleep 300')
+    assert result.code == 0 and time.monotonic() - start < 40 * caylib.SLOWER
+    assert [f['kept'] for f in forks] == [False, False, True, False]
+    assert [f['exit_code'] for f in forks] == [None, None, 0, None]
+    assert set(cay('ls', '-q', check=True).out.split()) - before == {forks[2]['id']}
+
+
+def test_no_success_keeps_nothing(cay, origin):
+    before = set(cay('ls', '-q', check=True).out.split())
+    result, forks = explore(cay, origin, '--first-success', 'exit 9')
+    assert result.code == 1 and not any(f['kept'] for f in forks)
+    assert set(cay('ls', '-q', check=True).out.split()) == before
+
+
+def test_what_is_printed_has_the_number_before_it(cay, origin):
+    result = cay('explore', '--pick', '1', origin, '--', 'sh', '-c', 'echo out $CAY_FORK; printf "no end" >&2', check=True, timeout=60)
+    lines = result.out.splitlines()
+    assert {'[1] out 1', '[2] out 2', '[1] no end', '[2] no end'} <= set(lines)
+    assert 'exit 0' in result.out and 'fork 1 is kept' in result.err
+
+
+def test_wrong_use(cay, origin):
+    assert cay('explore', origin).code == 125 and cay('explore', 'nosuch', '--', 'true').code == 125
+    assert cay('explore', '--pick', '3', origin, '--', 'true').code == 125
+    assert cay('explore', '--pick', '1', '--first-success', origin, '--', 'true').code == 125

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots, rollback, forks and transactions."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+from caylib import wait_until
+from fingerprint import fingerprint
+
+
+@pytest.fixture
+def box(cay):
+    ref = cay.create()
+    yield ref
+    cay('kill', ref)
+
+
+def sh(cay, ref, script, *options, code=0):
+    result = cay('exec', *options, ref, '--', 'sh', '-c', script)
+    assert result.code == code, result
+    return result.out
+
+
+def snap(cay, ref, *options):
+    return cay('snapshot', ref, *options, check=True).out.strip()
+
+
+def forget(cay, *snapshots):
+    cay('snapshot', 'rm', *snapshots, check=True)
+
+
+def layers(cay):
+    return {x for x in os.listdir(os.path.join(cay.state, 'layers')) if not x.startswith('.')}
+
+
+def test_rollback_goes_back_and_forward_again(cay, box):
+    sh(cay, box, 'echo one > /tmp/f')
+    one = snap(cay, box)
+    sh(cay, box, 'echo two > /tmp/f; mkdir /tmp/d; rm /etc/hostname 2>/dev/null; true')
+    two = snap(cay, box)
+    sh(cay, box, 'echo three > /tmp/f')
+    cay('rollback', box, check=True)
+    assert sh(cay, box, 'cat /tmp/f; ls /tmp') == 'two\nd\nf\n'
+    cay('rollback', box, one, check=True)
+    assert sh(cay, box, 'cat /tmp/f; ls /tmp') == 'one\nf\n'
+    cay('rollback', box, two, check=True)
+    assert sh(cay, box, 'cat /tmp/f; ls /tmp') == 'two\nd\nf\n'
+    forget(cay, one, two)
+
+
+def test_processes_network_and_terminals_are_the_same_after_a_switch(cay, box):
+    """The generation changes, the sandbox does not."""
+    before = sh(cay, box, 'readlink /proc/1/ns/pid /proc/self/ns/net /proc/self/ns/uts; hostname; id -u')
+    sh(cay, box, 'touch /tmp/x')
+    one = snap(cay, box)
+    assert sh(cay, box, 'readlink /proc/1/ns/pid /proc/self/ns/net /proc/self/ns/uts; hostname; id -u') == before
+    with cay.spawn_pty('exec', '-t', box, '--', 'sh', '-c', 'tty; test -w $(tty) && echo writable') as t:
+        t.expect(rb'/dev/pts/\d+\r\nwritable')
+        assert t.wait() == 0
+    assert sh(cay, box, 'echo x > /dev/null; test -r /proc/self/status; ls /sys') == ''
+    forget(cay, one)
+
+
+def test_an_attempt_to_leave_the_root_finds_nothing(cay, box, mode):
+    """The classical way out of chroot(2), for whoever may call it, before and after a switch."""
+    if mode == 'rootless':
+        pytest.skip('nobody inside has the right to call chroot(2)')
+    script = r'''
+import os
+os.makedirs('/tmp/jail', exist_ok=True)
+own = os.listdir('/')
+fd = os.open('/', os.O_RDONLY)
+os.chroot('/tmp/jail')
+os.fchdir(fd)
+try:
+    os.chdir('..')
+    print('out')
+except PermissionError:
+    print('refused')
+for path in ('../a', '../b', '../..', '../a/..', '../proc', '../state'):
+    try:
+        os.close(os.open(path, os.O_PATH)); print('reached', path)
+    except PermissionError:
+        pass
+print(os.listdir('.') == own)
+'''
+    for _ in range(2):
+        out = cay('exec', '--user', 'root', box, '--', 'python3', '-c', script, check=True).out.splitlines()
+        assert out == ['refused', 'True']
+        forget(cay, snap(cay, box))
+
+
+def test_commands_inside_still_stand_behind_landlock(cay, box):
+    """A file of the new generation can be opened again through /proc, and renamed across directories."""
+    sh(cay, box, 'echo a > /tmp/a')
+    one = snap(cay, box)
+    assert sh(cay, box, 'exec 3< /tmp/a; cat /proc/self/fd/3; mkdir /tmp/x /tmp/y; echo b > /tmp/x/f; mv /tmp/x/f /tmp/y/;'
+                        ' cat /tmp/y/f; ln /tmp/y/f /tmp/x/g; cat /tmp/x/g') == 'a\nb\nb\n'
+    forget(cay, one)
+
+
+def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_path):
+    (tmp_path / 'in').write_text('from the host\n')
+    ref = cay.create('--dir', f'{tmp_path}:/work', '--env', 'COLOUR=blue', '--profile', 'locked', '--files', '123')
+    sh(cay, ref, 'echo changed > /work/in; echo x > /tmp/x')
+    (fork,) = cay('fork', ref, check=True).out.split()
+    ask = 'cat /work/in /tmp/x; echo $COLOUR; pwd; ulimit -n; grep NoNewPrivs /proc/self/status'
+    assert sh(cay, fork, ask) == sh(cay, ref, ask)
+    own = 'cat /etc/machine-id; hostname; cat /etc/hostname; grep -c $(hostname) /etc/hosts'
+    a, b = sh(cay, ref, own).split(), sh(cay, fork, own).split()
+    assert a[0] != b[0] and b[1] == b[2] == fork and a[1] == ref and a[3] == b[3] == '1'
+    sh(cay, fork, 'echo fork > /work/in')
+    assert sh(cay, ref, 'cat /work/in') == 'changed\n'
+    assert (tmp_path / 'in').read_text() == 'from the host\n'
+    cay('kill', ref, fork, check=True)
+
+
+def test_a_template_of_a_snapshot_has_its_files_and_other_options(cay, box, tmp_path):
+    sh(cay, box, 'echo kept > /tmp/f')
+    name = snap(cay, box, '--name', 'a-base', '--note', 'for others')
+    (tmp_path / 'more').write_text('more\n')
+    run = cay('run', '--template', 'snap:a-base', '--dir', f'{tmp_path}:/more', '--env', 'K=v', '--', 'sh', '-c',
+              'cat /tmp/f /more/more; echo $K', check=True)
+    assert run.out == 'kept\nmore\nv\n'
+    assert cay('run', '--template', 'snap:a-base', '--dir', f'{tmp_path}:/', '--', 'true').code == 125
+    assert cay('run', '--template', 'snap:nothing', '--', 'true').code == 125
+    (row,) = [s for s in cay.json('snapshots', box) if s['id'] == name]
+    assert (row['name'], row['note'], row['kind'], row['sandbox']) == ('a-base', 'for others', 'snapshot', box)
+    assert cay('snapshot', box, '--name', 'a-base').code != 0
+    forget(cay, 'a-base')
+
+
+def test_snapshots_outlive_their_sandbox_and_layers_what_needs_them(fresh_cay):
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    one = snap(cay, ref)
+    sh(cay, ref, 'echo two > /tmp/f')
+    two = snap(cay, ref)
+    cay('kill', ref, check=True)
+    (fork,) = cay('fork', two, check=True).out.split()
+    assert sh(cay, fork, 'cat /tmp/f') == 'two\n'
+    forget(cay, two)
+    assert sh(cay, fork, 'cat /tmp/f') == 'two\n' and len(layers(cay)) == 2
+    cay('kill', fork, check=True)
+    wait_until(lambda: cay('gc', check=True) and len(layers(cay)) == 1, what='one layer')
+    forget(cay, one)
+    assert not layers(cay)
+
+
+def test_nothing_changed_needs_no_layer(fresh_cay):
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'true')
+    a = snap(cay, ref)
+    sh(cay, ref, 'ls / > /dev/null')
+    b = cay.json('snapshot', ref)[0]
+    assert b['changed'] is False
+    cay('rollback', ref, a, check=True)
+    cay('kill', ref, check=True)
+    forget(cay, a, b['id'])
+
+
+MAKE = '''
+set -e; cd /tmp; umask 022
+mkdir -p t/a/b t/gone t/closed; echo one > t/a/one; echo two > t/a/b/two; ln t/a/one t/a/twin; ln -s ../nowhere t/a/link
+echo g > t/gone/g; mkfifo t/pipe; python3 -c "import os; os.setxattr('t/a/one', 'user.k', b'v\\\\0w')"
+dd if=/dev/zero of=t/sparse bs=1 count=1 seek=9999999 2>/dev/null; chmod 4755 t/a/b/two; chmod 700 t/closed
+touch -d 2001-02-03T04:05:06.789 t/a/one t/a t/gone
+'''
+RUIN = '''
+cd /tmp; rm -rf t/gone; echo x >> t/a/one; mv t/a t/z; mkdir t/a; echo new > t/a/new; chmod 777 t; rm t/pipe; chmod 0 t/closed
+python3 -c "import os; os.setxattr('t/z/twin', 'user.k', b'other')"; touch t; ln -sf other t/z/link; echo > /var/tmp/n
+'''
+
+
+@pytest.mark.parametrize('user', [None, 'root'])
+def test_after_abort_every_detail_is_as_before(cay, box, mode, user):
+    if mode == 'rootless' and user:
+        pytest.skip('there is no root inside')
+    options = ['--user', user] if user else []
+    sh(cay, box, MAKE + ('chown 5:6 t/a/b/two; chmod 4711 t/a/b/two' if user else ''), *options)
+    before, root = fingerprint(cay, box, '/tmp', user), sh(cay, box, 'stat -c "%a %u %g %y" / /tmp /var/tmp')
+    cay('tx', 'begin', box, check=True)
+    assert fingerprint(cay, box, '/tmp', user) == before
+    sh(cay, box, RUIN, *options)
+    assert fingerprint(cay, box, '/tmp', user) != before
+    cay('tx', 'abort', box, check=True)
+    assert fingerprint(cay, box, '/tmp', user) == before
+    assert sh(cay, box, 'stat -c "%a %u %g %y" / /tmp /var/tmp') == root
+    sh(cay, box, 'chmod -R u+rwx /tmp/t; rm -rf /tmp/t', *options)
+
+
+def test_transactions_nest(cay, box):
+    sh(cay, box, 'echo 0 > /tmp/f')
+    cay('tx', 'begin', box, check=True)
+    sh(cay, box, 'echo 1 > /tmp/f')
+    cay('tx', 'begin', box, check=True)
+    sh(cay, box, 'echo 2 > /tmp/f')
+    cay('tx', 'abort', box, check=True)
+    assert sh(cay, box, 'cat /tmp/f') == '1\n'
+    cay('tx', 'begin', box, check=True)
+    sh(cay, box, 'echo 3 > /tmp/f')
+    cay('tx', 'commit', box, check=True)
+    assert sh(cay, box, 'cat /tmp/f') == '3\n'
+    cay('tx', 'abort', box, check=True)
+    assert sh(cay, box, 'cat /tmp/f') == '0\n'
+    assert cay('tx', 'commit', box).code != 0 and cay('tx', 'abort', box).code != 0
+
+
+def test_exec_tx_keeps_success_and_undoes_the_rest(cay, box):
+    sh(cay, box, 'echo 0 > /tmp/f')
+    sh(cay, box, 'echo 1 > /tmp/f', '--tx')
+    assert sh(cay, box, 'cat /tmp/f') == '1\n'
+    sh(cay, box, 'echo 2 > /tmp/f; exit 7', '--tx', code=7)
+    sh(cay, box, 'echo 3 > /tmp/f; kill -9 $$', '--tx', code=137)
+    sh(cay, box, 'echo 4 > /tmp/f; sleep 60', '--tx', '--timeout', '200ms', code=124)
+    assert cay('exec', '--tx', box, '--', '/no/such/program').code == 127
+    assert sh(cay, box, 'cat /tmp/f') == '1\n'
+    sh(cay, box, 'sleep 100 > /dev/null 2>&1 & echo 5 > /tmp/f; exit 1', '--tx', code=1)
+    assert sh(cay, box, 'cat /tmp/f') == '1\n' and 'sleep' not in cay('ps', box).out
+    assert cay.json('snapshots', box) == []
+
+
+def test_a_limit_that_is_hit_aborts(fresh_cay):
+    cay = fresh_cay
+    ref = cay.create('--disk', '8M', '--best-effort')
+    sh(cay, ref, 'echo 0 > /tmp/f')
+    result = cay('exec', '--tx', ref, '--', 'sh', '-c',
+                 'echo 1 > /tmp/f; i=0; while :; do head -c 1M /dev/zero > /tmp/x$i; i=$((i+1)); done')
+    assert result.code != 0
+    assert sh(cay, ref, 'cat /tmp/f; ls /tmp') == '0\nf\n'
+    cay('kill', ref, check=True)
+
+
+def test_rollback_refuses_while_commands_run_and_lists_them(cay, box):
+    one = snap(cay, box)
+    with cay.popen('exec', box, '--', 'sh', '-c', 'echo up; echo x > /tmp/x; sleep 100') as running:
+        running.read_until(b'up')
+        refused = cay('rollback', box, one)
+        assert refused.code != 0 and 'running: ' in refused.err and '--force' in refused.err
+        cay('rollback', box, one, '--force', check=True)
+        assert running.finish().code == 137
+    assert sh(cay, box, 'ls /tmp') == ''
+    forget(cay, one)
+
+
+def test_a_busy_sandbox_is_copied_at_one_moment(cay, box, mode):
+    """Two files that a command writes one after the other: the second is never ahead of the first."""
+    script = 'echo up; i=0; while :; do i=$((i+1)); echo $i > /tmp/a; echo $i > /tmp/b; done'
+    with cay.popen('exec', box, '--', 'sh', '-c', script) as running:
+        running.read_until(b'up')
+        first = cay('snapshot', box, '--json')
+        if first.code and mode == 'rootless' and 'no control group' in first.err:
+            pytest.skip('no control group that could be frozen')
+        assert first.code == 0, first
+        (fork,) = cay('fork', box, check=True).out.split()
+        a, b = (int(x or 0) for x in sh(cay, fork, 'cat /tmp/a; echo; cat /tmp/b').split('\n')[0:3:2])
+        assert a >= 0 and (b in (a, a - 1) or a == 0)
+        later = int(sh(cay, box, 'cat /tmp/b; echo 0').split()[0])
+        assert later >= b
+        running.send_signal(signal.SIGKILL)
+    events = [e for e in cay.events(box) if e['kind'] == 'sandbox.snapshot' and 'freeze_us' in e]
+    assert len(events) == 2 and all(e['freeze_us'] > 0 for e in events)
+    cay('kill', fork, check=True)
+    cay('rollback', box, '--force', check=True)
+    forget(cay, *[s['id'] for s in cay.json('snapshots', box)])
+
+
+def test_file_events_know_what_lies_below(cay, box):
+    """After a snapshot a changed file is one that changed, not one that was created."""
+    sh(cay, box, 'echo one > /tmp/f; echo two > /tmp/g; mkdir /tmp/d; echo x > /tmp/d/x')
+    one = snap(cay, box)
+    sh(cay, box, 'echo more >> /tmp/f; rm /tmp/g; rm -r /tmp/d; echo n > /tmp/n')
+    found = {(e['kind'], e['path']) for e in cay.events(box) if e['kind'].startswith('file.') and e.get('call') == 2}
+    assert found >= {('file.change', '/tmp/f'), ('file.delete', '/tmp/g'), ('file.delete', '/tmp/d'),
+                     ('file.create', '/tmp/n')}, found
+    assert ('file.create', '/tmp/f') not in found
+    forget(cay, one)
+
+
+@pytest.mark.parametrize('victim', ['warden', 'init'])
+def test_what_dies_is_lost_and_its_files_are_a_snapshot(fresh_cay, victim):
+    cay = fresh_cay
+    ref = cay.create('--name', 'gone')
+    sh(cay, ref, 'echo one > /tmp/f')
+    first = snap(cay, ref)
+    sh(cay, ref, 'echo two > /tmp/f')
+    init = cay.json('show', ref)[0]['init_pid']
+    os.kill(cay.warden(ref) if victim == 'warden' else init, signal.SIGKILL)
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    (lost,) = [s for s in cay.json('snapshots', 'gone') if s['kind'] == 'lost']
+    (fork,) = cay('fork', lost['id'], check=True).out.split()
+    assert sh(cay, fork, 'cat /tmp/f') == 'two\n'
+    cay('kill', 'gone', fork, check=True)
+    (other,) = cay('fork', first, check=True).out.split()
+    assert sh(cay, other, 'cat /tmp/f') == 'one\n'
+    cay('kill', other, check=True)
+    forget(cay, first)
+    assert not layers(cay)
+
+
+def test_deep_stacks_stay_shallow_and_right(fresh_cay):
+    cay = fresh_cay
+    ref = cay.create()
+    snaps = []
+    for i in range(40):
+        sh(cay, ref, f'echo {i} > /tmp/f{i % 5}; rm -rf /tmp/d{(i + 1) % 3}; mkdir -p /tmp/d{i % 3}; echo {i} > /tmp/d{i % 3}/x')
+        snaps.append((snap(cay, ref), fingerprint(cay, ref, '/tmp')))
+    cay('tidy', check=True)
+    wait_until(lambda: cay('tidy', check=True) and depth(cay, ref) < 24, what='a shallow stack')
+    for which in (0, 7, 8, 20, 33, 39):
+        cay('rollback', ref, snaps[which][0], check=True)
+        assert fingerprint(cay, ref, '/tmp') == snaps[which][1], which
+    cay('kill', ref, check=True)
+    forget(cay, *[s for s, _ in snaps])
+    wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
+
+
+def depth(cay, ref):
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'))
+    try:
+        return db.execute('WITH RECURSIVE s(id) AS (SELECT top FROM sandboxes WHERE id = ? UNION ALL SELECT parent FROM s'
+                          ' JOIN layers USING (id) WHERE parent IS NOT NULL) SELECT count(*) FROM s', (ref,)).fetchone()[0]
+    finally:
+        db.close()
+
+
+def test_ids_on_disk_are_those_inside_and_closed_to_others(cay, box, mode):
+    if mode == 'rootless':
+        pytest.skip('one uid, nothing to map')
+    sh(cay, box, 'cp /bin/true /tmp/s; chmod 4755 /tmp/s; touch /tmp/u; chown 7:8 /tmp/u', '--user', 'root')
+    one = snap(cay, box)
+    found = subprocess.run(['find', os.path.join(cay.state, 'layers'), '-name', 'u', '-printf', '%U:%G'],
+                           capture_output=True, text=True, check=True).stdout
+    assert found == '7:8'
+    for name in ('.', 'layers', 'sandboxes', f'sandboxes/{box}'):
+        assert os.stat(os.path.join(cay.state, name)).st_mode & 0o077 == 0, name
+    forget(cay, one)
