@@ -29,8 +29,8 @@ struct newborn {
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
 	size_t nlayers;
 	char disk[sizeof((struct state *)0)->dir + 40]; /* its directory in the pool, or empty */
-	bool made;  /* there is something to undo */
-	bool asked; /* the warden has been told what to build */
+	bool made;					/* there is something to undo */
+	bool asked;					/* the warden has been told what to build */
 };
 
 #define NEWBORN_INIT \

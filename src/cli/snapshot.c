@@ -113,11 +113,12 @@ const struct cmd cmd_snapshot = {
 	.summary = "Keep the files of a sandbox as they are now, and print the snapshot's id",
 	.details =
 		"Takes a few milliseconds however many files there are, while nothing runs inside. "
-		"With commands running they stand still for the time of a copy. A snapshot stays "
-		"when its sandbox ends; it can be gone back to (cay rollback), forked (cay fork), "
-		"and started from (--template snap:NAME). It survives every crash of a process at "
-		"once, and that of the machine when the kernel has written it, within half a "
-		"minute; with --sync when the command returns.",
+		"With commands running they stand still for the time of a copy, in a pool (cay "
+		"setup) for some milliseconds. A snapshot stays when its sandbox ends; it can be "
+		"gone back to (cay rollback), forked (cay fork), and started from (--template "
+		"snap:NAME). It survives every crash of a process at once, and that of the machine "
+		"when the kernel has written it, within half a minute; with --sync when the "
+		"command returns.",
 	.examples = "cay snapshot work --name before-upgrade\n"
 		    "cay snapshot rm before-upgrade",
 	.run = run,

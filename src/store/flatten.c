@@ -162,8 +162,7 @@ static int become_root(void)
 	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
 }
 
-static void __attribute__((noreturn))
-merge_all(const struct stack *st, const struct run *r, int to)
+static void __attribute__((noreturn)) merge_all(const struct stack *st, const struct run *r, int to)
 {
 	bool privileged = geteuid() == 0;
 	struct rlimit files;

@@ -2,7 +2,8 @@
 /*
  * Removal of layers. A row goes first, when nothing refers to it, then its files: a crash
  * between the two leaves a directory without a row, which is what the second part looks for.
- * A layer that is being made has an operation, or a name that is no id (flatten.c).
+ * A layer that is being made is called new-ID: by a warden, where an operation tells of it, or by
+ * whoever holds the lock (flatten.c).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -106,9 +107,12 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 	if (!d)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read the layers");
 	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
+		const char *id;
+
 		if (is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
-		r = state_id_ok(de->d_name) ? is_known(c, de->d_name, e) : 0;
+		id = strncmp(de->d_name, "new-", 4) == 0 ? de->d_name + 4 : de->d_name;
+		r = state_id_ok(id) ? is_known(c, id, e) : 0;
 		if (r != 0)
 			continue;
 		if (f->bytes)

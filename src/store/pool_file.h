@@ -4,9 +4,9 @@
 
 #include "store/state.h"
 
-#define POOL_DIR   "pool"
-#define POOL_IMAGE "pool.img"
-#define POOL_MARK  ".cay-pool"
+#define POOL_DIR    "pool"
+#define POOL_IMAGE  "pool.img"
+#define POOL_MARK   ".cay-pool"
 #define POOL_LAYERS "layers"
 
 /* The image onto its directory, unless it is there. */

@@ -183,7 +183,9 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_NO_PROXY:
 		return net_take(w, f, e);
 	default: /* a limit, or what only the trace wants to know */
-		return limits_take(w, f) < 0 || expiry_take(w, f) < 0 ? bad(e, "a number is not eight bytes") : 0;
+		return limits_take(w, f) < 0 || expiry_take(w, f) < 0
+			       ? bad(e, "a number is not eight bytes")
+			       : 0;
 	}
 }
 

@@ -16,7 +16,7 @@ struct turn {
 	/* How far it came. */
 	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */
 	bool moved[CELL_MOUNTS];
-	bool volume_moved; /* in the pool: `upper` as a whole */
+	bool volume_moved;		 /* in the pool: `upper` as a whole */
 	char was[CELL_LAYERS][LAYER_ID]; /* layers of the last generation */
 	int nwas;
 	struct cell_next last; /* descriptors of the last generation */

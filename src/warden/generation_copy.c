@@ -52,8 +52,7 @@ static int copy_files(const struct warden *w)
 	auto_close int layer_fd = open_new(w);
 	int r = layer_fd < 0 ? layer_fd : 0;
 
-	if (r == 0 && w->cell.keep.outer_ns >= 0 &&
-	    setns(w->cell.keep.outer_ns, CLONE_NEWUSER) < 0)
+	if (r == 0 && w->cell.keep.outer_ns >= 0 && setns(w->cell.keep.outer_ns, CLONE_NEWUSER) < 0)
 		r = -errno;
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
 		char name[12];

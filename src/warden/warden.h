@@ -100,7 +100,7 @@ struct warden {
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	struct loop_io signal_io;
-	struct net *net; /* NULL: no network */
+	struct net *net;    /* NULL: no network */
 	struct dial *dials; /* ports inside that clients wait for */
 	uint32_t ndials, last_dial;
 	/* pause.h */

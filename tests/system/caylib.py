@@ -182,6 +182,17 @@ class Cay:
             shutil.rmtree(self.state, ignore_errors=True)
 
 
+def why_no_pool():
+    """What `cay setup pool` lacks here, or None."""
+    if not ROOTFUL:
+        return 'a pool needs root'
+    if 'btrfs' not in read_text('/proc/filesystems').split():
+        return 'this kernel has no btrfs'
+    if not os.path.exists('/dev/loop-control'):
+        return 'there are no loop devices here'
+    return None if shutil.which('mkfs.btrfs', path='/usr/sbin:/sbin:/usr/bin') else 'there is no mkfs.btrfs'
+
+
 class Terminal:
     """cay on a terminal of its own. Use as a context manager."""
 

@@ -38,10 +38,23 @@ def crash_bin():
     return path
 
 
+@pytest.fixture(params=['plain', 'pool'])
+def place(request, fresh_cay):
+    """A cay of which the sandboxes lie in the state directory, or in a pool."""
+    if request.param == 'pool':
+        if caylib.why_no_pool():
+            pytest.skip(caylib.why_no_pool())
+        fresh_cay('setup', 'pool', '--size', '512M', check=True)
+    yield fresh_cay
+    if request.param == 'pool':
+        fresh_cay('kill', '--all', '--yes')
+        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
+
+
 @pytest.fixture
-def world(fresh_cay, crash_bin, monkeypatch):
+def world(place, crash_bin, monkeypatch):
     monkeypatch.setattr(caylib, 'CAY', crash_bin)
-    return fresh_cay
+    return place
 
 
 def arm(cay, point):
@@ -77,13 +90,18 @@ def check_invariants(cay):
     cay('gc', check=True)
     assert rows(cay, 'SELECT * FROM operations') == []
     known = {r[0] for r in rows(cay, 'SELECT id FROM layers')}
-    there = {x for x in os.listdir(os.path.join(cay.state, 'layers')) if not x.startswith('.')}
-    assert known == there
+    pool = os.path.join(cay.state, 'pool')
+    has_pool = os.path.exists(pool)
+    there = [x for d in ['layers', 'pool/layers'][:1 + has_pool] if os.path.exists(os.path.join(cay.state, d))
+             for x in os.listdir(os.path.join(cay.state, d)) if not x.startswith('.')]
+    assert sorted(known) == sorted(there)
     needed = {r[0] for r in rows(cay, 'SELECT parent FROM layers UNION SELECT top FROM sandboxes UNION'
                                       ' SELECT top FROM snapshots UNION SELECT layer FROM uses')}
     assert known <= needed
     boxes = {r[0] for r in rows(cay, 'SELECT id FROM sandboxes')}
     assert boxes == set(os.listdir(os.path.join(cay.state, 'sandboxes')))
+    if has_pool:
+        assert boxes == {x for x in os.listdir(pool) if not x.startswith('.') and x != 'layers'}
 
 
 def end(cay):
@@ -201,9 +219,9 @@ def ours(cay):
     return found
 
 
-def test_random_deaths_under_load(fresh_cay):
+def test_random_deaths_under_load(place):
     """Acknowledged snapshots hold exactly what they held; acknowledged changes of the living are there."""
-    cay = fresh_cay
+    cay = place
     seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
     print(f'seed {seed}')
     r = random.Random(seed)

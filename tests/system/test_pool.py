@@ -12,21 +12,8 @@ import caylib
 import pytest
 from caylib import wait_until
 
-BTRFS = 'btrfs' in caylib.read_text('/proc/filesystems').split()
-LOOP = os.path.exists('/dev/loop-control')
 rootful = pytest.mark.skipif(not caylib.ROOTFUL, reason='a pool needs root')
-needs = [
-    rootful,
-    pytest.mark.skipif(not BTRFS, reason='this kernel has no btrfs'),
-    pytest.mark.skipif(not LOOP, reason='there are no loop devices here'),
-    pytest.mark.skipif(not shutil.which('mkfs.btrfs', path='/usr/sbin:/sbin:/usr/bin'), reason='there is no mkfs.btrfs'),
-]
-
-
-def needs_btrfs(f):
-    for mark in needs:
-        f = mark(f)
-    return f
+needs_btrfs = pytest.mark.skipif(bool(caylib.why_no_pool()), reason=caylib.why_no_pool() or '')
 
 
 def is_mounted(path):
