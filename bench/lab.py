@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
-            'bench/bench-walls')
+PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
+            'bench/bench-net', 'bench/bench-walls')
 
 
 def quantile(values, q):

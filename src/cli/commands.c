@@ -32,6 +32,7 @@ const struct cmd *const commands[] = {
 	&cmd_policy_show,
 	&cmd_policy_set,
 	&cmd_doctor,
+	&cmd_setup,
 	&cmd_completion,
 	&cmd_version,
 	&cmd_help,

@@ -10,6 +10,6 @@ extern const struct cmd cmd_snapshot, cmd_snapshots, cmd_rollback, cmd_fork, cmd
 extern const struct cmd cmd_policy_check, cmd_policy_explain, cmd_policy_show;
 extern const struct cmd cmd_policy_set, cmd_net, cmd_port;
 extern const struct cmd cmd_diff, cmd_apply, cmd_explore, cmd_pause, cmd_resume, cmd_extend;
-extern const struct cmd cmd_doctor, cmd_completion, cmd_version, cmd_help;
+extern const struct cmd cmd_doctor, cmd_setup, cmd_completion, cmd_version, cmd_help;
 /* hidden */
 extern const struct cmd cmd_settle, cmd_tidy, cmd_complete;

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "store/pool.h"
 #include "sys/probe_cgroup.h"
 #include "sys/probe_cpu.h"
 #include "sys/probe_filter.h"
@@ -42,9 +43,15 @@ struct doctor_facts {
 	bool state_exists;
 	struct err state_err; /* kind ERR_NONE: it can be used or made */
 	struct probe_storage storage;
+	bool has_pool;
+	struct pool_info pool;
+	struct err pool_err; /* kind ERR_NONE: there is none, or it can be used */
 	char cay[LIMIT_PATH];
 	struct doctor_program warden, init;
 };
+
+/* With the first ABI nothing could be renamed between directories, so it is not used. */
+enum { DOCTOR_LANDLOCK = 2 };
 
 enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING };
 
@@ -95,6 +102,8 @@ int doctor_levels(const struct doctor_facts *f, const struct checks *l,
 		  struct level ret[LEVELS_MAX]);
 /* Controllers whose limits can be set here. */
 unsigned doctor_controllers(const struct doctor_facts *f);
+/* Whether a sandbox has more than one uid. */
+bool doctor_has_ids(const struct doctor_facts *f);
 enum doctor_kvm { DOCTOR_KVM_NONE, DOCTOR_KVM_SLOW, DOCTOR_KVM_RUNS };
 enum doctor_kvm doctor_kvm(const struct probe_kvm *k);
 

@@ -11,8 +11,10 @@ enum { NEEDED = 1 << PROBE_CG_MEMORY | 1 << PROBE_CG_PIDS | 1 << PROBE_CG_CPU };
 unsigned doctor_controllers(const struct doctor_facts *f)
 {
 	const struct probe_cgroup *g = &f->cgroup;
+	/* Where there is one uid, an rlimit is as good. */
+	unsigned by_rlimit = doctor_has_ids(f) ? 0 : 1u << PROBE_CG_PIDS;
 
-	return g->make == 0 ? g->given | g->offered | g->v1 : g->v1;
+	return (g->make == 0 ? g->given | g->offered | g->v1 : g->v1) | by_rlimit;
 }
 
 static void mode(const struct probe_cgroup *g, struct checks *l)

@@ -101,6 +101,23 @@ static void try_storage(struct doctor_facts *f)
 	probe_storage(&f->storage, stat(at, &st) < 0 ? "/" : at, f->rootful);
 }
 
+static void look_for_pool(struct doctor_facts *f)
+{
+	struct state s;
+	struct err e = { 0 };
+	int r;
+
+	if (!f->state_exists || f->state_err.kind != ERR_NONE || state_locate(&s, &e) < 0)
+		return;
+	/* Not state_open(), which makes what is missing. */
+	s.fd = open(s.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s.fd < 0)
+		return;
+	r = pool_look(&s, &f->pool, &f->pool_err);
+	f->has_pool = r > 0;
+	state_done(&s);
+}
+
 void doctor_gather(struct doctor_facts *f)
 {
 	*f = (struct doctor_facts){ .rootful = geteuid() == 0 };
@@ -111,6 +128,7 @@ void doctor_gather(struct doctor_facts *f)
 	probe_cgroup(&f->cgroup);
 	probe_filter(&f->filter);
 	try_storage(f);
+	look_for_pool(f);
 	probe_kvm(&f->kvm);
 	probe_cpu(&f->cpu);
 	probe_knobs(&f->knobs, f->kernel.release);

@@ -63,6 +63,14 @@ static void landlock(const struct probe_filter *p, struct checks *l)
 {
 	struct check *c;
 
+	if (p->landlock > 0 && p->landlock < DOCTOR_LANDLOCK) {
+		c = check_add(
+			l, GROUP, "Landlock", CHECK_MISSING,
+			"ABI %d, too old to be of use: the second wall around files is missing",
+			p->landlock);
+		check_fix(c, "use Linux 5.19 or newer");
+		return;
+	}
 	if (p->landlock > 0) {
 		check_add(l, GROUP, "Landlock", p->landlock >= 6 ? CHECK_OK : CHECK_NOTE,
 			  "ABI %d%s", p->landlock,

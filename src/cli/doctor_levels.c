@@ -26,11 +26,9 @@ static __attribute__((format(printf, 2, 3))) void gap(struct gaps *g, const char
 	g->at += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static bool has_ids(const struct doctor_facts *f)
+bool doctor_has_ids(const struct doctor_facts *f)
 {
-	const struct probe_subid *s = &f->subid;
-
-	return f->rootful || (s->uids >= 65536 && s->gids >= 65536 && s->newuidmap && s->newgidmap);
+	return f->rootful;
 }
 
 static void find_gaps(const struct doctor_facts *f, bool dev, struct gaps *g)
@@ -41,13 +39,13 @@ static void find_gaps(const struct doctor_facts *f, bool dev, struct gaps *g)
 
 	if (f->filter.notify != 0)
 		gap(g, "no system-call notification");
-	if (f->filter.landlock <= 0)
+	if (f->filter.landlock < DOCTOR_LANDLOCK)
 		gap(g, "no Landlock");
 	if (f->cgroup.make != 0)
 		gap(g, "no control groups");
 	if (lack)
 		gap(g, "no limits on %s", check_set(lack, set));
-	if (dev && !has_ids(f))
+	if (dev && !doctor_has_ids(f))
 		gap(g, "one uid only, so no sudo, apt-get or useradd inside");
 }
 
@@ -80,8 +78,9 @@ static void level_ns(const struct doctor_facts *f, const struct checks *l, bool 
 	(void)snprintf(ret->sentence, sizeof ret->sentence, "%s%s%s, %s; %s.",
 		       g.at ? "runs, with gaps (" : "this host gives all that it asks for", g.text,
 		       g.at ? ")" : "",
-		       dev ? "root inside is nobody outside"
-			   : "nobody inside has a capability or can gain one",
+		       !dev	    ? "nobody inside has a capability or can gain one"
+		       : f->rootful ? "root inside is nobody outside"
+				    : "there is no root inside",
 		       shared);
 }
 

@@ -177,29 +177,17 @@ static void proc(const struct doctor_facts *f, struct checks *l)
 		     "--security-opt unmask=ALL (Podman)");
 }
 
+/* Said as it is: ranges of subuids are found, and not put to use. */
 static void subids(const struct doctor_facts *f, struct checks *l)
 {
 	const struct probe_subid *s = &f->subid;
-	bool ranges = s->uids >= 65536 && s->gids >= 65536;
-	struct check *c;
 
 	if (f->rootful)
 		return;
-	if (ranges && s->newuidmap && s->newgidmap) {
-		check_add(l, GROUP, "subuids", CHECK_OK, "%llu uids and %llu gids for %s",
-			  (unsigned long long)s->uids, (unsigned long long)s->gids, s->user);
-		return;
-	}
-	c = check_add(l, GROUP, "subuids", CHECK_NOTE,
-		      "%s: one uid in a sandbox, so no sudo or apt-get inside",
-		      ranges ? "newuidmap is not installed" : "none for this user");
-	if (ranges)
-		check_fix(c, "sudo apt-get install uidmap");
-	else
-		check_fix(
-			c,
-			"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s%s",
-			s->user, s->newuidmap ? "" : " && sudo apt-get install uidmap");
+	check_fix(check_add(l, GROUP, "uids", CHECK_NOTE,
+			    "one uid in a sandbox, yours, so no root, sudo or apt-get inside%s",
+			    s->uids ? "; subuids are not used" : ""),
+		  "run cay as root");
 }
 
 void checks_ns(const struct doctor_facts *f, struct checks *l)

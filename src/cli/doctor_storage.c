@@ -105,17 +105,35 @@ static void idmap(const struct doctor_facts *f, struct checks *l)
 		check_fix(c, "run cay as root of the host, or as an ordinary user");
 }
 
+/* Only what cay itself puts to use counts: a quota that the file system could have does not. */
+static void disk_limit(const struct doctor_facts *f, struct checks *l)
+{
+	bool on_btrfs =
+		f->storage.quota == PROBE_QUOTA_BTRFS || f->storage.quota == PROBE_QUOTA_BTRFS_OFF;
+	char left[OUT_NUMBER];
+	struct check *c;
+
+	if (f->pool_err.kind != ERR_NONE) {
+		c = check_add(l, GROUP, "disk limit", CHECK_MISSING, "%s", f->pool_err.msg);
+		check_fix(c, "%s", f->pool_err.hint);
+	} else if (f->has_pool && f->pool.quota) {
+		check_add(l, GROUP, "disk limit", CHECK_OK,
+			  "held by the kernel: btrfs pool %.200s, %s free", f->pool.path,
+			  out_size(f->pool.free, left));
+	} else {
+		c = check_add(l, GROUP, "disk limit", CHECK_NOTE,
+			      "what a sandbox writes is watched, not limited by the kernel%s",
+			      f->rootful ? "" : ": a quota needs root");
+		if (f->rootful && on_btrfs)
+			check_fix(c, "sudo cay setup pool DIRECTORY, a new one on this btrfs");
+		else if (f->rootful)
+			check_fix(c, "sudo cay setup pool");
+	}
+}
+
 static void extras(const struct doctor_facts *f, struct checks *l)
 {
-	static const char *const quotas[] = {
-		[PROBE_QUOTA_NONE] =
-			"none: the size of a sandbox is watched, not enforced by the kernel",
-		[PROBE_QUOTA_BTRFS_OFF] = "btrfs has quotas, but they are not enabled",
-		[PROBE_QUOTA_BTRFS] = "btrfs quota groups",
-		[PROBE_QUOTA_PROJECT] = "project quotas",
-	};
 	const struct probe_storage *s = &f->storage;
-	struct check *c;
 
 	if (s->reflink != PROBE_UNTRIED)
 		check_add(
@@ -123,12 +141,7 @@ static void extras(const struct doctor_facts *f, struct checks *l)
 			s->reflink == 0
 				? "works: copies of files share their blocks"
 				: "not on this file system: copies of files take space (btrfs and xfs have it)");
-	c = check_add(l, GROUP, "disk quota", s->quota >= PROBE_QUOTA_BTRFS ? CHECK_OK : CHECK_NOTE,
-		      "%s", quotas[s->quota]);
-	if (s->quota == PROBE_QUOTA_BTRFS_OFF)
-		check_fix(c, "sudo btrfs quota enable %s", f->state_dir);
-	else if (s->quota == PROBE_QUOTA_NONE)
-		check_fix(c, "export CAY_STATE=DIRECTORY on btrfs with quotas enabled");
+	disk_limit(f, l);
 }
 
 void checks_storage(const struct doctor_facts *f, struct checks *l)

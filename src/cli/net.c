@@ -147,7 +147,7 @@ static int add_row(struct out_table *t, const struct row *w)
 	char up[OUT_NUMBER], down[OUT_NUMBER];
 	int r = out_cell(t, OUT_PLAIN, w->host);
 
-	r |= out_cellf(t, OUT_PLAIN, w->port ? "%u" : "", w->port);
+	r |= w->port ? out_cellf(t, OUT_PLAIN, "%u", w->port) : out_cell(t, OUT_PLAIN, "");
 	if (by_call)
 		r |= out_cellf(t, OUT_PLAIN, "%u", w->call);
 	r |= out_cellf(t, OUT_PLAIN, "%llu", (unsigned long long)w->connections);

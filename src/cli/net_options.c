@@ -19,8 +19,9 @@ int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct er
 
 	if (!n->allow.n && (!n->net || strcmp(n->net, "none") == 0)) {
 		if (n->deny.n)
-			return err_set(e, ERR_INVALID, "--deny without --net or --allow: there is no "
-						       "network that it could be kept from");
+			return err_set(e, ERR_INVALID,
+				       "--deny without --net or --allow: there is no "
+				       "network that it could be kept from");
 		return 0;
 	}
 	return policy_load(&s, ret_policy, NULL, e);
@@ -77,8 +78,8 @@ static const char *first_env(const char *const *names)
 
 int net_opts_put_build(const struct buf *policy, struct buf *b)
 {
-	static const char *const proxies[] = { "CAY_PROXY",  "HTTPS_PROXY", "https_proxy",
-					       "ALL_PROXY",  "all_proxy",   NULL };
+	static const char *const proxies[] = { "CAY_PROXY", "HTTPS_PROXY", "https_proxy",
+					       "ALL_PROXY", "all_proxy",   NULL };
 	static const char *const excepts[] = { "NO_PROXY", "no_proxy", NULL };
 	const char *servers = getenv("CAY_NAMESERVERS"), *proxy = first_env(proxies);
 	const char *except = first_env(excepts);

@@ -21,6 +21,7 @@
 #include "cli/client.h"
 #include "cli/sandboxes.h"
 #include "image/template.h"
+#include "store/pool.h"
 #include "store/snapshots.h"
 
 enum {
@@ -160,6 +161,8 @@ static int put_identity(struct buf *b, const struct newborn *n, const char *host
 	(void)snprintf(dir, sizeof dir, "%s/sandboxes/%s", n->state.dir, n->row.id);
 	if (r == 0)
 		r = field_put_c(b, TAG_PATH, dir);
+	if (r == 0 && n->disk[0])
+		r = field_put_c(b, TAG_DISK_PATH, n->disk);
 	if (r == 0)
 		r = field_put_c(b, TAG_HOSTNAME, host);
 	if (r == 0)
@@ -258,6 +261,18 @@ int newborn_await(struct newborn *n, struct err *e)
 	return 0;
 }
 
+/* Only what has a limit to be held goes into the pool: what is there has no snapshots. */
+static bool has_disk_limit(const struct newborn *n)
+{
+	struct str body = buf_str(&n->recipe);
+	struct field f;
+
+	while (field_next(&body, &f) > 0)
+		if (f.tag == TAG_DISK)
+			return true;
+	return false;
+}
+
 static int make_dir(struct newborn *n, struct err *e)
 {
 	char name[64];
@@ -273,7 +288,7 @@ static int make_dir(struct newborn *n, struct err *e)
 		return err == ENOSPC ? err_hint(e, "the file system of the state directory is full")
 				     : -1;
 	}
-	return 0;
+	return has_disk_limit(n) ? pool_add(&n->state, n->row.id, n->disk, sizeof n->disk, e) : 0;
 }
 
 static int start(struct newborn *n, const char *warden, struct err *e)

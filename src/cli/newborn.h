@@ -28,8 +28,9 @@ struct newborn {
 	struct buf recipe;	 /* store/snapshots.h; it is made of it */
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
 	size_t nlayers;
-	bool made;  /* there is something to undo */
-	bool asked; /* the warden has been told what to build */
+	char disk[sizeof((struct state *)0)->dir + 40]; /* its subvolume in the pool, or empty */
+	bool made;					/* there is something to undo */
+	bool asked;					/* the warden has been told what to build */
 };
 
 #define NEWBORN_INIT \
@@ -40,9 +41,9 @@ struct newborn {
 int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
 	__attribute__((nonnull));
 /*
- * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our connection.
- * It is being built when this returns: what is sent to its warden waits until it is ready, and
- * a failure to build comes as the first answer.
+ * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our
+ * connection. It is being built when this returns: what is sent to its warden waits until it is
+ * ready, and a failure to build comes as the first answer.
  */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
 /*

@@ -253,9 +253,10 @@ const struct cmd cmd_port = {
 	.name = "port",
 	.synopsis = "[options] SANDBOX PORT",
 	.summary = "Reach a port inside a sandbox from the host",
-	.details = "Listens on the host and passes every connection to that port inside, until it "
-		   "is interrupted or the sandbox ends. A server inside may listen on 127.0.0.1 only. "
-		   "Works without a network too. The address is printed once it listens.",
+	.details =
+		"Listens on the host and passes every connection to that port inside, until it "
+		"is interrupted or the sandbox ends. A server inside may listen on 127.0.0.1 only. "
+		"Works without a network too. The address is printed once it listens.",
 	.examples = "cay port work 3000\n"
 		    "cay port work 8080 --listen 0\n"
 		    "cay port work 3000 --listen 0.0.0.0:3000",

@@ -10,7 +10,7 @@
 #include "wire/frame.h"
 #include "wire/proto.h"
 
-enum { SHOWN = 3 };
+enum { SHOWN = 3, KILLED = 128 + 9 };
 
 struct denied {
 	struct str name, address, rule, reason, why, fix;
@@ -70,9 +70,9 @@ void result_explain(const struct session_result *r)
 	int n = 0;
 
 	if (strcmp(r->reason, "disk") == 0)
-		fputs("cay: the command was killed: the sandbox wrote more than its --disk "
-		      "allows\n",
-		      stderr);
+		fprintf(stderr, "cay: the command %s: the sandbox wrote %s its --disk allows\n",
+			r->code == KILLED ? "was killed" : "failed",
+			r->code == KILLED ? "more than" : "as much as");
 	if (r->oom_kills)
 		fprintf(stderr, "cay: %s killed: out of memory (limit %s)\n",
 			strcmp(r->reason, "oom") == 0 ? "the command was" : "a process was",
@@ -81,7 +81,8 @@ void result_explain(const struct session_result *r)
 		if (n++ < SHOWN)
 			say_denied(&d);
 	if (n > SHOWN)
-		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n", n - SHOWN);
+		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n",
+			n - SHOWN);
 }
 
 static void json_denied(struct out_json *j, const struct denied *d)

@@ -105,7 +105,8 @@ const struct cmd cmd_run = {
 	.summary = "Run a command in a new sandbox, then remove the sandbox",
 	.details =
 		"The command sees the system of this machine, or another template, and may change "
-		"all of it: every change is its own and is gone afterwards. It has no network. "
+		"all of it: every change is its own and is gone afterwards. It has no network "
+		"unless --net or --allow gives it one. "
 		"stdin, stdout and stderr are passed on byte by byte, signals too, and the exit "
 		"code is the command's own: 124 after --timeout, 125 when cay itself failed, 126 "
 		"when the command cannot be executed, 127 when it does not exist, 128+n when "

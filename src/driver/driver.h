@@ -59,7 +59,13 @@ struct cell_spec {
 	const char *state; /* absolute path of the state directory */
 	const char *dir;   /* absolute path of the sandbox's directory, below it */
 	int dir_fd;	   /* of it */
-	const char *init;  /* path of the cay-init program */
+	/*
+	 * Where the uppers lie: a subvolume of the pool, whose quota is the limit on disk. NULL: in
+	 * dir. There is only one generation there, since layers are moved and not copied.
+	 */
+	const char *disk;
+	int disk_fd;	  /* of it, or the same as dir_fd */
+	const char *init; /* path of the cay-init program */
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
 	uint32_t user;	   /* the sandbox's user inside */
@@ -105,7 +111,8 @@ struct cell {
 	struct cell_unenforced unenforced[4];
 	int nunenforced;
 	struct cell_keep keep;
-	bool refused; /* it was built, and is not what it must be */
+	bool has_quota;	      /* the file system itself holds the limit on disk */
+	bool refused;	      /* it was built, and is not what it must be */
 	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
 

@@ -89,6 +89,8 @@ static int take_config(struct gateway *g, const struct frame *f, int *fds)
 			r = add_server(&servers, field.value);
 		else if (field.tag == GW_T_PROXY)
 			r = via_parse(&g->via, field.value);
+		else if (field.tag == GW_T_ASK)
+			g->ask = true;
 		else if (field.tag == GW_T_NO_PROXY) {
 			free(g->via.no_proxy);
 			g->via.no_proxy = strndup(field.value.p, field.value.n);
@@ -127,6 +129,8 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		r = g->resolver ? take_policy(g, f->body) : -EBADMSG;
 	else if (f->type == GW_LIST)
 		r = flow_list(g, f->chan);
+	else if (f->type == GW_OWNED)
+		flow_owned(g, f->chan);
 	for (int i = 0; i < f->nfds; i++)
 		fd_close(&fds[i]);
 	if (r < 0)

@@ -40,7 +40,7 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 
-int dial_start(const struct ip *ip, uint16_t port)
+int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = ip_to_sockaddr(ip, port, &sa);
@@ -54,7 +54,8 @@ int dial_start(const struct ip *ip, uint16_t port)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	if (connect(fd, (void *)&sa, n) < 0 && errno != EINPROGRESS)
+	*ret_open = connect(fd, (void *)&sa, n) == 0;
+	if (!*ret_open && errno != EINPROGRESS)
 		return -errno;
 	return TAKE_FD(fd);
 }
@@ -67,7 +68,8 @@ static int put_auth(struct via *v, struct str userinfo)
 		unsigned hex;
 		char c = userinfo.p[i];
 
-		if (c == '%' && i + 2 < userinfo.n && sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
+		if (c == '%' && i + 2 < userinfo.n &&
+		    sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
 			c = (char)hex;
 			i += 2;
 		}

@@ -13,8 +13,8 @@
  */
 void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy_verdict *ret);
 
-/* A non-blocking connection that is under way, or there; fd or -errno. */
-int dial_start(const struct ip *ip, uint16_t port);
+/* A non-blocking connection that is under way, or there (*ret_open); fd or -errno. */
+int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
 
 /* "http://[user:password@]host:port", "socks5://…" or "socks5h://…". 0 or -EINVAL. */
 int via_parse(struct via *v, struct str url);

@@ -150,7 +150,9 @@ static struct outcome known(struct gateway *g, const struct dns_query *q)
 	if (q->type != DNS_A && q->type != DNS_AAAA)
 		return o;
 	if (pool_give(g->pool, q->name, &ip4, &ip6) < 0)
-		return (struct outcome){ .rcode = DNS_SERVFAIL, .ede = DNS_EDE_NONE, .word = "failed" };
+		return (struct outcome){ .rcode = DNS_SERVFAIL,
+					 .ede = DNS_EDE_NONE,
+					 .word = "failed" };
 	if (q->type == DNS_A)
 		o.addr = ip4;
 	else if (g->fds[SOCK_TCP6] >= 0)

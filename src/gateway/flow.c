@@ -2,19 +2,16 @@
 #include "gateway/flow.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/netplan.h"
 #include "gateway/dial.h"
-#include "gateway/refusal.h"
-#include "wire/http_write.h"
 
 enum {
+	OWN_MS = 200,
 	SILENCE_MS = 10 * 1000, /* a client that says nothing speaks nothing that we know */
-	LAST_MS = 2 * 1000,
 	TICK_MS = 200,
 	TICK_RATE_MS = 10,
 	READ = EPOLLIN | EPOLLRDHUP,
@@ -54,6 +51,7 @@ void flow_query(const struct flow *f, struct policy_query *q)
 /* --- time --- */
 
 static void on_tick(struct loop_timer *t);
+static void begin(struct flow *f);
 
 static void tick_soon(struct gateway *g)
 {
@@ -85,7 +83,14 @@ static void unthrottle(struct flow *f)
 static void on_deadline(struct flow *f)
 {
 	flow_deadline(f, 0);
+	if (!f->looked && f->likely && (f->state == FLOW_LOOK || f->state == FLOW_PASS)) {
+		flow_end(f, "the first message is unfinished", true);
+		return;
+	}
 	switch (f->state) {
+	case FLOW_OWN:
+		begin(f);
+		break;
 	case FLOW_LOOK:
 		f->looked = true; /* silence is an answer too */
 		f->proto = PROTO_TCP;
@@ -99,6 +104,11 @@ static void on_deadline(struct flow *f)
 		break;
 	case FLOW_PASS:
 		unthrottle(f);
+		if (f->sniff && !f->looked) {
+			f->looked = true;
+			f->proto = PROTO_TCP;
+			flow_await_more(&f->side[UP], 0);
+		}
 		if (f->http)
 			flow_http(f);
 		else
@@ -135,7 +145,7 @@ static int take_slot(struct gateway *g, uint32_t *ret)
 	return 0;
 }
 
-static void close_reset(int *fd)
+void flow_close_reset(int *fd)
 {
 	static const struct linger now = { .l_onoff = 1 };
 
@@ -163,7 +173,7 @@ static void flow_free(struct flow *f, bool reset)
 	for (int i = UP; i <= DOWN; i++) {
 		loop_del(&g->loop, &f->side[i].io);
 		if (reset)
-			close_reset(&f->side[i].fd);
+			flow_close_reset(&f->side[i].fd);
 		fd_close(&f->side[i].fd);
 		if (f->way[i].pipe) { /* not empty: of no use to others */
 			(void)close(f->way[i].pipe->r);
@@ -187,6 +197,8 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 	size_t at;
 
 	flow_subject(f, &s);
+	if (!f->told && !f->refused && f->front != FRONT_DNS)
+		flow_tell_failed(f, reason);
 	if (f->told && event_begin(g, GW_KIND_CLOSE, f->slot, &s, &at) == 0) {
 		event_num(g, GW_T_UP, f->way[UP].bytes);
 		event_num(g, GW_T_DOWN, f->way[DOWN].bytes);
@@ -201,7 +213,8 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 static bool take_front(struct flow *f)
 {
 	static const uint8_t gateway4[4] = { NETPLAN_GATEWAY4 >> 24, NETPLAN_GATEWAY4 >> 16 & 0xff,
-					     NETPLAN_GATEWAY4 >> 8 & 0xff, NETPLAN_GATEWAY4 & 0xff };
+					     NETPLAN_GATEWAY4 >> 8 & 0xff,
+					     NETPLAN_GATEWAY4 & 0xff };
 	const void *gateway = f->dst.len == 4 ? gateway4 : netplan_gateway6;
 
 	if (f->port == NETPLAN_PORT_DNS)
@@ -251,7 +264,7 @@ void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const stru
 
 	if (!f || take_slot(g, &slot) < 0) {
 		free(f);
-		close_reset(&fd);
+		flow_close_reset(&fd);
 		return;
 	}
 	*f = (struct flow){ .g = g, .slot = slot, .dst = *dst, .port = port };
@@ -263,8 +276,21 @@ void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const stru
 	f->owner = whose(g, IPPROTO_TCP, peer, dst, port);
 	if (loop_add(&g->loop, &f->side[UP].io, fd, 0, on_side) < 0)
 		flow_free(f, true);
+	else if (g->ask && f->owner.inode &&
+		 CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0)
+		flow_deadline(f, OWN_MS); /* FLOW_OWN */
 	else
 		begin(f);
+}
+
+void flow_owned(struct gateway *g, uint32_t slot)
+{
+	struct flow *f = slot < g->top ? g->flows[slot] : NULL;
+
+	if (!f || f->state != FLOW_OWN)
+		return;
+	flow_deadline(f, 0);
+	begin(f);
 }
 
 /* --- what is awaited --- */
@@ -274,6 +300,8 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	const struct side *s = &f->side[dir];
 
 	switch (f->state) {
+	case FLOW_OWN:
+		return 0;
 	case FLOW_FRONT:
 	case FLOW_LAST:
 		return dir == UP && !f->dns_waits ? READ : 0;
@@ -333,6 +361,8 @@ static void on_side(struct loop_io *io, uint32_t events)
 	if (events & EPOLLOUT)
 		s->full = false;
 	switch (f->state) {
+	case FLOW_OWN:
+		break;
 	case FLOW_FRONT:
 		flow_front(f);
 		break;
@@ -432,152 +462,4 @@ void flow_step(struct flow *f)
 		return;
 	}
 	find_addresses(f);
-}
-
-/* --- refusals --- */
-
-void flow_last_words(struct flow *f, struct str words)
-{
-	struct side *s = &f->side[UP];
-
-	/* Little, into a buffer that is empty: it fits, or nobody reads. */
-	(void)send(s->fd, words.p, words.n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)shutdown(s->fd, SHUT_WR);
-	loop_del(&f->g->loop, &f->side[DOWN].io);
-	close_reset(&f->side[DOWN].fd);
-	flow_await_more(s, 0);
-	f->state = FLOW_LAST;
-	flow_deadline(f, LAST_MS);
-	flow_watch(f);
-}
-
-static void tell_denied(struct flow *f, const struct refusal *r)
-{
-	struct gateway *g = f->g;
-	struct subject s;
-	size_t at;
-
-	flow_subject(f, &s);
-	s.rule = r->rule;
-	if (event_begin(g, GW_KIND_DENY, f->slot, &s, &at) < 0)
-		return;
-	if (f->looked)
-		event_text(g, GW_T_PROTO, str_of(policy_proto_name(f->proto)));
-	event_text(g, GW_T_REASON, str_of(r->reason));
-	event_text(g, GW_T_WHY, str_of(r->why));
-	event_text(g, GW_T_FIX, str_of(r->fix));
-	event_text(g, GW_T_METHOD, r->method);
-	event_text(g, GW_T_PATH, r->path);
-	if (f->hello && f->looked)
-		event_text(g, GW_T_SNI, str_of(f->hello->sni));
-	event_end(g, at);
-}
-
-/* In words where the client understands them, else by a reset. */
-static void refuse(struct flow *f, const struct refusal *r, int status)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(8192);
-	bool midway = f->http && f->http->n; /* an answer is under way: nothing fits between */
-
-	tell_denied(f, r);
-	if (f->front == FRONT_SOCKS && f->state < FLOW_PASS) {
-		static const char no[] = { 5, 2, 0, 1, 0, 0, 0, 0, 0, 0 };
-
-		flow_last_words(f, (struct str){ no, sizeof no });
-		return;
-	}
-	if (!midway && (f->http || (f->front == FRONT_HTTP && f->state < FLOW_PASS)) &&
-	    refusal_answer(r, status, &b) == 0) {
-		flow_last_words(f, buf_str(&b));
-		return;
-	}
-	flow_end(f, "refused", true);
-}
-
-void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v)
-{
-	char target[HOST_TEXT + 8], ip[IP_TEXT] = "", fix[POLICY_FIX];
-	struct refusal r = {
-		.rule = policy_rule_id(v),
-		.reason = policy_reason_name(v->reason),
-		.why = policy_reason_text(v->reason),
-		.fix = fix,
-		.target = target,
-		.method = q->method,
-		.path = q->path,
-	};
-
-	policy_fix(q, v, fix);
-	if (!f->name)
-		ip_text(&f->dst, ip);
-	(void)snprintf(target, sizeof target, "%s:%u", f->name ? f->name : ip, f->port);
-	refuse(f, &r, 403);
-}
-
-void flow_deny_limit(struct flow *f, enum meter_hit hit)
-{
-	char target[HOST_TEXT + 8];
-	struct refusal r = {
-		.rule = f->rule ? f->rule->id : STR("default"),
-		.reason = meter_hit_name(hit),
-		.why = "a limit of the policy is reached",
-		.fix = "",
-		.target = target,
-	};
-
-	(void)snprintf(target, sizeof target, "%s:%u", f->name ? f->name : "", f->port);
-	refuse(f, &r, 429);
-}
-
-void flow_refuse_http(struct flow *f, int status, const char *why)
-{
-	struct refusal r = {
-		.rule = STR_NONE, .reason = "malformed", .why = why, .fix = "", .target = f->name,
-	};
-
-	refuse(f, &r, status);
-}
-
-static const char *fail_name(int err)
-{
-	switch (err) {
-	case ENOENT:
-		return "no such name";
-	case ECONNREFUSED:
-		return "refused";
-	case ETIMEDOUT:
-		return "timeout";
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "unreachable";
-	default:
-		return "failed";
-	}
-}
-
-void flow_fail(struct flow *f, int err)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(4096);
-	struct refusal r = { .reason = fail_name(err),
-			     .why = "the target cannot be reached",
-			     .fix = "",
-			     .target = f->name };
-	struct subject s;
-	size_t at;
-
-	flow_subject(f, &s);
-	if (event_begin(f->g, GW_KIND_FAIL, f->slot, &s, &at) == 0) {
-		event_text(f->g, GW_T_REASON, str_of(r.reason));
-		event_end(f->g, at);
-	}
-	if (f->front == FRONT_SOCKS) {
-		char no[] = { 5, 1, 0, 1, 0, 0, 0, 0, 0, 0 };
-
-		no[1] = err == ECONNREFUSED ? 5 : err == ENOENT ? 4 : 1;
-		flow_last_words(f, (struct str){ no, sizeof no });
-	} else if ((f->front == FRONT_HTTP || f->http) && refusal_answer(&r, 502, &b) == 0) {
-		flow_last_words(f, buf_str(&b));
-	} else {
-		flow_end(f, "failed", true);
-	}
 }

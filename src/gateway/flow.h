@@ -2,6 +2,7 @@
 /*
  * One connection of the sandbox.
  *
+ *   OWN    the warden looks whose it is, where control groups do not tell
  *   FRONT  it came to the proxy's or the resolver's port: the target is still to be told
  *   LOOK   addresses are looked up, and the first bytes awaited, as far as the policy needs them
  *   DIAL   one address after the other
@@ -19,7 +20,7 @@
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
-enum flow_state { FLOW_FRONT, FLOW_LOOK, FLOW_DIAL, FLOW_VIA, FLOW_PASS, FLOW_LAST };
+enum flow_state { FLOW_OWN, FLOW_FRONT, FLOW_LOOK, FLOW_DIAL, FLOW_VIA, FLOW_PASS, FLOW_LAST };
 enum flow_front { FRONT_NONE, FRONT_DNS, FRONT_HTTP, FRONT_SOCKS };
 enum flow_dir { UP, DOWN }; /* out of the sandbox, into it */
 
@@ -32,11 +33,12 @@ struct side {
 	struct loop_io io;
 	struct flow *f;
 	int fd;
-	bool eof;   /* nothing more comes from it */
-	bool hup;   /* nothing more comes after what is there */
-	bool shut;  /* it was told that nothing more comes */
-	bool full;  /* it takes no more for now */
-	bool quiet; /* not to be read now, for another reason */
+	bool eof;    /* nothing more comes from it */
+	bool hup;    /* nothing more comes after what is there */
+	bool shut;   /* it was told that nothing more comes */
+	bool full;   /* it takes no more for now */
+	bool quiet;  /* not to be read now, for another reason */
+	size_t seen; /* bytes that were looked at and are not enough */
 };
 
 /* From one side to the other. */
@@ -85,8 +87,10 @@ struct flow {
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
 	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
+	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
 	enum policy_proto proto;
 	struct tls_hello *hello;
 	struct http_relay *http;
@@ -95,7 +99,7 @@ struct flow {
 	struct resolve_wait wait;
 	bool resolved, via;
 	struct resolve_answer addrs;
-	int at;	     /* the address that is dialled */
+	int at; /* the address that is dialled */
 	int dial_err;
 	uint64_t began_ns, deadline_ns;
 	unsigned via_step;
@@ -105,10 +109,16 @@ struct flow {
 /* Takes fd. */
 void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const struct ip *dst,
 	      uint16_t port);
+/* The warden has looked whose it is. */
+void flow_owned(struct gateway *g, uint32_t slot);
 /* Decide with what is known, and do what follows. May free f. */
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
+void flow_close_reset(int *fd);
+
+/* flow_refuse.c */
+void flow_tell_failed(struct flow *f, const char *reason);
 /* The peer said something wrong or is refused: told, answered as the client can understand. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
 void flow_deny_limit(struct flow *f, enum meter_hit hit);

@@ -77,16 +77,21 @@ static bool count(struct flow *f)
 static int start(struct flow *f, const struct ip *ip, uint16_t port)
 {
 	struct side *s = &f->side[DOWN];
+	bool open = false;
 
 	loop_del(&f->g->loop, &s->io);
 	fd_close(&s->fd);
-	s->fd = dial_start(ip, port);
+	s->fd = dial_start(ip, port, &open);
 	if (s->fd < 0) {
 		f->dial_err = -s->fd;
 		s->fd = FD_NONE;
 		return -1;
 	}
 	f->state = FLOW_DIAL;
+	if (open) { /* near by: no need to wait for the news of it */
+		flow_dialled(f);
+		return 0;
+	}
 	flow_deadline(f, f->via ? VIA_MS : DIAL_MS);
 	flow_watch(f);
 	return 0;
@@ -162,9 +167,9 @@ static int ask_via_http(struct flow *f)
 {
 	const struct via *v = &f->g->via;
 	char words[1024];
-	int n = snprintf(words, sizeof words,
-			 "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n%s%s%s\r\n", f->name, f->port,
-			 f->name, f->port, v->auth[0] ? "Proxy-Authorization: " : "", v->auth,
+	int n = snprintf(words, sizeof words, "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n%s%s%s\r\n",
+			 f->name, f->port, f->name, f->port,
+			 v->auth[0] ? "Proxy-Authorization: " : "", v->auth,
 			 v->auth[0] ? "\r\n" : "");
 
 	f->via_step = VIA_ASKED;

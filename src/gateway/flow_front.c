@@ -74,8 +74,7 @@ static void front_socks(struct flow *f, struct str in)
 	uint8_t out[SOCKS_REPLY];
 	struct socks_request q;
 	bool ok = false;
-	int64_t n = f->via_step ? socks_request_parse(in, &q, &rep)
-				: socks_greeting_parse(in, &ok);
+	int64_t n = f->via_step ? socks_request_parse(in, &q, &rep) : socks_greeting_parse(in, &ok);
 
 	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);

@@ -82,8 +82,9 @@ static int check_request(struct flow *f, const struct http_head *h)
 	struct policy_verdict v;
 
 	if (h->is_connect || !h->has_host) {
-		flow_refuse_http(f, 400, h->is_connect ? "CONNECT needs the proxy's port"
-						       : "there is no Host");
+		flow_refuse_http(f, 400,
+				 h->is_connect ? "CONNECT needs the proxy's port"
+					       : "there is no Host");
 		return -1;
 	}
 	if (h->method.n >= sizeof((struct http_pending *)0)->method) {

@@ -42,6 +42,7 @@ void flow_await_more(struct side *s, size_t than)
 {
 	int low = (int)than + 1;
 
+	s->seen = than;
 	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
@@ -65,6 +66,7 @@ static enum look look_tls(struct flow *f, struct str in)
 	n = tls_hello_parse(in, f->hello);
 	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH) {
 		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
 		return LOOK_MORE;
 	}
 	spoke(f, PROTO_TLS);
@@ -80,6 +82,7 @@ static enum look look_http(struct flow *f, struct str in)
 
 	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
+		f->likely = true;
 		return LOOK_MORE;
 	}
 	if (!f->http)
@@ -107,6 +110,8 @@ enum look flow_look(struct flow *f)
 	}
 	switch (sniff(in, s->hup)) {
 	case SNIFF_MORE:
+	case SNIFF_LIKELY:
+		f->likely = sniff(in, s->hup) == SNIFF_LIKELY;
 		flow_await_more(s, in.n);
 		return LOOK_MORE;
 	case SNIFF_TLS:

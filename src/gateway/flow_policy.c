@@ -35,7 +35,7 @@ uint64_t flow_recheck_all(struct gateway *g)
 		struct policy_query q;
 		struct meter *m;
 
-		if (!f || f->state == FLOW_FRONT || f->state == FLOW_LAST)
+		if (!f || f->state < FLOW_LOOK || f->state == FLOW_LAST)
 			continue;
 		/* Counted under the rule of the same id, where there is one. */
 		f->rule = f->rule ? rule_by_id(g->policy, f->rule->id) : NULL;

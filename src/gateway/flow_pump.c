@@ -8,7 +8,13 @@
 
 #include "gateway/flow.h"
 
-enum { PIPE_BYTES = 256 * 1024, PIPES_KEPT = 32, ROUNDS = 8 };
+enum {
+	PIPE_BYTES = 256 * 1024,
+	PIPES_KEPT = 32,
+	ROUNDS = 8,
+	SNIFF_MS = 300,	       /* a client that has begun and waits speaks something of its own */
+	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
+};
 
 static struct pipe *pipe_get(struct gateway *g)
 {
@@ -113,7 +119,8 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 		flow_end(f, "out of descriptors", true);
 		return -1;
 	}
-	n = splice(from->fd, NULL, w->pipe->w, NULL, quota < PIPE_BYTES ? (size_t)quota : PIPE_BYTES,
+	n = splice(from->fd, NULL, w->pipe->w, NULL,
+		   quota < PIPE_BYTES ? (size_t)quota : PIPE_BYTES,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
 		w->held = (size_t)n;
@@ -144,7 +151,8 @@ static int drain(struct flow *f, enum flow_dir dir, uint64_t *limit)
 			return 0;
 		}
 		if (n <= 0) {
-			flow_end(f, dir == UP ? "reset by the server" : "reset by the client", true);
+			flow_end(f, dir == UP ? "reset by the server" : "reset by the client",
+				 true);
 			return -1;
 		}
 		flow_count(f, dir, (uint64_t)n);
@@ -184,15 +192,20 @@ static void pass_end(struct flow *f, enum flow_dir dir)
 	to->shut = true;
 }
 
-/* What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone. */
+/* What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone.
+ */
 static int look_in_passing(struct flow *f)
 {
 	struct policy_query q;
 	struct policy_verdict v;
+	bool was_likely = f->likely;
 	enum look l = flow_look(f);
 
+	if (l == LOOK_MORE && f->side[UP].seen && (!f->deadline_ns || f->likely != was_likely))
+		flow_deadline(f, f->likely ? LIKELY_MS : SNIFF_MS);
 	if (l != LOOK_DONE)
 		return l == LOOK_MORE ? 0 : -1;
+	flow_deadline(f, 0);
 	f->sniff = false;
 	flow_query(f, &q);
 	if (f->at < f->addrs.n)

@@ -61,13 +61,14 @@ struct gateway {
 	struct via via;
 	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
 	uint32_t nflows, top, *free_slots, nfree;
-	uint32_t nwaiting, nthrottled;	     /* of them with a deadline; of these for their rate */
+	uint32_t nwaiting, nthrottled; /* of them with a deadline; of these for their rate */
 	struct loop_timer tick;
 	struct pipe *pipes; /* that are empty */
 	int npipes;
 	int nqueries;
 	struct bucket dns_events; /* how many queries are told */
 	uint64_t dns_untold;
+	bool ask;  /* the warden tells whose a connection is */
 	bool held; /* the warden takes no more events: no new connections */
 };
 

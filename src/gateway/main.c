@@ -25,17 +25,17 @@ enum {
 };
 
 static const uint16_t allow[] = {
-	SYS_epoll_wait,	  SYS_epoll_pwait, SYS_epoll_ctl,   SYS_accept4,       SYS_connect,
-	SYS_getsockopt,	  SYS_setsockopt,  SYS_getsockname, SYS_getpeername,   SYS_sendto,
-	SYS_sendmsg,	  SYS_recvfrom,	   SYS_recvmsg,	    SYS_shutdown,      SYS_read,
-	SYS_write,	  SYS_readv,	   SYS_writev,	    SYS_splice,	       SYS_pipe2,
-	SYS_close,	  SYS_fcntl,	   SYS_mmap,	    SYS_munmap,	       SYS_mremap,
-	SYS_mprotect,	  SYS_madvise,	   SYS_brk,	    SYS_clock_gettime, SYS_gettimeofday,
-	SYS_getrandom,	  SYS_futex,	   SYS_exit,	    SYS_exit_group,    SYS_rt_sigreturn,
+	SYS_epoll_wait,	    SYS_epoll_pwait, SYS_epoll_ctl,   SYS_accept4,	 SYS_connect,
+	SYS_getsockopt,	    SYS_setsockopt,  SYS_getsockname, SYS_getpeername,	 SYS_sendto,
+	SYS_sendmsg,	    SYS_recvfrom,    SYS_recvmsg,     SYS_shutdown,	 SYS_read,
+	SYS_write,	    SYS_readv,	     SYS_writev,      SYS_splice,	 SYS_pipe2,
+	SYS_close,	    SYS_fcntl,	     SYS_mmap,	      SYS_munmap,	 SYS_mremap,
+	SYS_mprotect,	    SYS_madvise,     SYS_brk,	      SYS_clock_gettime, SYS_gettimeofday,
+	SYS_getrandom,	    SYS_futex,	     SYS_exit,	      SYS_exit_group,	 SYS_rt_sigreturn,
 	SYS_rt_sigprocmask,
 };
 
-static const uint16_t absent[] = { SYS_open,  SYS_openat, SYS_stat,	SYS_newfstatat,
+static const uint16_t absent[] = { SYS_open,   SYS_openat, SYS_stat,	SYS_newfstatat,
 				   SYS_access, SYS_uname,  SYS_readlink };
 
 static int limit_self(void)
@@ -56,7 +56,8 @@ static int limit_self(void)
 
 static int begin(struct gateway *g)
 {
-	static const struct seccomp_few few = { allow, ARRAY_LEN(allow), absent, ARRAY_LEN(absent) };
+	static const struct seccomp_few few = { allow, ARRAY_LEN(allow), absent,
+						ARRAY_LEN(absent) };
 	int r = limit_self();
 
 	if (r < 0)

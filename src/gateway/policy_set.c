@@ -44,8 +44,8 @@ static int make_meters(struct gateway *g, const struct policy *p, struct meter *
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nrules; i++)
 		if (has_limits(&p->rules[i].limits))
-			meter_init(&(*ret)[i], &p->rules[i].limits,
-				   meter_by_id(g, p->rules[i].id), now);
+			meter_init(&(*ret)[i], &p->rules[i].limits, meter_by_id(g, p->rules[i].id),
+				   now);
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 #include "base/limits.h"
 
 enum {
-	KEPT = 128,	   /* answers */
-	KEEP_MOST_S = 60,  /* as the addresses that we give inside */
+	KEPT = 128,	  /* answers */
+	KEEP_MOST_S = 60, /* as the addresses that we give inside */
 	KEEP_FAILURE_S = 2,
 	TIMEOUT_MS = 2000, /* of one try */
 	TRIES = 3,

@@ -16,6 +16,7 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 #include "store/db.h"
+#include "store/pool.h"
 #include "store/snapshots.h"
 #include "sys/rmtree.h"
 
@@ -187,6 +188,9 @@ int lost_keep(struct catalog *c, const struct state *s, const char *id, struct e
 
 	if (state_sandbox_open(s, id, &dir, e) < 0)
 		return -1;
+	/* Its files stay there, until it is removed: layers lie on another file system. */
+	if (pool_has(s, id))
+		return 0;
 	l.dir = dir;
 	if (settle_op(&l, e) < 0)
 		return -1;

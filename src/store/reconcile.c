@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "store/db.h"
 #include "store/lost.h"
+#include "store/pool.h"
 
 /*
  * A younger lock without anything else may belong to a creator that has yet to take it. It would
@@ -254,6 +255,9 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 
 	if (r == 0)
 		r = sweep_dir(&w, "sandboxes", false, &broken);
+	/* Subvolumes of which nothing else is left. What is not mounted is looked at once it is. */
+	if (r == 0 && pool_exists(s))
+		r = sweep_dir(&w, "pool", false, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "locks", true, &broken);
 	note(&w, r, &broken);

@@ -11,6 +11,7 @@
  *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED of them, or as many
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
+ *   pool, pool.img        where there is one (store/pool.h)
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the
  * directory, then the catalog row, then starts the warden, which inherits the lock's

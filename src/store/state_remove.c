@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "store/groups.h"
+#include "store/pool.h"
 #include "store/state.h"
 #include "sys/rmtree.h"
 
@@ -184,7 +185,7 @@ static int remove_all(const struct state *s, const char *id, struct err *e)
 	r = groups < 0 ? 0 : groups_kill(groups, id);
 	if (r < 0)
 		return err_sys(e, -r, "cannot kill control group cay-%s", id);
-	if (remove_files(s, id, e) < 0)
+	if (remove_files(s, id, e) < 0 || pool_drop(s, id, e) < 0)
 		return -1;
 	r = groups_remove(groups, id);
 	if (r < 0)

@@ -6,6 +6,8 @@
  *
  *   cay-ID/            the sandbox, with init in it; frozen and killed as a whole
  *   cay-ID/call-N      all processes of call N
+ *   cay-ID/init        init, once a call has a limit of its own: a group whose children have
+ *                      controllers holds no processes itself
  *
  * Limits are written there too where the v2 hierarchy has the controllers. Where a controller
  * has a v1 hierarchy, cay-ID (and for a limit of a call's own cay-ID/call-N) is made there as
@@ -32,6 +34,7 @@ struct cgroup {
 	uid_t owner; /* who inside may put processes into the groups: root of the sandbox */
 	gid_t owner_gid;
 	bool chown;
+	pid_t init; /* who is in cay-ID itself, and may have to make room; 0: nobody yet */
 };
 
 /* No groups yet: what cgroup_done() and the rest take. */

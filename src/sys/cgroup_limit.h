@@ -15,7 +15,7 @@
 
 #include "sys/cgroup.h"
 
-enum { CGROUP_WHY = 200 };
+enum { CGROUP_WHY = 280 };
 
 /* "memory", "pids", "cpu" */
 const char *cgroup_controller_name(enum cgroup_controller c);

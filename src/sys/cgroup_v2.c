@@ -99,7 +99,8 @@ int cgroup_v2_enable(int own_fd, enum cgroup_controller c, char why[CGROUP_WHY])
 	if (r == -EBUSY)
 		(void)snprintf(why, CGROUP_WHY,
 			       "other processes share the control group of this one, so it can "
-			       "have no '%s' controller for its children",
+			       "have no '%s' controller for its children (systemd-run --scope -p "
+			       "Delegate=yes cay ... gives it one)",
 			       name);
 	else if (r < 0)
 		(void)snprintf(why, CGROUP_WHY, "cannot enable the '%s' controller: %s", name,

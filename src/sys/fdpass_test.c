@@ -52,8 +52,10 @@ static void a_message_and_its_descriptors_arrive_in_order(void)
 	CHECK(memcmp(msg, "hello", 5) == 0 && n == FDPASS_FDS);
 	for (int i = 0; i < n; i++) {
 		CHECK(fcntl(fds[i], F_GETFD) == FD_CLOEXEC);
-		CHECK(write(fds[i], &"abcdefgh"[i], 1) == 1);
-		CHECK(read(pipes[i][0], &c, 1) == 1 && c == "abcdefgh"[i]);
+		char sent = (char)('a' + i);
+
+		CHECK(write(fds[i], &sent, 1) == 1);
+		CHECK(read(pipes[i][0], &c, 1) == 1 && c == sent);
 	}
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/loopdev.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 
@@ -44,4 +47,35 @@ int loopdev_attach(int file_fd, char *path, size_t size)
 			return r;
 	}
 	return -EBUSY;
+}
+
+/* Those in use have a directory in sysfs each. */
+static int open_if_backed(const char *name, const struct stat *file, char *path, size_t size)
+{
+	auto_close int fd = FD_NONE;
+	struct loop_info64 info;
+
+	if (strncmp(name, "loop", 4) != 0 || snprintf(path, size, "/dev/%s", name) >= (int)size)
+		return -ENOENT;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+		return -ENOENT;
+	if (info.lo_device != file->st_dev || info.lo_inode != file->st_ino)
+		return -ENOENT;
+	return TAKE_FD(fd);
+}
+
+int loopdev_share(int file_fd, char *path, size_t size)
+{
+	DIR *d = opendir("/sys/block");
+	struct stat file;
+	int r = -ENOENT;
+
+	if (fstat(file_fd, &file) < 0)
+		r = -errno;
+	for (struct dirent *ent = d ? readdir(d) : NULL; ent && r == -ENOENT; ent = readdir(d))
+		r = open_if_backed(ent->d_name, &file, path, size);
+	if (d)
+		(void)closedir(d);
+	return r == -ENOENT ? loopdev_attach(file_fd, path, size) : r;
 }

@@ -50,6 +50,7 @@ static uint32_t verdict(const struct builder *b, uint8_t answer)
 		[SECCOMP_DEV] = EPERM,
 		[SECCOMP_UNKNOWN] = EINVAL,
 		[SECCOMP_NO_PROTOCOL] = EPROTONOSUPPORT,
+		[SECCOMP_PRETEND] = 0,
 	};
 
 	if (answer == SECCOMP_ALLOW || (answer == SECCOMP_DEV && !b->locked))
@@ -119,12 +120,13 @@ static void emit_numbers(struct builder *b)
 static void emit_question(struct builder *b, uint8_t answer)
 {
 	const struct seccomp_question *q = &seccomp_questions[answer - SECCOMP_ASK_FIRST];
-	uint32_t low = (uint32_t)(offsetof(struct seccomp_data, args) + 8u * q->arg);
+	uint32_t half =
+		(uint32_t)(offsetof(struct seccomp_data, args) + 8u * q->arg + 4u * q->high);
 	struct edges e = { .n = 0 };
 	uint32_t next = 0;
 
 	b->start[answer] = b->p->n;
-	(void)emit(b, BPF_LD | BPF_W | BPF_ABS, low);
+	(void)emit(b, BPF_LD | BPF_W | BPF_ABS, half);
 	if (q->mask != ~0u)
 		(void)emit(b, BPF_ALU | BPF_AND | BPF_K, q->mask);
 	for (int i = 0; i < q->n; i++) {

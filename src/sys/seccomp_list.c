@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
@@ -133,8 +134,8 @@ const struct seccomp_call seccomp_calls[] = {
 	/* Time, limits, scheduling of one's own. */
 	A(clock_gettime), A(clock_getres), A(clock_nanosleep), A(nanosleep), A(gettimeofday),
 	A(times), A(getitimer), A(setitimer), A(timer_create), A(timer_settime), A(timer_gettime),
-	A(timer_getoverrun), A(timer_delete), A(getrusage), A(getrlimit), A(setrlimit),
-	A(prlimit64), A(getpriority), A(setpriority), A(ioprio_get), A(ioprio_set), A(sched_yield),
+	A(timer_getoverrun), A(timer_delete), A(getrusage), A(getrlimit),
+	{ SYS_setrlimit, SECCOMP_ASK_SETRLIMIT }, { SYS_prlimit64, SECCOMP_ASK_PRLIMIT }, A(getpriority), A(setpriority), A(ioprio_get), A(ioprio_set), A(sched_yield),
 	A(sched_getaffinity), A(sched_setaffinity), A(sched_getparam), A(sched_setparam),
 	A(sched_getscheduler), A(sched_setscheduler), A(sched_getattr), A(sched_setattr),
 	A(sched_get_priority_max), A(sched_get_priority_min), A(sched_rr_get_interval), A(getcpu),
@@ -221,6 +222,18 @@ static const struct seccomp_span personalities[] = {
 	{ PER_IS_ASKED, PER_IS_ASKED, SECCOMP_ALLOW },
 };
 
+/*
+ * RLIMIT_CORE is 1, which is what keeps the kernel from starting the host's program for core
+ * dumps; with 0 it is started. Many programs set it to 0, and are told that they did.
+ */
+static const struct seccomp_span core_limit[] = { { RLIMIT_CORE, RLIMIT_CORE, SECCOMP_PRETEND } };
+static const struct seccomp_span core_limits[] = {
+	{ RLIMIT_CORE, RLIMIT_CORE, SECCOMP_ASK_PRLIMIT_LOW },
+};
+/* Without a new value it only asks. */
+static const struct seccomp_span no_new_low[] = { { 0, 0, SECCOMP_ASK_PRLIMIT_HIGH } };
+static const struct seccomp_span no_new_high[] = { { 0, 0, SECCOMP_ALLOW } };
+
 static const struct seccomp_span pair_families[] = { { AF_UNIX, AF_UNIX, SECCOMP_ALLOW } };
 
 static const struct seccomp_span families[] = {
@@ -256,6 +269,12 @@ const struct seccomp_question seccomp_questions[] = {
 	ASK(IOCTL, ioctls, 1, ~0u, SECCOMP_ALLOW),
 	ASK(PRCTL, prctls, 0, ~0u, SECCOMP_UNKNOWN),
 	ASK(PERSONALITY, personalities, 0, ~0u, SECCOMP_REFUSE),
+	ASK(SETRLIMIT, core_limit, 0, ~0u, SECCOMP_ALLOW),
+	ASK(PRLIMIT, core_limits, 1, ~0u, SECCOMP_ALLOW),
+	ASK(PRLIMIT_LOW, no_new_low, 2, ~0u, SECCOMP_PRETEND),
+	[SECCOMP_ASK_PRLIMIT_HIGH - SECCOMP_ASK_FIRST] = { .spans = no_new_high, .n = 1, .arg = 2,
+							   .mask = ~0u, .high = true,
+							   .other = SECCOMP_PRETEND },
 	ASK(SOCKETPAIR, pair_families, 0, ~0u, SECCOMP_REFUSE),
 	ASK(SOCKET, families, 0, ~0u, SECCOMP_REFUSE),
 	ASK(INET_TYPE, inet_types, 1, SOCKET_TYPE, SECCOMP_REFUSE),

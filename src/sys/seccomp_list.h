@@ -4,10 +4,11 @@
  * about the call's number, the others about one of its arguments. An answer is a verdict or
  * the next question. seccomp_filter.h makes a program of it.
  *
- * Only the low half of an argument is looked at: the kernel takes no more of these.
+ * Of most arguments only the low half is looked at: the kernel takes no more of these.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum seccomp_answer {
@@ -17,12 +18,17 @@ enum seccomp_answer {
 	SECCOMP_DEV,	     /* allowed in the profile dev, EPERM in locked */
 	SECCOMP_UNKNOWN,     /* EINVAL, as for a value that the kernel does not know */
 	SECCOMP_NO_PROTOCOL, /* EPROTONOSUPPORT, as of a kernel built without */
+	SECCOMP_PRETEND,     /* nothing is done, and success is said */
 	/* questions; one leads only to those below it */
 	SECCOMP_ASK_CLONE,
 	SECCOMP_ASK_UNSHARE,
 	SECCOMP_ASK_IOCTL,
 	SECCOMP_ASK_PRCTL,
 	SECCOMP_ASK_PERSONALITY,
+	SECCOMP_ASK_SETRLIMIT,
+	SECCOMP_ASK_PRLIMIT, /* which; then the address of the new one, both halves of it */
+	SECCOMP_ASK_PRLIMIT_LOW,
+	SECCOMP_ASK_PRLIMIT_HIGH,
 	SECCOMP_ASK_SOCKETPAIR,
 	SECCOMP_ASK_SOCKET, /* family */
 	SECCOMP_ASK_INET_TYPE,
@@ -47,6 +53,7 @@ struct seccomp_question {
 	const struct seccomp_span *spans; /* in order, not overlapping */
 	uint32_t mask;			  /* of the bits that count */
 	uint8_t n, arg;
+	bool high;     /* the upper half of the argument */
 	uint8_t other; /* the answer for every other value */
 };
 

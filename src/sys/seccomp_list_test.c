@@ -88,7 +88,7 @@ static uint8_t answer_of(uint32_t nr)
 static uint8_t asked(uint8_t answer, const uint64_t *args)
 {
 	const struct seccomp_question *q = &seccomp_questions[answer - SECCOMP_ASK_FIRST];
-	uint32_t v = (uint32_t)args[q->arg] & q->mask;
+	uint32_t v = (uint32_t)(args[q->arg] >> (q->high ? 32 : 0)) & q->mask;
 
 	for (int i = 0; i < q->n; i++)
 		if (v >= q->spans[i].first && v <= q->spans[i].last)
@@ -104,6 +104,7 @@ static uint32_t expected(uint32_t nr, const uint64_t *args, bool locked)
 		[SECCOMP_REFUSE] = SECCOMP_RET_ERRNO | EPERM,
 		[SECCOMP_UNKNOWN] = SECCOMP_RET_ERRNO | EINVAL,
 		[SECCOMP_NO_PROTOCOL] = SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
+		[SECCOMP_PRETEND] = SECCOMP_RET_ERRNO,
 	};
 	uint8_t answer = answer_of(nr);
 
@@ -142,9 +143,14 @@ static int compare_all_args(uint32_t nr, bool locked)
 	uint64_t all[3][512] = { { 0 } };
 
 	for (uint8_t q = SECCOMP_ASK_FIRST; q < SECCOMP_ANSWERS; q++) {
+		uint8_t first = answer_of(nr), last = first;
 		int arg = seccomp_questions[q - SECCOMP_ASK_FIRST].arg;
-		if (answer_of(nr) == SECCOMP_ASK_SOCKET ? q < SECCOMP_ASK_SOCKET
-							: q != answer_of(nr))
+
+		if (first == SECCOMP_ASK_SOCKET)
+			last = SECCOMP_ANSWERS - 1;
+		else if (first == SECCOMP_ASK_PRLIMIT)
+			last = SECCOMP_ASK_PRLIMIT_HIGH;
+		if (q < first || q > last)
 			continue;
 		n[arg] += values_of(q, all[arg] + n[arg]);
 	}

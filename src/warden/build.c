@@ -137,6 +137,9 @@ static int take_text(struct warden *w, struct field f, struct err *e)
 	case TAG_PATH:
 		w->spec.dir = text;
 		break;
+	case TAG_DISK_PATH:
+		w->spec.disk = text;
+		break;
 	case TAG_PROGRAM:
 		w->program = text;
 		break;
@@ -169,6 +172,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_ID:
 	case TAG_HOSTNAME:
 	case TAG_PATH:
+	case TAG_DISK_PATH:
 	case TAG_PROGRAM:
 	case TAG_CWD:
 	case TAG_USER:
@@ -219,7 +223,13 @@ static int open_dir(struct warden *w, struct err *e)
 	w->dir_fd = open(w->spec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->dir_fd < 0 || fchdir(w->dir_fd) < 0)
 		return err_sys(e, errno, "open '%s'", w->spec.dir);
-	w->spec.dir_fd = w->dir_fd;
+	w->spec.dir_fd = w->spec.disk_fd = w->disk_fd = w->dir_fd;
+	if (!w->spec.disk)
+		return 0;
+	w->spec.disk_fd = w->disk_fd =
+		open(w->spec.disk, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->disk_fd < 0)
+		return err_sys(e, errno, "open '%s'", w->spec.disk);
 	return 0;
 }
 

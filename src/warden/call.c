@@ -408,6 +408,7 @@ void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb
 	c->cpu_us = cpu_us;
 	c->maxrss_kb = maxrss_kb;
 	limits_close_call(c);
+	disk_close_call(c);
 	call_check_done(c);
 }
 

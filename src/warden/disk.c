@@ -5,6 +5,8 @@
  * single file never does is RLIMIT_FSIZE's doing. Above the limit running calls are killed.
  * One that begins above it has a moment to remove something.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 
 #include "warden/disk_usage.h"
@@ -83,9 +85,36 @@ static void look(struct loop_timer *t)
 	loop_timer_set(&w->loop, t, took * SHARE > wait ? took * SHARE : wait, look);
 }
 
+static bool is_watched(const struct warden *w)
+{
+	return w->spec.limits.disk && !w->cell.has_quota;
+}
+
+/* Where a quota holds the limit: is there no room for even a little more? */
+static bool quota_is_full(const struct warden *w)
+{
+	enum { SOME = 1 << 20, LITTLE = 64 << 10 };
+	uint64_t part = w->spec.limits.disk / 16;
+	off_t room = part > SOME ? SOME : part < LITTLE ? LITTLE : (off_t)part;
+	auto_close int fd = openat(w->disk_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno == EDQUOT;
+	return fallocate(fd, 0, 0, room) < 0 && errno == EDQUOT;
+}
+
+void disk_close_call(struct call *c)
+{
+	if (!c->w->cell.has_quota || !quota_is_full(c->w))
+		return;
+	trace_hit(c->w, c);
+	if (c->status != 0 && !c->kill_reason)
+		c->kill_reason = "disk";
+}
+
 void disk_open(struct warden *w)
 {
-	if (w->spec.limits.disk)
+	if (is_watched(w))
 		loop_timer_set(&w->loop, &w->disk_timer, IDLE_MS * NS_PER_MS, look);
 }
 
@@ -99,7 +128,7 @@ void disk_wake(struct warden *w)
 	const uint64_t soon = LOOK_MS * NS_PER_MS;
 
 	/* Not sooner than it is due, if the last look was long. */
-	if (w->spec.limits.disk && w->disk_timer.at_ns > clock_mono_ns() + soon &&
+	if (is_watched(w) && w->disk_timer.at_ns > clock_mono_ns() + soon &&
 	    w->disk_timer.at_ns < clock_mono_ns() + IDLE_MS * NS_PER_MS)
 		loop_timer_set(&w->loop, &w->disk_timer, soon, look);
 }

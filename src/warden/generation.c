@@ -366,6 +366,11 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
+	if (w->spec.disk) {
+		(void)err_set(e, ERR_UNAVAILABLE,
+			      "a sandbox in the pool has neither snapshots nor rollbacks");
+		return err_hint(e, "make it without --disk: only those with one are in the pool");
+	}
 	*t = (struct turn){
 		.w = w, .client = c, .chan = chan, .last = { FD_NONE, FD_NONE, FD_NONE }
 	};

@@ -72,7 +72,7 @@ static int open_one(struct warden *w, int i, int state_fd)
 	struct stat st;
 
 	(void)snprintf(name, sizeof name, "upper/%d", i);
-	w->uppers[i] = openat(w->dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Above the last there are only whiteouts. */
 	w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->uppers[i] < 0 || w->lowers[i] < 0 || fstat(w->uppers[i], &st) < 0)

@@ -121,7 +121,9 @@ void limits_close_call(struct call *c)
 		return;
 	c->counted = false;
 	cgroup_count(&c->w->cell.cgroup, c->group, &now);
-	c->oom_kills = now.oom_kills - c->counts.oom_kills;
+	/* Fewer than before: since a later call has a limit of its own, each has its own count. */
+	c->oom_kills =
+		now.oom_kills - (now.oom_kills < c->counts.oom_kills ? 0 : c->counts.oom_kills);
 	if (c->oom_kills) {
 		bool own = c->memory && (now.oom_call || !l->memory);
 

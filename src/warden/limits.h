@@ -26,5 +26,7 @@ bool limits_killed_init(struct warden *w);
 /* disk.c: looks at the uppers from time to time, where there is a limit. */
 void disk_open(struct warden *w);
 void disk_close(struct warden *w);
+/* A command has ended: has it met the quota, where there is one? */
+void disk_close_call(struct call *c);
 /* A call begins: look soon. */
 void disk_wake(struct warden *w);

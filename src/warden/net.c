@@ -159,8 +159,8 @@ static void pass_flow(struct net *n, const struct frame *f)
 		else if (field.tag == GW_T_ADDR)
 			addr = field.value;
 		else
-			(void)field_u64(field, field.tag == GW_T_PORT ? &v[0]
-					       : field.tag == GW_T_UP ? &v[1]
+			(void)field_u64(field, field.tag == GW_T_PORT	? &v[0]
+					       : field.tag == GW_T_UP	? &v[1]
 					       : field.tag == GW_T_DOWN ? &v[2]
 									: &v[3]);
 	}
@@ -187,6 +187,9 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		fd_close(&fds[i]);
 	if (f->type == GW_EVENT) {
 		net_event(n, f);
+	} else if (f->type == GW_WHOSE) {
+		net_whose(n, f);
+		(void)conn_send(&n->conn, GW_OWNED, f->chan, STR_NONE);
 	} else if (f->type == GW_POLICY_SET) {
 		on_policy_set(n, f);
 	} else if (f->type == GW_FLOW) {
@@ -211,10 +214,12 @@ static int send_config(struct net *n)
 	r = conn_begin(&n->conn, GW_CONFIG, 0, &at);
 	if (r == 0)
 		r = buf_add_str(&n->conn.out, buf_str(&n->config));
+	if (r == 0 && !n->w->cell.has_cgroup)
+		r = field_put_u64(&n->conn.out, GW_T_ASK, 1);
 	if (r == 0)
 		r = conn_end(&n->conn, at, fds, count);
-	return r < 0 ? r : conn_send(&n->conn, GW_POLICY, 0,
-				     (struct str){ n->policy, n->policy_len });
+	return r < 0 ? r
+		     : conn_send(&n->conn, GW_POLICY, 0, (struct str){ n->policy, n->policy_len });
 }
 
 /* It lies beside us, as init does. */

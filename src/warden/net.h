@@ -47,6 +47,10 @@ struct net_group {
 struct net_flow {
 	uint64_t event; /* net.connect; 0: none is open here */
 	uint32_t call;
+	/* Who had the socket when it was accepted, where control groups do not tell. */
+	uint32_t owner_call;
+	int owner_process;
+	uint64_t owner_inode;
 };
 
 enum { NET_GROUPS = 4096 };
@@ -73,6 +77,8 @@ struct net {
 
 /* Write one event of the gateway. */
 void net_event(struct net *n, const struct frame *f);
+/* Look whose a socket is, and remember. */
+void net_whose(struct net *n, const struct frame *f);
 /* The gateway is gone: so are its connections. */
 void net_flows_lost(struct net *n);
 /* The pid inside of whoever holds a socket of the call (0: of any); 0: nobody any more. */

@@ -49,7 +49,8 @@ static int pids_of_call(struct warden *w, uint32_t call, long *pids)
 	(void)snprintf(name, sizeof name, "call-%u/cgroup.procs", call);
 	if (io_read_file(w->cell.cgroup.fd, name, &b) < 0 || !b.len)
 		return 0;
-	for (char *at = b.data; n < PIDS_MOST && sscanf(at, "%ld%n", &pids[n], &used) == 1; at += used)
+	for (char *at = b.data; n < PIDS_MOST && sscanf(at, "%ld%n", &pids[n], &used) == 1;
+	     at += used)
 		n++;
 	return n;
 }
@@ -63,7 +64,8 @@ int net_process_of(struct warden *w, uint32_t *call, uint64_t inode)
 
 	if (!inode)
 		return 0;
-	n = *call && w->cell.has_cgroup ? pids_of_call(w, *call, pids) : ps_pids(w, pids, PIDS_MOST);
+	n = *call && w->cell.has_cgroup ? pids_of_call(w, *call, pids)
+					: ps_pids(w, pids, PIDS_MOST);
 	(void)snprintf(want, sizeof want, "socket:[%llu]", (unsigned long long)inode);
 	while (n-- > 0) {
 		if (pids[n] == w->cell.pid || !has_socket(pids[n], want))

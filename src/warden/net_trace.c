@@ -54,8 +54,7 @@ void net_call_begin(struct call *c, int group_fd)
 		n->groups = calloc(NET_GROUPS, sizeof *n->groups);
 	if (!n->groups)
 		return;
-	n->groups[n->ngroups++ % NET_GROUPS] =
-		(struct net_group){ .id = st.st_ino, .call = c->id };
+	n->groups[n->ngroups++ % NET_GROUPS] = (struct net_group){ .id = st.st_ino, .call = c->id };
 }
 
 /* The event of the call's start is written after its group is made. */
@@ -247,9 +246,40 @@ static void put_texts(struct trace *t, const struct told *x)
 		trace_num(t, "duration_us", (int64_t)x->us);
 	}
 	if (x->kind == GW_KIND_GAP) {
-		trace_text(t, "lost", STR("net.dns"));
+		trace_text(t, "what", STR("net.dns"));
 		trace_num(t, "count", (int64_t)x->count);
 	}
+}
+
+void net_whose(struct net *n, const struct frame *f)
+{
+	struct net_flow *flow = flow_at(n, f->chan);
+	struct told t;
+
+	read_told(&t, f->body);
+	if (!flow || !t.inode)
+		return;
+	flow->owner_call = 0;
+	flow->owner_inode = t.inode;
+	flow->owner_process = net_process_of(n->w, &flow->owner_call, t.inode);
+}
+
+/* The pid inside, and the call where the group has not told it. */
+static int owner_of(struct net *n, const struct net_flow *flow, const struct told *t,
+		    uint32_t *call)
+{
+	int process;
+
+	if (t->inode && flow->owner_inode == t->inode) {
+		if (!*call)
+			*call = flow->owner_call;
+		return flow->owner_process;
+	}
+	process = net_process_of(n->w, call, t->inode);
+	/* Whatever runs is of a call: where there is one, it is of that. */
+	if (!*call && n->w->ncalls == 1)
+		*call = n->w->calls->id;
+	return process;
 }
 
 static bool of_flow(uint64_t kind)
@@ -259,8 +289,9 @@ static bool of_flow(uint64_t kind)
 
 void net_event(struct net *n, const struct frame *f)
 {
-	static const char *const kinds[GW_KINDS] = { "net.dns",	  "net.connect", "net.tls", "net.http",
-						     "net.close", "net.deny",	 "net.fail", "trace.gap" };
+	static const char *const kinds[GW_KINDS] = { "net.dns",	 "net.connect", "net.tls",
+						     "net.http", "net.close",	"net.deny",
+						     "net.fail", "trace.gap" };
 	struct warden *w = n->w;
 	struct net_flow *flow = flow_at(n, f->chan);
 	uint32_t call;
@@ -273,10 +304,7 @@ void net_event(struct net *n, const struct frame *f)
 	if (t.kind >= GW_KINDS || !flow)
 		return;
 	call = call_of_group(n, t.cgroup);
-	process = of_flow(t.kind) ? 0 : net_process_of(w, &call, t.inode);
-	/* Whatever runs is of a call: where there is one, it is of that. */
-	if (!call && w->ncalls == 1 && t.kind != GW_KIND_GAP)
-		call = w->calls->id;
+	process = of_flow(t.kind) || t.kind == GW_KIND_GAP ? 0 : owner_of(n, flow, &t, &call);
 	if (of_flow(t.kind) && flow->event)
 		call = flow->call;
 	event = trace_begin(&w->trace, kinds[t.kind], call,
@@ -289,7 +317,11 @@ void net_event(struct net *n, const struct frame *f)
 	put_texts(&w->trace, &t);
 	(void)trace_end(&w->trace);
 	if (t.kind == GW_KIND_CONNECT)
-		*flow = (struct net_flow){ .event = event, .call = call };
+		*flow = (struct net_flow){ .event = event,
+					   .call = call,
+					   .owner_call = flow->owner_call,
+					   .owner_process = flow->owner_process,
+					   .owner_inode = flow->owner_inode };
 	else if (t.kind == GW_KIND_CLOSE)
 		*flow = (struct net_flow){ 0 };
 	c = t.kind == GW_KIND_DENY && call ? call_by_id(w, call) : NULL;

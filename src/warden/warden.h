@@ -61,7 +61,7 @@ struct warden {
 	bool kept; /* it may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
-	int lock_fd, dir_fd;
+	int lock_fd, dir_fd, disk_fd;
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 	char layers[CELL_LAYERS][LAYER_ID];	      /* of spec, which points there */
 	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; owned */

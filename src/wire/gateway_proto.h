@@ -7,15 +7,17 @@
 
 enum gw_msg {
 	/* warden to gateway */
-	GW_CONFIG = 1, /* NAMESERVER*, PROXY, NO_PROXY; descriptors by enum net_fd */
+	GW_CONFIG = 1, /* NAMESERVER*, PROXY, NO_PROXY, ASK; descriptors by enum net_fd */
 	GW_POLICY = 2, /* a compiled policy, raw */
 	GW_LIST = 3,   /* ask for the open connections */
+	GW_OWNED = 4,  /* the answer to WHOSE: the connection may go on */
 	/* gateway to warden */
 	GW_READY = 16,	    /* the first policy holds */
 	GW_EVENT = 17,	    /* KIND and what belongs to it */
 	GW_POLICY_SET = 18, /* COUNT of connections that were cut, or ERROR */
 	GW_FLOW = 19,	    /* one open connection: NAME ADDR PORT RULE UP DOWN US */
 	GW_END = 20,	    /* of the list */
+	GW_WHOSE = 21,	    /* INODE: look who has this socket now, before the client can be gone */
 };
 
 enum gw_kind {
@@ -60,4 +62,5 @@ enum gw_tag {
 	GW_T_ANSWER,
 	GW_T_ERROR,
 	GW_T_COUNT,
+	GW_T_ASK, /* calls have no control groups: ask WHOSE each connection is */
 };

@@ -48,11 +48,11 @@ enum msg {
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
 	MSG_C_SWITCH = 75, /* to the next generation: SEAL or not, LAYER*, FORCE, SNAPSHOT, NAME */
-	MSG_C_KEEP = 88, /* from the creator: the sandbox is in the catalog and may outlive it */
-	MSG_C_POLICY = 80,    /* NET_POLICY: from now on */
-	MSG_C_NET = 81,	      /* ask for the open connections */
-	MSG_C_DIAL = 82,      /* PORT: connect to a port inside */
-	MSG_C_PAUSE = 84,     /* stop everything inside; answered by STATE, like the next two */
+	MSG_C_KEEP = 88,   /* from the creator: the sandbox is in the catalog and may outlive it */
+	MSG_C_POLICY = 80, /* NET_POLICY: from now on */
+	MSG_C_NET = 81,	   /* ask for the open connections */
+	MSG_C_DIAL = 82,   /* PORT: connect to a port inside */
+	MSG_C_PAUSE = 84,  /* stop everything inside; answered by STATE, like the next two */
 	MSG_C_RESUME = 85,
 	MSG_C_EXTEND = 86, /* TTL_MS: time to live from now on; 0: no end */
 	/* warden to client */
@@ -67,13 +67,13 @@ enum msg {
 		102,	   /* PID, PPID, CALL, USER, STATE, CPU_US, RSS_KB, ARG*; one per process */
 	MSG_C_END = 103,   /* end of a list */
 	MSG_C_STATE = 104, /* answer to INFO: STATE, INIT_PID, CALLS, SEQ, HASH, ... */
-	MSG_C_SETTLED = 105,   /* SEQ, HASH */
-	MSG_C_DESTROYED = 106, /* all gone; the warden ends */
-	MSG_C_SWITCHED = 107,  /* SEALED, DURATION_US, FREEZE_US */
+	MSG_C_SETTLED = 105,	/* SEQ, HASH */
+	MSG_C_DESTROYED = 106,	/* all gone; the warden ends */
+	MSG_C_SWITCHED = 107,	/* SEALED, DURATION_US, FREEZE_US */
 	MSG_C_POLICY_SET = 112, /* COUNT of connections that were cut */
 	MSG_C_FLOW = 113,	/* NAME ADDRESS PORT CALL OUT_BYTES BYTES DURATION_US; many */
 	MSG_C_DIALED = 114,	/* a connected socket */
-	MSG_C_ERROR = 127,     /* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
+	MSG_C_ERROR = 127,	/* KIND, TEXT, HINT, ERRNO; on the channel it concerns */
 };
 
 /* Where starting a command failed: before exec (user, directory, …), or in it. */
@@ -162,13 +162,15 @@ enum tag {
 	TAG_OOM_KILLS,	 /* MSG_C_EXIT: processes of the call killed for lack of memory */
 	TAG_WARNING,	 /* MSG_C_READY, MSG_C_STARTED: what could not be done; many */
 	/* Generations */
-	TAG_LAYER,     /* id of a sealed layer; topmost first. MSG_C_BUILD too */
-	TAG_SEAL,      /* id of the layer that the upper becomes */
-	TAG_SEALED,    /* 1: it did; 0: nothing had changed, there is no such layer; 2: it is a copy */
-	TAG_FORCE,     /* end running calls first */
+	TAG_LAYER,  /* id of a sealed layer; topmost first. MSG_C_BUILD too */
+	TAG_SEAL,   /* id of the layer that the upper becomes */
+	TAG_SEALED, /* 1: it did; 0: nothing had changed, there is no such layer; 2: it is a copy */
+	TAG_FORCE,  /* end running calls first */
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
 	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
+	/* The pool */
+	TAG_DISK_PATH = 88, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 	/* Network */
 	TAG_NET_POLICY = 96, /* a compiled policy; in MSG_C_BUILD: the sandbox has a network */
 	TAG_NAMESERVER,	     /* MSG_C_BUILD, of the host: address[:port]; many */
@@ -178,7 +180,8 @@ enum tag {
 	TAG_ADDRESS,
 	TAG_RULE,
 	TAG_COUNT,
-	TAG_DENIED, /* MSG_C_EXIT: nested fields NAME ADDRESS PORT RULE REASON TEXT HINT COUNT; many */
+	TAG_DENIED, /* MSG_C_EXIT: nested fields NAME ADDRESS PORT RULE REASON TEXT HINT COUNT; many
+		     */
 	/* Times of a sandbox; those that are left are absent where there is no limit */
 	TAG_TTL_MS = 200,
 	TAG_IDLE_MS = 201,

@@ -62,7 +62,7 @@ static enum sniff starts(struct str first, struct str word, enum sniff what, boo
 		return SNIFF_OTHER;
 	if (n == word.n)
 		return what;
-	return end ? SNIFF_OTHER : SNIFF_MORE;
+	return end ? SNIFF_OTHER : SNIFF_LIKELY;
 }
 
 static bool is_blank(char c)
@@ -74,6 +74,24 @@ static bool is_known(struct str word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		if (str_is(word, methods[i]))
+			return true;
+	return false;
+}
+
+/* What arrived is the beginning of a method. */
+static bool begins_known(struct str word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (str_starts(str_of(methods[i]), word))
+			return true;
+	return false;
+}
+
+/* No server takes a control character in a request's first line. */
+static bool is_binary(struct str line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if ((unsigned char)line.p[i] < ' ' && line.p[i] != '\t' && line.p[i] != '\r')
 			return true;
 	return false;
 }
@@ -104,13 +122,15 @@ static enum sniff http(struct str first, bool end)
 		return SNIFF_HTTP;
 	while (word < line.n && line.p[word] > ' ' && line.p[word] < 0x7f)
 		word++;
-	if (word < line.n && (word == 0 || !is_blank(line.p[word])))
-		return SNIFF_OTHER; /* binary, or one word alone */
+	if (is_binary(line) || (word < line.n && (word == 0 || !is_blank(line.p[word]))))
+		return SNIFF_OTHER; /* or one word alone */
 	if (is_known((struct str){ line.p, word }) && word < line.n)
 		return SNIFF_HTTP;
 	if (has_version(line) || line.n >= SNIFF_LINE)
 		return SNIFF_HTTP;
-	return lf || end ? SNIFF_OTHER : SNIFF_MORE;
+	if (lf || end)
+		return SNIFF_OTHER;
+	return word == line.n && begins_known(line) ? SNIFF_LIKELY : SNIFF_MORE;
 }
 
 enum sniff sniff(struct str first, bool end)
@@ -121,7 +141,7 @@ enum sniff sniff(struct str first, bool end)
 		return end ? SNIFF_OTHER : SNIFF_MORE;
 	if ((unsigned char)first.p[0] == TLS_HANDSHAKE) {
 		if (first.n == 1)
-			return end ? SNIFF_OTHER : SNIFF_MORE;
+			return end ? SNIFF_OTHER : SNIFF_LIKELY;
 		return first.p[1] == TLS_MAJOR ? SNIFF_TLS : SNIFF_OTHER;
 	}
 	ssh = starts(first, STR("SSH-"), SNIFF_SSH, end);

@@ -5,7 +5,8 @@
 #include "base/str.h"
 
 enum sniff {
-	SNIFF_MORE, /* not enough yet */
+	SNIFF_MORE,   /* not enough yet */
+	SNIFF_LIKELY, /* not enough yet, but so far it is one of the next three */
 	SNIFF_TLS,
 	SNIFF_HTTP, /* also what a lenient server would take for it; the strict parser decides */
 	SNIFF_SSH,
@@ -15,7 +16,7 @@ enum sniff {
 enum { SNIFF_LINE = 4096 }; /* a line that is longer is judged as HTTP, which refuses it */
 
 /*
- * Decides at once for TLS, SSH and methods of HTTP, else at the end of the first line. Never
- * SNIFF_MORE where `end`: the client sends no more.
+ * Decides at once for TLS, SSH and methods of HTTP, else at the end of the first line. Always
+ * decides where `end`: the client sends no more.
  */
 enum sniff sniff(struct str first, bool end);

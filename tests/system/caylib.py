@@ -343,6 +343,8 @@ def control_groups(cays):
         for name in [n for n in names if n.startswith('cay-')]:
             path = os.path.join(folder, name)
             pids = {int(p) for d, _, _ in os.walk(path) for p in read_text(f'{d}/cgroup.procs').split()}
+            if GROUP_DIR and not pids:
+                continue  # of one who died: a cay in another group does not find it, whoever gave the group removes it
             if pids and ours is None:
                 ours = {int(re.search(r'\d+', t).group()) for t in descendants(set())}
             if name[4:] in known or (pids and pids & ours):

@@ -180,15 +180,18 @@ def test_neighbours_and_host_do_not_notice(cay, sandboxes, name):
 @needs_groups
 @pytest.mark.parametrize('name', MEMORY)
 def test_memory_of_every_kind_stays_at_its_limit(cay, name):
-    """The host's memory while it is tried, looked at from outside."""
-    before, least = available(), [1 << 60]
-    with cay.popen('run', *LIMITS, *GROUP_LIMITS, '--timeout', '4s', '--', 'sh', '-c', MEMORY[name]) as run:
-        while run.poll() is None:
-            least[0] = min(least[0], available())
-            time.sleep(0.05)
-        run.finish()
-    # Others use this machine too; without a limit each of these takes gigabytes.
-    assert before - least[0] < (128 + 128 + 250) * MIB
+    """The host's memory while it is tried, looked at from outside; others may take some meanwhile, not every time."""
+    taken = []
+    while len(taken) < TRIES and (not taken or taken[-1] >= (128 + 128 + 250) * MIB):
+        before, least = available(), 1 << 60
+        with cay.popen('run', *LIMITS, *GROUP_LIMITS, '--timeout', '4s', '--', 'sh', '-c', MEMORY[name]) as run:
+            while run.poll() is None:
+                least = min(least, available())
+                time.sleep(0.05)
+            run.finish()
+        taken.append(before - least)
+    # Without a limit each of these takes gigabytes.
+    assert taken[-1] < (128 + 128 + 250) * MIB, taken
 
 
 def test_a_fork_bomb_ends_at_its_limit_and_the_sandbox_can_be_used_afterwards(cay, sandboxes):

@@ -93,6 +93,7 @@ class Holder:
     def done(self):
         for pid, go in self.pids:
             os.close(go)
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 

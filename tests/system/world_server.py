@@ -257,6 +257,7 @@ def main(folder):
         serve(tls)
         serve(kind((address, 7000), Echo))
         serve(kind((address, 22), Banner))
+        serve(kind((address, 2525), Banner))
     serve(Threads((world.PROXY4, 3128), Proxy))
     print('ready', flush=True)
     for line in sys.stdin:

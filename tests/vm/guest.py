@@ -161,7 +161,7 @@ def system(log_path, names, user, group, delegated):
 
 # Containment, limits and life cycle; where groups are not given only what can be different.
 FEW = ('version', 'groups', 'life', 'death')
-MANY = (*FEW, 'isolation', 'limits', 'profiles', 'files', 'trace', 'attack_descriptors', 'attack_private')
+MANY = (*FEW, 'contain', 'isolation', 'limits', 'profiles', 'attack_descriptors', 'attack_private', 'core', 'posture')
 SUITES = (
     ('vm (unit)', unit, ()),
     ('vm (rootful)', system, (MANY, 0, 'root', True)),

@@ -51,7 +51,8 @@ static int open_null(void)
 /* A bind of src, or of the thing itself, over a name: the mount, or -errno. */
 static int cover(const struct tree *t, int src_fd, const char *name, unsigned attrs)
 {
-	auto_close int target = openat(t->proc_fd, name + strlen(PROC), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int target =
+		openat(t->proc_fd, name + strlen(PROC), O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int bind = FD_NONE;
 	int r;
 

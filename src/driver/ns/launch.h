@@ -71,6 +71,7 @@ struct tree {
 	unsigned generation;
 	int fds_fd;		   /* /proc/self/fd: what descriptors are called in options */
 	int state_fd;		   /* the state directory, with the sandbox's ids */
+	int disk_fd;		   /* the same of a subvolume in the pool; FD_NONE: none */
 	int stage_fd;		   /* where mounts are put together */
 	int keel_fd;		   /* the keel's root */
 	int root_fd;		   /* the merged root, also the first of mount_fd */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver/ns/limits.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
+
+#include "sys/btrfs.h"
 
 static int refuse(const struct cell_spec *s, struct cell *c, const char *limit, const char *why,
 		  struct err *e)
@@ -58,6 +61,23 @@ static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
 	return refuse(s, c, "files", why, e);
 }
 
+/* Where the uppers are a subvolume its quota holds the limit; else the warden watches. */
+static int apply_disk(const struct cell_spec *s, struct cell *c, struct err *e)
+{
+	uint64_t id;
+	int r;
+
+	if (!s->limits.disk || !s->disk || !btrfs_is_subvolume(s->disk_fd))
+		return 0;
+	r = btrfs_id(s->disk_fd, &id);
+	if (r == 0)
+		r = btrfs_limit(s->disk_fd, id, s->limits.disk);
+	if (r < 0 && r != -ENOTCONN && r != -EPERM)
+		return err_sys(e, -r, "limit the disk of '%s'", s->disk);
+	c->has_quota = r == 0;
+	return 0;
+}
+
 int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	const struct cell_limits *l = &s->limits;
@@ -65,5 +85,5 @@ int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
 	if (apply_group(s, c, CGROUP_MEMORY, "memory", l->memory, e) < 0 ||
 	    apply_group(s, c, CGROUP_CPU, "cpus", l->cpu_milli, e) < 0 || apply_pids(s, c, e) < 0)
 		return -1;
-	return apply_files(s, c, e);
+	return apply_files(s, c, e) < 0 ? -1 : apply_disk(s, c, e);
 }

@@ -70,13 +70,33 @@ static void launch_done(struct launch *l)
 }
 DEFINE_AUTO(struct launch, launch_done)
 
+static int explain_clone(int err, bool rootful, struct err *e)
+{
+	err_sys(e, err, "make namespaces");
+	if (err == EPERM || err == EACCES)
+		return err_hint(
+			e,
+			rootful ? "is this inside a container? it must allow clone of "
+				  "namespaces and mounts"
+				: "this host forbids user namespaces to users: see "
+				  "kernel.unprivileged_userns_clone, "
+				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
+	if (err == ENOSYS)
+		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
+				   "allow it there");
+	if (err == ENOSPC || err == EUSERS)
+		return err_hint(e, "the limit of namespaces is reached: see "
+				   "/proc/sys/user/max_user_namespaces and its neighbours");
+	return -1;
+}
+
 static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct err *e)
 {
 	const struct idmap all = { 0, s->uid_base, USERNS_IDS };
 
 	k->user_ns = userns_new_owned(&all, 1, s->uid_base);
 	if (k->user_ns < 0)
-		return err_sys(e, -k->user_ns, "make a user namespace");
+		return explain_clone(-k->user_ns, true, e);
 	for (int i = 0; i < s->nmounts; i++) {
 		struct idmap map[5];
 		const struct cell_mount *m = &s->mounts[i];
@@ -132,26 +152,6 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	if (pid == 0)
 		launch_child(l);
 	return pid < 0 ? -errno : pid;
-}
-
-static int explain_clone(int err, bool rootful, struct err *e)
-{
-	err_sys(e, err, "make namespaces");
-	if (err == EPERM || err == EACCES)
-		return err_hint(
-			e,
-			rootful ? "is this inside a container? it must allow clone of "
-				  "namespaces and mounts"
-				: "this host forbids user namespaces to users: see "
-				  "kernel.unprivileged_userns_clone, "
-				  "kernel.apparmor_restrict_unprivileged_userns, or run as root");
-	if (err == ENOSYS)
-		return err_hint(e, "a seccomp filter, as of an outer container, hides clone3: "
-				   "allow it there");
-	if (err == ENOSPC || err == EUSERS)
-		return err_hint(e, "the limit of namespaces is reached: see "
-				   "/proc/sys/user/max_user_namespaces and its neighbours");
-	return -1;
 }
 
 static int map_outer(pid_t pid, int *ret_userns, struct err *e)
@@ -240,6 +240,9 @@ static void know(struct launch *l)
 	map.outside = gid;
 	l->gids[0] = map;
 	l->nuids = l->ngids = 1;
+	/* Who may raise a hard limit of 0 does. */
+	if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max < LAUNCH_CORE)
+		(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ LAUNCH_CORE, LAUNCH_CORE });
 	l->core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= LAUNCH_CORE ? LAUNCH_CORE
 										     : 0;
 }
@@ -269,7 +272,7 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 
 	if (pid < 0)
 		return explain_clone(-pid, l->spec->rootful, e);
-	c->pid = pid;
+	c->pid = c->cgroup.init = pid;
 	fd_close(&setup->theirs);
 	if (!l->spec->rootful) {
 		if (map_outer(pid, &c->keep.outer_ns, e) < 0)

@@ -268,8 +268,8 @@ static int prepare_open(struct prepare *p, const char *upper, struct err *e)
 
 	if (check_closed(s, e) < 0)
 		return -1;
-	p->upper_fd = open_new(s->dir_fd, upper);
-	p->work_fd = p->upper_fd < 0 ? FD_NONE : open_new(s->dir_fd, "work");
+	p->upper_fd = open_new(s->disk_fd, upper);
+	p->work_fd = p->upper_fd < 0 ? FD_NONE : open_new(s->disk_fd, "work");
 	if (p->upper_fd < 0 || p->work_fd < 0)
 		return err_sys(e, p->upper_fd < 0 ? -p->upper_fd : -p->work_fd,
 			       "make directories in '%s'", s->dir);

@@ -37,6 +37,7 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 		.upper = "upper",
 		.fds_fd = FD_NONE,
 		.state_fd = FD_NONE,
+		.disk_fd = FD_NONE,
 		.stage_fd = FD_NONE,
 		.keel_fd = FD_NONE,
 		.root_fd = FD_NONE,
@@ -127,9 +128,23 @@ static int gather_state(struct tree *t)
 	return t->detached ? t->state_fd : -errno;
 }
 
+/* A subvolume of the pool, which the state directory's mount does not show. */
+static int gather_disk(struct tree *t)
+{
+	if (!t->spec->disk)
+		return 0;
+	t->disk_fd = mnt_bind_path(t->spec->disk, RAW_ATTR_NODEV, 0, t->userns_fd);
+	if (t->disk_fd < 0)
+		(void)snprintf(t->what, sizeof t->what, "open '%.200s'", t->spec->disk);
+	return t->disk_fd < 0 ? t->disk_fd : 0;
+}
+
 int tree_gather(struct tree *t)
 {
 	int r = gather_state(t);
+
+	if (r == 0)
+		r = gather_disk(t);
 
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
@@ -156,6 +171,9 @@ static int stage_all(struct tree *t)
 {
 	char name[32];
 	int r = tree_put(t, t->state_fd, "state");
+
+	if (r == 0 && t->disk_fd >= 0)
+		r = tree_put(t, t->disk_fd, "disk");
 
 	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
 	for (int i = 0; i < t->spec->nmounts; i++)
@@ -236,8 +254,14 @@ static int open_part(const struct tree *t, const char *part, const char *name, c
 	char path[LIMIT_PATH];
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part, name);
-	fd = resolve_beneath(t->state_fd, path, O_PATH | O_DIRECTORY, 0);
+	int base = t->disk_fd >= 0 ? t->disk_fd : t->state_fd;
+
+	if (t->disk_fd >= 0)
+		(void)snprintf(path, sizeof path, "%s/%s", part, name);
+	else
+		(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part,
+			       name);
+	fd = resolve_beneath(base, path, O_PATH | O_DIRECTORY, 0);
 	(void)snprintf(opt, OPT_MAX, "%d", fd);
 	return fd;
 }

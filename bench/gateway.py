@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway against plain loopback: a download, connections, memory.
+
+In a network namespace of its own whose loopback device has one more address, at which a server
+listens. The same client talks to it directly and from a sandbox, in turns.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import time
+
+from memory import parent_of, private_kib
+
+ADDR, PORT = '10.77.0.1', '7777'
+
+
+class Place:
+    """A network namespace with the server in it, and how to run something there."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.holder = subprocess.Popen(['unshare', '-n', 'sleep', '1000'])
+        time.sleep(0.2)
+        for command in ('ip link set lo up', f'ip addr add {ADDR}/32 dev lo'):
+            self.run(command.split())
+        self.server = subprocess.Popen(self.inside([self.tool, 'serve', ADDR, PORT]), stdout=subprocess.PIPE, text=True)
+        assert self.server.stdout.readline() == 'ready\n'
+
+    @property
+    def tool(self):
+        return os.path.join(self.lab.folder, 'bench-net')
+
+    def inside(self, command):
+        return ['nsenter', '-t', str(self.holder.pid), '-n', *command]
+
+    def run(self, command, **options):
+        return subprocess.run(self.inside(command), check=True, capture_output=True, text=True, **options).stdout
+
+    def done(self):
+        for process in (self.server, self.holder):
+            process.kill()
+            process.wait()
+
+
+def gateway_of(lab, state, box):
+    init = json.loads(subprocess.run([lab.cay, 'show', '--json', box], env=lab.env(state), check=True,
+                                     capture_output=True, text=True).stdout)['init_pid']
+    warden = parent_of(init)
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            if parent_of(pid) == warden and int(pid) != init:
+                return int(pid)
+        except OSError:
+            continue
+    raise AssertionError('no gateway')
+
+
+def cpu_us(pid):
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as f:
+        fields = f.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1e6 / os.sysconf('SC_CLK_TCK')
+
+
+def compare(lab, place, run_in):
+    """Ratios in turns: (download, connections)."""
+    size = lab.pick(4 << 30, 1 << 30)
+    rates, delays = {False: [], True: []}, {False: [], True: []}
+    for _ in range(lab.pick(7, 3)):
+        for through in (False, True):
+            tool = run_in if through else lambda *a: place.run([place.tool, *a])
+            rates[through].append(float(tool('get', ADDR, PORT, str(size))))
+            delays[through].append(float(tool('connect', ADDR, PORT, '300', '1').split()[0]))
+    return rates, delays
+
+
+def bench(lab):
+    if not lab.is_root:
+        lab.skip('gateway', 'needs root to make a network namespace')
+        return
+    state = lab.state('gateway', in_memory=True)
+    env = {**lab.env(state), 'CAY_NAMESERVERS': '127.0.0.1'}
+    place = Place(lab)
+    try:
+        box = subprocess.run(place.inside([lab.cay, 'create', '--allow', f'{ADDR}:{PORT}', '--ro', f'{place.tool}:/bench-net']),
+                             env=env, check=True, capture_output=True, text=True).stdout.strip()
+
+        def run_in(*args):
+            return subprocess.run([lab.cay, 'exec', box, '--', '/bench-net', *args], env=env, check=True,
+                                  capture_output=True, text=True).stdout
+
+        run_in('connect', ADDR, PORT, '10', '1')
+        gateway = gateway_of(lab, state, box)
+        time.sleep(1)
+        idle = private_kib(gateway)
+        lab.promise('private memory of an idle gateway', idle, 1024, 'KiB')
+        rates, delays = compare(lab, place, run_in)
+        loop, through = (statistics.median(rates[k]) for k in (False, True))
+        lab.promise('download over plain loopback / through the gateway', loop / through, 1.25, 'x',
+                    f'{loop:.0f} MB/s, {through:.0f} MB/s')
+        direct, led = (statistics.median(delays[k]) for k in (False, True))
+        lab.promise('added to one connection with one exchange', led - direct, 150, 'us', f'{direct:.0f} us, {led:.0f} us')
+        before = cpu_us(gateway)
+        n = lab.pick(20000, 5000)
+        rate = float(run_in('connect', ADDR, PORT, str(n), '32').split()[2])
+        lab.promise('2,000 connections a second / reached', 2000 / rate, 1, 'x',
+                    f'{rate:.0f} a second, CPU of the gateway {(cpu_us(gateway) - before) / n:.0f} us each')
+        held = 1000
+        with subprocess.Popen([lab.cay, 'exec', box, '--', '/bench-net', 'hold', ADDR, PORT, str(held)], env=env,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+            assert p.stdout.readline() == 'open\n'
+            each = (private_kib(gateway) - idle) / held
+            p.stdin.close()
+        lab.promise('private memory of an open connection, mean of 1,000', each, 8, 'KiB')
+        subprocess.run([lab.cay, 'kill', '--all'], env=env, check=True, capture_output=True)
+    finally:
+        place.done()

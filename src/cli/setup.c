@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay setup: what root prepares once on a host. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/sandboxes.h"
+#include "store/pool.h"
+
+#define SIZE_MIN (128ull << 20) /* mkfs.btrfs wants 109 MiB */
+#define GIB	 (1ull << 30)
+
+static uint64_t size;
+static bool want_removal;
+static struct opt opts[] = {
+	{ "size", 0, OPT_SIZE, "SIZE",
+	  "Of the file that holds the pool; default: half of the free space", &size },
+	{ "remove", 0, OPT_FLAG, NULL, "Take the pool away again", &want_removal },
+	{ 0 },
+};
+
+static int print(const struct cmd_ctx *ctx, const struct state *s, const char *done, struct err *e)
+{
+	struct out_json j = { .f = stdout };
+	struct pool_info info;
+	char total[OUT_NUMBER], left[OUT_NUMBER];
+	int r = pool_look(s, &info, e);
+
+	if (r < 0)
+		return -1;
+	if (ctx->json) {
+		out_json_open(&j, NULL, '{');
+		out_json_bool(&j, "pool", r > 0);
+		if (r > 0) {
+			out_json_c(&j, "path", info.path);
+			out_json_bool(&j, "image", info.image);
+			out_json_bool(&j, "quota", info.quota);
+			out_json_num(&j, "size", (int64_t)info.size);
+			out_json_num(&j, "free", (int64_t)info.free);
+		}
+		out_json_close(&j, '}');
+		out_json_line(&j);
+	} else if (!ctx->quiet && r > 0) {
+		printf("%s: %s, %s, %s free. Sandboxes with --disk write there, and are held "
+		       "to it by btrfs.\n",
+		       done, info.path, out_size(info.size, total), out_size(info.free, left));
+	} else if (!ctx->quiet) {
+		printf("%s.\n", done);
+	}
+	return 0;
+}
+
+/* Half of what is free, in whole GiB where there are some. */
+static uint64_t default_size(const struct state *s)
+{
+	struct statvfs st;
+	uint64_t half;
+
+	if (fstatvfs(s->fd, &st) < 0)
+		return SIZE_MIN;
+	half = (uint64_t)st.f_bavail * st.f_frsize / 2;
+	return half >= GIB ? half / GIB * GIB : half;
+}
+
+static int make(struct cmd_ctx *ctx, const struct state *s, struct err *e)
+{
+	const char *dir = ctx->nargs > 1 ? ctx->args[1] : NULL;
+
+	if (pool_exists(s))
+		return print(ctx, s, "There is a pool already", e);
+	if (dir && size)
+		return cmd_usage(ctx, e, "--size is for a pool in a file, not in '%s'", dir);
+	if (dir)
+		return pool_take_dir(s, dir, e) < 0 ? -1 : print(ctx, s, "Pool is set up", e);
+	if (!size)
+		size = default_size(s);
+	if (size < SIZE_MIN)
+		return err_set(e, ERR_INVALID, "a pool has at least 128 MiB");
+	return pool_make_image(s, size, e) < 0 ? -1 : print(ctx, s, "Pool is set up", e);
+}
+
+static int take_away(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
+{
+	if (ctx->nargs > 1 || size)
+		return cmd_usage(ctx, e, "--remove goes alone");
+	/* What dead sandboxes have left must not keep it. */
+	if (catalog_reconcile(s->catalog, &s->state, 0, NULL, e) < 0 ||
+	    pool_unmake(&s->state, e) < 0)
+		return -1;
+	return print(ctx, &s->state, "There is no pool", e);
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+
+	if (cmd_need_args(ctx, 1, 2, "what to set up", e) < 0)
+		return -1;
+	if (strcmp(ctx->args[0], "pool") != 0)
+		return cmd_usage(ctx, e, "'%s' cannot be set up; there is: pool", ctx->args[0]);
+	if (geteuid() != 0) {
+		(void)err_set(e, ERR_NOT_ALLOWED, "setting up a pool needs root");
+		return err_hint(e, "without one, --disk is watched instead");
+	}
+	if (cli_store_open(&s, e) < 0)
+		return -1;
+	return want_removal ? take_away(ctx, &s, e) : make(ctx, &s.state, e);
+}
+
+const struct cmd cmd_setup = {
+	.name = "setup",
+	.synopsis = "pool [--size SIZE | DIR] | pool --remove",
+	.summary = "Prepare this host: a pool in which the kernel holds limits on disk",
+	.details =
+		"A pool is a btrfs: a sparse file in the state directory, mounted when it is needed, "
+		"or a new directory on a btrfs that is there. Every sandbox that root makes with "
+		"--disk from then on has a subvolume of its own in it for what it writes, with a "
+		"quota: who would pass it gets the error EDQUOT. It has no snapshots. Without a pool what a sandbox writes is "
+		"watched, and its calls are killed above the limit. Needs root and, for a file, "
+		"btrfs-progs. Sandboxes that exist stay where they are.",
+	.examples = "sudo cay setup pool --size 50G\n"
+		    "sudo cay setup pool /mnt/btrfs/cay\n"
+		    "sudo cay setup pool --remove",
+	.run = run,
+	.opts = opts,
+	.data = true,
+	.complete = "pool",
+};

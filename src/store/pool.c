@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/cleanup.h"
+#include "base/limits.h"
+#include "store/pool_file.h"
+#include "sys/btrfs.h"
+#include "sys/loopdev.h"
+
+bool pool_exists(const struct state *s)
+{
+	struct stat st;
+
+	return geteuid() == 0 && fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool is_pool(int fd)
+{
+	return btrfs_is(fd) && faccessat(fd, POOL_MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int open_dir(const struct state *s)
+{
+	int fd = openat(s->fd, POOL_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int explain_mount(int err, struct err *e)
+{
+	(void)err_sys(e, err, "mount the pool");
+	if (err == ENODEV)
+		return err_hint(e, "this kernel has no btrfs: sudo modprobe btrfs");
+	if (err == ENOENT || err == ENXIO)
+		return err_hint(e, "there are no loop devices here: sudo modprobe loop");
+	return -1;
+}
+
+int pool_mount(const struct state *s, struct err *e)
+{
+	auto_close int image = openat(s->fd, POOL_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int device = FD_NONE, now = FD_NONE;
+	char path[sizeof s->dir + 16], name[64];
+
+	if (image < 0)
+		return err_sys(e, errno, "open '%s/%s'", s->dir, POOL_IMAGE);
+	/* Who comes at the same time waits, and finds it done. */
+	if (flock(image, LOCK_EX) < 0)
+		return err_sys(e, errno, "lock '%s/%s'", s->dir, POOL_IMAGE);
+	now = open_dir(s);
+	if (now >= 0 && btrfs_is(now))
+		return 0;
+	device = loopdev_share(image, name, sizeof name);
+	if (device < 0)
+		return explain_mount(-device, e);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_DIR);
+	if (mount(name, path, "btrfs", MS_NOSUID | MS_NODEV | MS_NOATIME, "discard=async") < 0)
+		return explain_mount(errno, e);
+	return 0;
+}
+
+int pool_open(const struct state *s, int *ret_fd, struct err *e)
+{
+	auto_close int fd = FD_NONE;
+
+	*ret_fd = FD_NONE;
+	if (!pool_exists(s))
+		return 0;
+	fd = open_dir(s);
+	if (fd >= 0 && !is_pool(fd) &&
+	    faccessat(s->fd, POOL_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (pool_mount(s, e) < 0)
+			return -1;
+		fd_close(&fd);
+		fd = open_dir(s);
+	}
+	if (fd < 0 || !is_pool(fd)) {
+		(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%s/%s' is not there", s->dir,
+			      POOL_DIR);
+		return err_hint(e, "mount its file system, or forget it: cay setup pool --remove");
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int pool_look(const struct state *s, struct pool_info *ret, struct err *e)
+{
+	auto_close int fd = FD_NONE;
+	struct statvfs st;
+	ssize_t n;
+
+	*ret = (struct pool_info){ .image = false };
+	if (pool_open(s, &fd, e) < 0)
+		return -1;
+	if (fd < 0)
+		return 0;
+	n = readlinkat(s->fd, POOL_DIR, ret->path, sizeof ret->path - 1);
+	ret->image = n < 0;
+	if (n < 0)
+		(void)snprintf(ret->path, sizeof ret->path, "%s/%s", s->dir, POOL_IMAGE);
+	ret->quota = btrfs_quota_is_on(fd) == 1;
+	if (fstatvfs(fd, &st) < 0)
+		return err_sys(e, errno, "look at the pool");
+	ret->size = (uint64_t)st.f_blocks * st.f_frsize;
+	ret->free = (uint64_t)st.f_bavail * st.f_frsize;
+	return 1;
+}
+
+int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e)
+{
+	auto_close int fd = FD_NONE;
+	int r;
+
+	path[0] = '\0';
+	if (pool_open(s, &fd, e) < 0)
+		return -1;
+	if (fd < 0)
+		return 0;
+	r = btrfs_subvolume(fd, id);
+	if (r < 0) {
+		(void)err_sys(e, -r, "make a subvolume in '%s/%s'", s->dir, POOL_DIR);
+		return r == -ENOSPC ? err_hint(e, "the pool is full: see cay gc, cay ls") : -1;
+	}
+	if (snprintf(path, size, "%s/%s/%s", s->dir, POOL_DIR, id) >= (int)size)
+		return err_sys(e, ENAMETOOLONG, "make a subvolume");
+	return 0;
+}
+
+bool pool_has(const struct state *s, const char *id)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, POOL_DIR "/%s", id);
+	return pool_exists(s) && faccessat(s->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int pool_drop(const struct state *s, const char *id, struct err *e)
+{
+	auto_close int fd = FD_NONE;
+	int r;
+
+	if (pool_open(s, &fd, e) < 0)
+		return -1;
+	if (fd < 0)
+		return 0;
+	r = btrfs_delete(fd, id);
+	/* What is no subvolume is none of ours. */
+	if (r == 0 || r == -ENOENT || r == -EINVAL || r == -ENOTDIR)
+		return 0;
+	return err_sys(e, -r, "remove the subvolume '%s/%s/%s'", s->dir, POOL_DIR, id);
+}
