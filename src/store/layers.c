@@ -73,6 +73,11 @@ static int delete_rows(struct catalog *c, struct err *e)
 	if (db_do(c, e, "DELETE FROM snapshots WHERE kind = ?1 AND created_ns < ?2", "ii",
 		  (int64_t)SNAPSHOT_FORK, (int64_t)(clock_real_ns() - FORK_HOLD_S * NS_PER_S)) < 0)
 		return -1;
+	if (db_do(c, e,
+		  "DELETE FROM operations WHERE NOT EXISTS"
+		  " (SELECT 1 FROM sandboxes b WHERE b.id = operations.sandbox)",
+		  "") < 0)
+		return -1;
 	do {
 		if (db_do(c, e, sql, "") < 0)
 			return -1;

@@ -89,7 +89,8 @@ static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 	if (r < 0)
 		return -1;
 	if (keep)
-		return strcmp(row.state, "lost") == 0 ? 0 : lose(w, id, e);
+		return strcmp(row.state, "lost") == 0 ? lost_keep(w->c, w->s, id, e)
+						      : lose(w, id, e);
 	if (state_remove(w->s, id, TAKE_FD(held), e) < 0)
 		return -1;
 	/* Last, for it holds the uid slot of what was there. */
@@ -129,8 +130,11 @@ static int is_open(struct catalog *c, const char *id, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 
-	if (db_query(c, &q, e, "SELECT 1 FROM sandboxes WHERE id = ?1 AND state <> 'lost'", "t",
-		     id) < 0)
+	if (db_query(c, &q, e,
+		     "SELECT 1 FROM sandboxes WHERE id = ?1 AND (state <> 'lost'"
+		     /* Begun by one who did not know yet that it is dead. */
+		     " OR EXISTS (SELECT 1 FROM operations WHERE sandbox = ?1))",
+		     "t", id) < 0)
 		return -1;
 	return db_step(c, q, e);
 }

@@ -328,6 +328,7 @@ int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, 
 static int begin(struct catalog *c, const struct op_row *op, struct err *e)
 {
 	struct op_row other = { 0 };
+	char top[ID_SIZE];
 	int r = check_name(c, op->kind == OP_SNAPSHOT ? op->name : "", e);
 
 	if (r == 0)
@@ -338,6 +339,9 @@ static int begin(struct catalog *c, const struct op_row *op, struct err *e)
 			     : err_set(e, ERR_CONFLICT,
 				       "another snapshot or rollback of '%s' is under way",
 				       op->sandbox);
+	/* It may have been removed while we waited for its lock. */
+	if (catalog_top(c, op->sandbox, top, e) < 0)
+		return -1;
 	return db_do(c, e,
 		     "INSERT INTO operations(sandbox, kind, layer, snapshot, name, note,"
 		     " snapshot_kind) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",

@@ -219,6 +219,19 @@ def ours(cay):
     return found
 
 
+def settled(cay):
+    """A process that was killed takes its helpers along a moment later; what stays wrong is wrong."""
+    for box in cay.json('ls', '--all'):
+        cay('snapshot', box['id'])  # settles what a command has left, where it lives
+    try:
+        check_invariants(cay)
+    except AssertionError as problem:
+        print(problem, rows(cay, 'SELECT * FROM operations'), rows(cay, 'SELECT id, state, top FROM sandboxes'),
+              [cay('snapshot', box['id']).err for box in cay.json('ls', '--all')])
+        return False
+    return True
+
+
 def test_random_deaths_under_load(place):
     """Acknowledged snapshots hold exactly what they held; acknowledged changes of the living are there."""
     cay = place
@@ -248,9 +261,7 @@ def test_random_deaths_under_load(place):
                 out, _ = w.communicate(timeout=30 * caylib.SLOWER)
             if w.args[1] == 'snapshot' and w.returncode == 0:
                 known[out.decode().strip()] = None
-        for box in cay.json('ls', '--all'):
-            cay('snapshot', box['id'])  # settles what a command has left, where it lives
-        check_invariants(cay)
+        wait_until(lambda: settled(cay), timeout=15, what='all invariants')
         cay('kill', '--all', '--yes')
         cay('gc', '--lost', check=True)
     for name, want in known.items():

@@ -212,7 +212,7 @@ def test_labels_are_kept_and_filter(clean):
 
 # --- output ---
 
-LS = ['id', 'name', 'state', 'template', 'ephemeral', 'created', 'calls_running', 'calls_total', 'dirs', 'labels']
+LS = ['id', 'name', 'state', 'template', 'ephemeral', 'created', 'calls_running', 'calls_total', 'ttl_left_ms', 'dirs', 'labels']
 SHOW = ['id', 'name', 'state', 'reason', 'log', 'template', 'ephemeral', 'created', 'rss_bytes', 'init_pid', 'calls_running',
         'calls_total', 'options', 'lacks', 'calls']
 CALL = ['call', 'call_id', 'argv', 'labels', 'state', 'reason', 'exit_code', 'signal', 'start', 'duration_ms', 'stdout_bytes', 'stderr_bytes']

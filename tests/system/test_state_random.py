@@ -117,6 +117,7 @@ def test_random_histories_are_what_plain_copies_are(fresh_cay, tmp_path):
                 else:
                     w = forked(w, other, snaps, cay, tmp_path)
             elif kind == 'tx':
+                part_links(w)
                 before = copy(w.model, tmp_path)
                 cay('tx', 'begin', w.ref, check=True)
                 w.step(r.randrange(10**9), 20, links=False)

@@ -39,7 +39,7 @@
 #define NAMESPACES \
 	(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-enum { GONE_TIMEOUT_MS = 5000 };
+enum { GONE_TIMEOUT_MS = 5000, ENDING_MS = 100 };
 
 struct ends {
 	int ours, theirs;
@@ -297,8 +297,8 @@ static int end_look(struct posture *p, struct ends *stream, struct cell *c, stru
 	fd_close(&stream->theirs);
 	if (posture_check(p, stream->ours, e) == 0)
 		return 0;
-	/* Of one that is gone there is nothing to be seen. */
-	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, 0) == 1)
+	/* Of one that is gone, or just going, there is nothing to be seen. */
+	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, ENDING_MS) == 1)
 		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
 	c->refused = true;
 	return -1;

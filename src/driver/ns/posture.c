@@ -307,7 +307,8 @@ static int await_hello(int stream_fd, struct err *e)
 	while (r < 0 && errno == EINTR);
 	if (r == 0)
 		return err_set(e, ERR_TIMEOUT, "init does not answer");
-	if (r < 0 || !(fd.revents & POLLIN))
+	/* The end of a stream can be read as well. */
+	if (r < 0 || !(fd.revents & POLLIN) || fd.revents & POLLHUP)
 		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
 	return 0;
 }
