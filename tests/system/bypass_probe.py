@@ -104,7 +104,14 @@ def dns(server, port, message, stream=False, bound=4096):
         s.settimeout(2)
         s.connect((server, port))
         s.sendall(struct.pack('>H', len(message)) + message if stream else message)
-        return s.recv(bound)
+        got = s.recv(bound)
+        # The length may come alone.
+        while stream and got and (len(got) < 2 or len(got) < 2 + struct.unpack('>H', got[:2])[0]):
+            more = s.recv(bound)
+            if not more:
+                break
+            got += more
+        return got
 
 
 def udp(host, port, data):

@@ -2,6 +2,7 @@
 """Fixtures of the system tests. The suite runs once as root and once as an unprivileged user."""
 
 import os
+import signal
 import sys
 
 import pytest
@@ -15,6 +16,8 @@ CAYS = []
 def pytest_configure(config):
     config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
     caylib.become_subreaper()
+    # Who runs us in the background has it ignored, and so would all that we start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header():
