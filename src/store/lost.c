@@ -132,6 +132,12 @@ static int undo(const struct lost *l, const struct op_row *op)
 	return r;
 }
 
+/* Whoever goes back to the layer it lies above has the same `top` before and after. */
+static bool is_empty(const struct lost *l)
+{
+	return is_pooled(l) && !exists(l->disk, "upper") && !exists(l->disk, "next");
+}
+
 static int settle_op(struct lost *l, struct err *e)
 {
 	struct op_row op = { 0 };
@@ -140,7 +146,7 @@ static int settle_op(struct lost *l, struct err *e)
 
 	if (r > 0 && catalog_top(l->c, l->id, top, e) == 0) {
 		bool copied = op.kind == OP_SNAPSHOT && has_layer(l, op.layer, "/copy");
-		bool done = !copied && is_done(l, op.layer);
+		bool done = !copied && is_done(l, op.layer) && !is_empty(l);
 
 		if (done)
 			did = move_missing(l, l->disk, "next", l->disk, "upper");
@@ -189,7 +195,10 @@ static int seal(struct lost *l, struct err *e)
 		return -1;
 	failpoint("lost.begun");
 	(void)snprintf(path, sizeof path, "layers/%s", op.layer);
-	r = is_pooled(l) ? rmtree_at(l->disk, "upper/work") : io_mkdir(layer_base(l), path, 0700);
+	/* One that died early has no upper yet: a layer of nothing. */
+	r = is_pooled(l) ? io_mkdir(l->disk, "upper", 0700) : io_mkdir(layer_base(l), path, 0700);
+	if (r == 0 && is_pooled(l))
+		r = rmtree_at(l->disk, "upper/work");
 	if (r == 0)
 		r = move_missing(l, l->disk, "upper", layer_base(l), path);
 	failpoint("lost.sealed");
