@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/dir.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
@@ -34,25 +35,9 @@ static void leftovers_done(struct leftovers *l)
 }
 DEFINE_AUTO(struct leftovers, leftovers_done)
 
-static void dir_free(DIR *d)
-{
-	(void)closedir(d);
-}
-DEFINE_AUTO_PTR(DIR, dir_free)
-
-static DIR *open_dir(int parent, const char *name)
-{
-	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (d)
-		fd = FD_NONE;
-	return d;
-}
-
 static int leftovers_find(struct leftovers *l, const struct state *s)
 {
-	auto_done(dir_free) DIR *d = open_dir(s->fd, "sandboxes");
+	auto_done(dir_free) DIR *d = dir_open_at(s->fd, "sandboxes");
 	auto_close int pool = FD_NONE;
 	struct err ignored;
 	struct dirent *de;

@@ -13,33 +13,13 @@
 #include <sys/file.h>
 
 #include "base/clock.h"
+#include "base/dir.h"
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 #include "sys/voltree.h"
 
 enum { FORK_HOLD_S = 600 };
-
-static void dir_free(DIR *d)
-{
-	(void)closedir(d);
-}
-DEFINE_AUTO_PTR(DIR, dir_free)
-
-static DIR *open_dir(int parent, const char *name)
-{
-	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (d)
-		fd = FD_NONE;
-	return d;
-}
-
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 {
@@ -106,7 +86,7 @@ struct freed {
 /* Those below `base`/layers. */
 static int free_below(struct catalog *c, int base, struct freed *f, struct err *e)
 {
-	auto_done(dir_free) DIR *d = open_dir(base, "layers");
+	auto_done(dir_free) DIR *d = dir_open_at(base, "layers");
 	int r = 0;
 
 	if (!d)
@@ -114,7 +94,7 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
 		const char *id;
 
-		if (is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
+		if (dir_is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
 		id = strncmp(de->d_name, "new-", 4) == 0 ? de->d_name + 4 : de->d_name;
 		r = state_id_ok(id) ? is_known(c, id, e) : 0;

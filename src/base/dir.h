@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A directory to be read, never through a symbolic link. */
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static inline void dir_free(DIR *d)
+{
+	(void)closedir(d);
+}
+DEFINE_AUTO_PTR(DIR, dir_free)
+
+/* NULL and errno. */
+static inline DIR *dir_open_at(int parent, const char *name)
+{
+	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		fd = FD_NONE;
+	return d;
+}
+
+static inline bool dir_is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
