@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "sys/mount_line.h"
 
 enum { MOUNTINFO_MAX = 8 << 20 };
 
@@ -16,28 +17,6 @@ void host_mounts_done(struct host_mounts *m)
 	free(m->text);
 	free(m->v);
 	*m = (struct host_mounts){ 0 };
-}
-
-static bool is_octal(const char *p)
-{
-	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' &&
-	       p[2] <= '7';
-}
-
-/* The kernel writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *s)
-{
-	char *out = s;
-
-	for (; *s; out++) {
-		if (s[0] == '\\' && is_octal(s + 1)) {
-			*out = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 4;
-		} else {
-			*out = *s++;
-		}
-	}
-	*out = '\0';
 }
 
 /* "ID PARENT MAJOR:MINOR ROOT POINT ..." */
@@ -52,8 +31,8 @@ static bool parse_line(char *line, struct host_mount *ret)
 	}
 	if (field[3][0] != '/' || field[4][0] != '/')
 		return false;
-	unescape(field[3]);
-	unescape(field[4]);
+	mount_line_unescape(field[3]);
+	mount_line_unescape(field[4]);
 	*ret = (struct host_mount){ field[2], field[3], field[4] };
 	return true;
 }

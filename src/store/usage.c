@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/dir.h"
 #include "store/snapshots.h"
 

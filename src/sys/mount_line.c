@@ -11,8 +11,7 @@ static bool is_octal(const char *p)
 	       p[2] <= '7';
 }
 
-/* The kernel writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *s)
+void mount_line_unescape(char *s)
 {
 	char *out = s;
 
@@ -44,8 +43,8 @@ bool mount_line_cut(char *line, struct mount_line *ret)
 	ret->type = at ? strtok_r(NULL, " ", &save) : NULL;
 	if (!ret->type)
 		return false;
-	unescape(field[ROOT]);
-	unescape(field[POINT]);
+	mount_line_unescape(field[ROOT]);
+	mount_line_unescape(field[POINT]);
 	ret->root = field[ROOT];
 	ret->point = field[POINT];
 	return true;

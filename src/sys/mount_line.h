@@ -13,3 +13,6 @@ struct mount_line {
 
 /* Cut a line up in place. False where it is none. */
 bool mount_line_cut(char *line, struct mount_line *ret);
+
+/* In place: the kernel writes space, tab, newline and backslash as \ooo. */
+void mount_line_unescape(char *s);
