@@ -40,6 +40,15 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 
+/* On this host a connection is open when connect(2) has returned, though it says it is not yet. */
+static bool has_peer(int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+
+	return getpeername(fd, (void *)&sa, &n) == 0;
+}
+
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 {
 	struct sockaddr_storage sa;
@@ -54,9 +63,9 @@ int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	*ret_open = connect(fd, (void *)&sa, n) == 0;
-	if (!*ret_open && errno != EINPROGRESS)
+	if (connect(fd, (void *)&sa, n) < 0 && errno != EINPROGRESS)
 		return -errno;
+	*ret_open = has_peer(fd);
 	return TAKE_FD(fd);
 }
 
