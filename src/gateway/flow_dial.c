@@ -32,7 +32,8 @@ void flow_tell_tls(struct flow *f)
 	size_t at;
 
 	if (!f->hello || !f->looked ||
-	    event_begin(g, GW_KIND_TLS, f->slot, &(struct subject){ .owner = flow_owner(f) }, &at) < 0)
+	    event_begin(g, GW_KIND_TLS, f->slot, &(struct subject){ .owner = flow_owner(f) }, &at) <
+		    0)
 		return;
 	event_text(g, GW_T_SNI, str_of(f->hello->sni));
 	event_text(g, GW_T_ALPN, str_of(f->hello->alpn));

@@ -12,7 +12,7 @@ enum {
 	PIPE_BYTES = 256 * 1024,
 	PIPES_KEPT = 32,
 	ROUNDS = 8,
-	LITTLE = 16 * 1024, /* less than this is all that was there */
+	LITTLE = 16 * 1024,    /* less than this is all that was there */
 	SNIFF_MS = 300,	       /* a client that has begun and waits speaks something of its own */
 	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
 };

@@ -367,6 +367,6 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(a_descriptor_that_is_no_socket_is_refused_and_closed),
        T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
        T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
-       T(what_waits_can_be_pushed),
-       T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
+       T(what_waits_can_be_pushed), T(a_mention_that_is_too_long_is_not_made),
+       T(a_read_becomes_one_frame_of_at_most_so_much),
        T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))

@@ -314,6 +314,5 @@ T_MAIN(T(timers_run_by_time_and_equal_ones_as_they_were_set), T(a_timer_is_never
        T(a_timer_may_free_another_that_is_due), T(a_timer_may_set_itself),
        T(a_source_may_free_itself_and_others_of_the_batch),
        T(a_source_taken_out_and_put_back_still_gets_its_event), T(mod_changes_what_is_waited_for),
-       T(chores_wait_until_nothing_is_ready),
-       T(chores_are_done_though_something_is_always_ready),
+       T(chores_wait_until_nothing_is_ready), T(chores_are_done_though_something_is_always_ready),
        T(what_epoll_refuses_is_reported_and_harmless_to_remove))
