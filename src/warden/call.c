@@ -146,11 +146,9 @@ static int open_group(struct call *c, int fds[FD_ROLES])
 	if (!w->cell.has_cgroup)
 		return 0;
 	name_group(c->id, c->group);
-	if (w->spare_group >= 0 && w->spare_call == c->id) {
-		fds[FD_CGROUP] = TAKE_FD(w->spare_group);
-		return 0;
-	}
-	fd = cgroup_leaf(&w->cell.cgroup, c->group);
+	fd = w->spare_group >= 0 && w->spare_call == c->id
+		     ? TAKE_FD(w->spare_group)
+		     : cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;
