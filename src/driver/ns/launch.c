@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "driver/ns/net.h"
+#include "driver/ns/netns.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -55,18 +54,20 @@ bool launch_has_map(const struct cell_spec *s, int i)
 
 /* What the warden has made while we were at work. */
 struct parts {
-	int init_fd, userns_fd;
+	int init_fd, userns_fd, netns_fd;
 	int owner_ns[CELL_MOUNTS];
 };
 
-enum { PARTS = 2 + CELL_MOUNTS };
+enum { PARTS = 3 + CELL_MOUNTS };
 
 int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS])
 {
 	int fds[PARTS] = { l->init_fd }, n = 1;
 
-	if (l->userns_fd >= 0)
+	if (l->spec->rootful) {
 		fds[n++] = l->userns_fd;
+		fds[n++] = l->netns_fd;
+	}
 	for (int i = 0; i < l->spec->nmounts; i++)
 		if (launch_has_map(l->spec, i))
 			fds[n++] = owner_ns[i];
@@ -79,26 +80,17 @@ static int await_parts(const struct launch *l, struct parts *p)
 	char byte;
 	int r = fdpass_recv(l->setup_fd, &byte, 1, fds, PARTS, &n);
 
-	if (r < 0 || n < 1 + l->spec->rootful)
+	if (r < 0 || n < (l->spec->rootful ? 3 : 1))
 		return r < 0 ? r : -EPIPE;
 	p->init_fd = fds[0];
-	if (l->spec->rootful)
+	if (l->spec->rootful) {
 		p->userns_fd = fds[at++];
+		p->netns_fd = fds[at++];
+	}
 	for (int i = 0; i < l->spec->nmounts; i++)
 		if (launch_has_map(l->spec, i) && at < n)
 			p->owner_ns[i] = fds[at++];
 	return at == n ? 0 : -EPIPE;
-}
-
-/* The loopback device; the sandbox's network namespace has no other. */
-static int lo_up(void)
-{
-	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (fd < 0)
-		return -errno;
-	return ioctl(fd, SIOCSIFFLAGS, &ifr) < 0 ? -errno : 0;
 }
 
 /* Into U2, and a mount namespace below it, which locks every mount that is there. */
@@ -236,6 +228,14 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, n), "report");
 }
 
+/* One that was made for us, or our own since the clone. */
+static int enter_network(int netns_fd)
+{
+	if (netns_fd < 0)
+		return netns_lo_up();
+	return setns(netns_fd, CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
 static void build(const struct launch *l, struct tree *t, struct parts *parts)
 {
 	const char *net = NULL;
@@ -252,12 +252,12 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts)
 	if (r == 0)
 		r = tree_dev(t);
 	must(l, r, t->what);
-	must(l, lo_up(), "bring up the loopback device");
-	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
 	must(l, await_parts(l, parts), "wait for the upper directories");
 	t->userns_fd = parts->userns_fd;
+	must(l, enter_network(parts->netns_fd), "enter the network namespace");
+	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	r = tree_gather(t);
 	if (r == 0)
 		r = tree_mounts(t);
@@ -281,7 +281,7 @@ void launch_child(const struct launch *l)
 	static char *const argv[] = { "cay-init", NULL };
 	static char *const envp[] = { NULL };
 	struct tree t;
-	struct parts parts = { .init_fd = FD_NONE, .userns_fd = FD_NONE };
+	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
 	int m1, u2 = FD_NONE, sysctl_fd;
 
 	for (int i = 0; i < CELL_MOUNTS; i++)

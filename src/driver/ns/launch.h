@@ -18,6 +18,7 @@
 #pragma once
 
 #include "driver/driver.h"
+#include "driver/ns/netns.h"
 #include "sys/layer.h"
 #include "sys/userns.h"
 
@@ -41,6 +42,8 @@ struct launch {
 	/* Made while the child is at work already, and sent to it: launch_send_parts. */
 	int init_fd;   /* memfd with init */
 	int userns_fd; /* U2; FD_NONE when rootless */
+	int netns_fd;  /* its network namespace; FD_NONE when rootless */
+	struct netns net;
 	/* U2's maps as seen from here, and who init is out here. */
 	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
 	int nuids, ngids;
@@ -59,7 +62,7 @@ enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FD_M1, LAUNCH_FD_M2, LAUNCH_FDS 
 
 /* Whether mount i has an owner whose ids are swapped with the user's: it has a map of its own. */
 bool launch_has_map(const struct cell_spec *s, int i);
-/* Tell the child that the uppers are there, with init, U2 and the maps of mounts. 0 or -errno. */
+/* Tell the child that the uppers are there, with init, U2, its network and the maps of mounts. 0 or -errno. */
 int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS]);
 
 /* Never returns. */

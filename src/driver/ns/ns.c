@@ -4,7 +4,8 @@
  * child's half):
  *
  *   1 control groups with their limits
- *   2 clone3 into fresh namespaces and the group   3 id map of U1 (rootless)
+ *   2 clone3 into fresh namespaces and the group, while a helper makes the network (rootful)
+ *   3 id map of U1 (rootless)
  *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
  *     the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
@@ -36,8 +37,8 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-#define NAMESPACES \
-	(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+/* Those of root's child; its network is made aside. */
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 enum { GONE_TIMEOUT_MS = 5000, ENDING_MS = 100 };
 
@@ -65,6 +66,9 @@ static int ends_open(struct ends *p)
 static void launch_done(struct launch *l)
 {
 	fd_close(&l->init_fd);
+	if (l->net.helper > 0)
+		l->netns_fd = netns_take(&l->net);
+	fd_close(&l->netns_fd);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_close(&l->entries[i]);
 }
@@ -143,7 +147,7 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	pid_t pid;
 
 	if (!l->spec->rootful)
-		args.flags |= CLONE_NEWUSER;
+		args.flags |= CLONE_NEWUSER | CLONE_NEWNET;
 	if (cgroup_fd >= 0) {
 		args.flags |= RAW_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
@@ -276,6 +280,8 @@ static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 	if (l->spec->rootful && make_id_maps(l->spec, &c->keep, e) < 0)
 		return -1;
 	l->userns_fd = c->keep.user_ns;
+	if (l->spec->rootful && (l->netns_fd = netns_take(&l->net)) < 0)
+		return explain_clone(-l->netns_fd, true, e);
 	l->init_fd = memfd_program(l->spec->init, "cay-init");
 	if (l->init_fd < 0)
 		return err_sys(e, -l->init_fd, "load '%s'", l->spec->init);
@@ -330,7 +336,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	auto_done(launch_done) struct launch l = { .spec = s,
 						   .init_fd = FD_NONE,
-						   .userns_fd = FD_NONE };
+						   .userns_fd = FD_NONE,
+						   .netns_fd = FD_NONE };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
 	auto_done(posture_done) struct posture look = POSTURE_INIT;
@@ -340,6 +347,9 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	cell_init(c);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		l.entries[i] = FD_NONE;
+	r = s->rootful ? netns_begin(&l.net) : 0;
+	if (r < 0)
+		return explain_clone(-r, true, e);
 	group = make_groups(s, c);
 	if (limits_apply(s, c, e) < 0 || open_entries(&l, c, e) < 0)
 		return -1;
