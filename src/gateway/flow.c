@@ -100,7 +100,7 @@ static void on_deadline(struct flow *f)
 		begin(f);
 		break;
 	case FLOW_LOOK:
-		f->looked = true; /* silence is an answer too */
+		f->looked = f->silent = true; /* silence is an answer too, for now */
 		f->proto = PROTO_TCP;
 		flow_step(f);
 		break;
@@ -112,11 +112,8 @@ static void on_deadline(struct flow *f)
 		break;
 	case FLOW_PASS:
 		unthrottle(f);
-		if (f->sniff && !f->looked) {
-			f->looked = true;
-			f->proto = PROTO_TCP;
-			flow_await_more(&f->side[UP], 0);
-		}
+		if (f->sniff && !f->looked && flow_let_go(f) < 0)
+			return;
 		if (f->http)
 			flow_http(f);
 		else
@@ -215,6 +212,7 @@ static void flow_free(struct flow *f, bool reset)
 	g->free_slots[g->nfree++] = f->slot;
 	g->nflows--;
 	free(f->name);
+	free(f->first);
 	free(f->hello);
 	free(f->http);
 	free(f);

@@ -46,6 +46,10 @@ static void opened(struct flow *f)
 	flow_deadline(f, 0);
 	tell_connected(f);
 	flow_tell_tls(f);
+	if (f->silent) {
+		f->looked = false;
+		f->sniff = true;
+	}
 	f->state = FLOW_PASS;
 	f->side[UP].ready = true; /* most clients have spoken by now */
 	f->via_step = 0;

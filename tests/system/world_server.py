@@ -125,7 +125,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         else:
             self.reply(200, f'{self.command} {self.path} at {self.connection.getsockname()[0]}\n'.encode())
 
-    do_HEAD = do_DELETE = do_GET
+    do_HEAD = do_DELETE = do_FOO = do_GET
 
     def do_POST(self):
         note('requests', [self.command, self.path, self.headers.get('Host', '')])
