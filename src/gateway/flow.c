@@ -281,6 +281,16 @@ static void begin(struct flow *f)
 	flow_step(f);
 }
 
+void flow_fit_buffers(const struct gateway *g, int fd)
+{
+	int size = g->nflows <= LIMIT_NET_SNUG ? LIMIT_NET_BUFFER : LIMIT_NET_BUFFER_LEAST;
+
+	if (g->nflows <= LIMIT_NET_ROOMY)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to)
 {
 	struct flow *f = calloc(1, sizeof *f);
@@ -299,6 +309,7 @@ void flow_new(struct gateway *g, int fd, const struct target *from, const struct
 	f->side[DOWN] = (struct side){ .f = f, .fd = FD_NONE };
 	g->flows[slot] = f;
 	g->nflows++;
+	flow_fit_buffers(g, fd);
 	if (g->ask && flow_owner(f)->inode &&
 	    CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0) {
 		flow_deadline(f, OWN_MS); /* FLOW_OWN */

@@ -112,6 +112,8 @@ struct flow {
 };
 
 /* flow.c */
+/* What a slow side has not taken waits in the kernel: bound that where there are many. */
+void flow_fit_buffers(const struct gateway *g, int fd);
 /* Takes fd. */
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to);
 /* Look whose it is, once: before anything is told of it, or answered. */

@@ -141,6 +141,7 @@ static int start(struct flow *f, const struct ip *ip, uint16_t port)
 		s->fd = FD_NONE;
 		return -1;
 	}
+	flow_fit_buffers(f->g, s->fd);
 	(void)flow_owner(f); /* now, while the other end is busy with us */
 	f->state = FLOW_DIAL;
 	if (open) { /* near by: no need to wait for the news of it */

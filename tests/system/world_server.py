@@ -41,7 +41,7 @@ ZONE = {
 }
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else '.'
 LOCK = threading.Lock()
-STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0, 'ids': []}
+STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0, 'ids': [], 'chaos': []}
 
 
 def count(key, n=1):
@@ -65,7 +65,7 @@ def dns_answer(msg):
     name = '.'.join(labels).lower()
     note('queries', [name, qtype])
     note('ids', ident)
-    if name == 'hang.test':
+    if name.endswith('hang.test'):
         return None
     if name == 'rebind.test':
         with LOCK:
@@ -215,6 +215,62 @@ class Echo(socketserver.BaseRequestHandler):
             pass
 
 
+class Chaos(socketserver.BaseRequestHandler):
+    """An echo that dies after so many bytes, which the first four say; notes what each connection had."""
+
+    def handle(self):
+        up = down = 0
+        last = None
+        try:
+            while last is None or up < last:
+                data = self.request.recv(65536)
+                if not data:
+                    break
+                if last is None:
+                    last = struct.unpack('>I', data[:4])[0] or 1 << 62
+                up += len(data)
+                self.request.sendall(data)
+                down += len(data)
+            if last is not None and up >= last:
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            else:
+                self.request.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        note('chaos', [up, down])
+
+
+class Silent(socketserver.BaseRequestHandler):
+    """Accepts, and that is all."""
+
+    def handle(self):
+        time.sleep(60)
+
+
+class Flood(socketserver.BaseRequestHandler):
+    """Sends 8 MB at once and closes."""
+
+    def handle(self):
+        try:
+            self.request.sendall(bytes(8 << 20))
+        except OSError:
+            pass
+
+
+def deaf(address):
+    """A port at which connections hang: its queue is full and nobody empties it."""
+    s = socket.socket()
+    s.bind(address)
+    s.listen(0)
+    held = [s]
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(address)
+        held.append(c)
+    return held
+
+
 class Banner(socketserver.BaseRequestHandler):
     """Speaks first, as ssh and mail servers do."""
 
@@ -280,9 +336,13 @@ def main(folder):
         tls.socket = context.wrap_socket(tls.socket, server_side=True, do_handshake_on_connect=False)
         serve(tls)
         serve(kind((address, 7000), Echo))
+        serve(kind((address, 7001), Chaos))
+        serve(kind((address, 7003), Silent))
+        serve(kind((address, 7004), Flood))
         serve(kind((address, 22), Banner))
         serve(kind((address, 2525), Banner))
     serve(Threads((world.PROXY4, 3128), Proxy))
+    hanging = deaf((world.WEB4, 7002))  # noqa: F841, kept open
     print('ready', flush=True)
     for line in sys.stdin:
         what, *args = json.loads(line)
@@ -290,7 +350,7 @@ def main(folder):
             if what == 'state':
                 print(json.dumps(STATE), flush=True)
             elif what == 'reset':
-                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0, ids=[])
+                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0, ids=[], chaos=[])
                 print('null', flush=True)
     os._exit(0)
 
