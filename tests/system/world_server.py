@@ -282,6 +282,16 @@ class Banner(socketserver.BaseRequestHandler):
             pass
 
 
+def relay(a, b):
+    ends = {a: b, b: a}
+    while True:
+        for s in select.select(list(ends), [], [])[0]:
+            data = s.recv(65536)
+            if not data:
+                return
+            ends[s].sendall(data)
+
+
 class Proxy(socketserver.StreamRequestHandler):
     """CONNECT, with what was asked for noted."""
 
@@ -298,13 +308,35 @@ class Proxy(socketserver.StreamRequestHandler):
         host, port = line[1].rsplit(':', 1)
         with socket.create_connection((ZONE[host][0], int(port)), 5) as up:
             self.wfile.write(b'HTTP/1.1 200 fine\r\n\r\n')
-            ends = {self.connection: up, up: self.connection}
-            while ends:
-                for s in select.select(list(ends), [], [])[0]:
-                    data = s.recv(65536)
-                    if not data:
-                        return
-                    ends[s].sendall(data)
+            relay(self.connection, up)
+
+
+class Socks(socketserver.StreamRequestHandler):
+    """SOCKS5, names only, in packets of one byte; other.test it refuses."""
+
+    def say(self, data):
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in data:
+            self.connection.sendall(bytes([byte]))
+            time.sleep(0.002)
+
+    def handle(self):
+        version, n = self.rfile.read(2)
+        methods = self.rfile.read(n)
+        if version != 5 or 0 not in methods:
+            self.say(b'\5\xff')
+            return
+        self.say(b'\5\0')
+        head = self.rfile.read(4)
+        host = self.rfile.read(self.rfile.read(1)[0]).decode()
+        port, = struct.unpack('>H', self.rfile.read(2))
+        note('proxied', [f'{host}:{port}', head.hex()])
+        if host == 'other.test':
+            self.say(b'\5\2\0\1' + bytes(6))
+            return
+        with socket.create_connection((ZONE[host][0], port), 5) as up:
+            self.say(b'\5\0\0\3\x07bound.x\0\1')
+            relay(self.connection, up)
 
 
 class Threads(socketserver.ThreadingTCPServer):
@@ -342,6 +374,7 @@ def main(folder):
         serve(kind((address, 22), Banner))
         serve(kind((address, 2525), Banner))
     serve(Threads((world.PROXY4, 3128), Proxy))
+    serve(Threads((world.PROXY4, 1080), Socks))
     hanging = deaf((world.WEB4, 7002))  # noqa: F841, kept open
     print('ready', flush=True)
     for line in sys.stdin:
