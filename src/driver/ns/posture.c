@@ -335,24 +335,39 @@ void posture_done(struct posture *p)
 	buf_done(&p->status);
 }
 
-int posture_check(const struct posture *p, int stream_fd, struct err *e)
-{
-	typedef int look(const struct posture *, struct err *);
-	static look *const early[] = { posture_mounts, posture_maps, posture_group };
-	static look *const late[] = { posture_status, posture_rlimits, posture_descriptors,
-				      posture_places };
-	/* Before it executes init, a child without root is closed even to who made it. */
-	bool soon = p->l->spec->rootful;
+typedef int look(const struct posture *, struct err *);
 
-	for (size_t i = 0; i < ARRAY_LEN(early); i++)
-		if (early[i](p, e) < 0)
-			return -1;
-	if (soon && posture_namespaces(p, e) < 0)
-		return -1;
-	if (await_hello(stream_fd, e) < 0 || (!soon && posture_namespaces(p, e) < 0))
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(late); i++)
-		if (late[i](p, e) < 0)
+static int look_at(const struct posture *p, look *const *what, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (what[i](p, e) < 0)
 			return -1;
 	return 0;
+}
+
+/* Before it executes init, a child without root is closed even to who made it. */
+static bool sees_namespaces_early(const struct posture *p)
+{
+	return p->l->spec->rootful;
+}
+
+int posture_check_early(const struct posture *p, struct err *e)
+{
+	static look *const early[] = { posture_mounts, posture_maps, posture_group };
+
+	if (look_at(p, early, ARRAY_LEN(early), e) < 0)
+		return -1;
+	return sees_namespaces_early(p) ? posture_namespaces(p, e) : 0;
+}
+
+int posture_check_late(const struct posture *p, int stream_fd, struct err *e)
+{
+	static look *const late[] = { posture_status, posture_rlimits, posture_descriptors,
+				      posture_places };
+
+	if (await_hello(stream_fd, e) < 0)
+		return -1;
+	if (!sees_namespaces_early(p) && posture_namespaces(p, e) < 0)
+		return -1;
+	return look_at(p, late, ARRAY_LEN(late), e);
 }
