@@ -8,7 +8,7 @@
 #include "sys/caps.h"
 #include "sys/proc_text.h"
 
-enum { OWN_FILTERS = 2 }; /* the listener and the list */
+enum { OWN_FILTERS = 2 }; /* the list, and what commands lose besides */
 
 static int differs(struct err *e, const char *key, const char *want, struct str found)
 {

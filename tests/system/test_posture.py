@@ -44,6 +44,8 @@ def test_control_of_the_stand_in(cay, programs):
     ('bounding', 'CapBnd: expected 00000000a00405fb', 'found 0'),
     ('descriptor', 'descriptor 4: expected none', '/etc/passwd'),
     ('no_new_privs', 'NoNewPrivs: expected 0', 'found 1'),
+    ('no_list', 'Seccomp: expected 2', 'found 0'),
+    ('two_lists', 'Seccomp_filters: expected', 'found'),
     ('umask', 'Umask: expected 0022', 'found 0000'),
     ('directory', "cwd: expected the sandbox's root", '/tmp'),
     ('core', 'Max core file size: expected 1', 'found 0'),
