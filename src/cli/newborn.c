@@ -363,13 +363,27 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 	return make_it(n, o->hostname, e);
 }
 
-int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
-		 struct err *e)
+int newborn_hatch(struct newborn *n, const struct state *s, struct err *e)
 {
-	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0 ||
-	    catalog_recipe(n->catalog, recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0)
+	*n = (struct newborn){ NEWBORN_INIT };
+	n->row.uid_slot = -1;
+	n->state = *s;
+	n->borrowed = true;
+	if (hatch(n, e) == 0)
+		return 0;
+	undo(n);
+	return -1;
+}
+
+int newborn_fork(struct newborn *n, struct catalog *c, const char *recipe_of, const char *top,
+		 const char *name, struct err *e)
+{
+	n->catalog = c;
+	if (catalog_recipe(c, recipe_of, &n->recipe, e) < 0 ||
+	    catalog_recipe_row(c, recipe_of, &n->row, e) < 0) {
+		undo(n);
 		return -1;
+	}
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
 	return make_it(n, NULL, e);
@@ -481,11 +495,11 @@ void newborn_done(struct newborn *n)
 	fd_close(&n->warden_fd);
 	fd_close(&n->lock_fd);
 	fd_close(&n->slot_fd);
-	if (n->catalog)
+	if (n->catalog && !n->borrowed)
 		catalog_close(n->catalog);
 	buf_done(&n->recipe);
 	free(n->layers);
 	sandbox_row_done(&n->row);
-	if (n->state.fd >= 0)
+	if (n->state.fd >= 0 && !n->borrowed)
 		state_done(&n->state);
 }
