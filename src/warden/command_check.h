@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first command of a sandbox, caught by its listener just before its exec: has it become
- * what the profile demands? Once per sandbox; all others are made by the same code.
+ * The first command of a sandbox, caught by its listener or waiting at its gate just before its
+ * exec: has it become what the profile demands? Once per sandbox; all others are made by the same
+ * code.
  */
 #pragma once
 
@@ -13,6 +14,7 @@ struct command_want {
 	enum profile profile;
 	uint32_t root, user;  /* uid 0 and 1000 inside, seen from here; root: UINT32_MAX, none */
 	uint32_t first, last; /* every uid of the sandbox, seen from here */
+	unsigned filters;     /* of seccomp, that were put on it */
 	struct str ours;      /* our own /proc/PID/status */
 };
 

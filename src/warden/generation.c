@@ -35,6 +35,7 @@ enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
+	SEAL_MS = 500,	   /* for files that are just being closed */
 };
 
 static int bad(struct err *e)
@@ -111,15 +112,10 @@ void generation_done(struct warden *w)
 void turn_fail(struct warden *w, const struct err *why)
 {
 	struct turn *t = w->turn;
-	struct cell_next failed = { w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
 	struct err ignored;
 
-	if (t->last.root_fd >= 0) {
-		w->cell.mount_ns = t->last.mount_ns;
-		w->cell.root_fd = t->last.root_fd;
-		w->cell.devpts_fd = t->last.devpts_fd;
-		t->last = failed;
-	}
+	if (t->last.root_fd >= 0)
+		cell_swap(&w->cell, &t->last);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
 	turn_move_back(w, t);
@@ -162,12 +158,52 @@ static int look_again(struct warden *w, struct err *e)
 	return walk_open(w, e);
 }
 
+/* The files go back to where they were when whoever writes is dead: store/lost.c. */
+static void refuse_seal(struct warden *w, bool busy, struct err *e)
+{
+	if (busy) {
+		(void)err_set(e, ERR_FAILED,
+			      "something inside still writes to files that were sealed");
+		(void)err_hint(e, "init itself is not to be trusted any more: the sandbox ends");
+	}
+	if (w->turn->client)
+		(void)client_error(w->turn->client, w->turn->chan, e, STAGE_SETUP);
+	guard_refuse(w, e);
+}
+
+static void on_seal_retry(struct loop_timer *timer);
+
+/*
+ * What init has kept of the last generation must not reach the layer any more. It has nothing
+ * open there for writing, unless it is not ours any longer; what processes had is closed when they
+ * are gone, but the kernel may take a moment for what was on its way in a socket.
+ */
+static bool sealed(struct warden *w)
+{
+	struct turn *t = w->turn;
+	struct err e = { 0 };
+	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->last, t->moved, &e) : 0;
+
+	if (r == 0)
+		return true;
+	if (r > 0 && !t->sealing_ns)
+		t->sealing_ns = clock_mono_ns();
+	if (r > 0 && clock_mono_ns() - t->sealing_ns < SEAL_MS * NS_PER_MS)
+		loop_timer_set(&w->loop, &t->retry, RETRY_MS * NS_PER_MS, on_seal_retry);
+	else
+		refuse_seal(w, r > 0, &e);
+	return false;
+}
+
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
 	struct err e = { 0 };
-	int r = turn_rename_next(w);
+	int r;
 
+	if (!sealed(w))
+		return;
+	r = turn_rename_next(w);
 	if (r < 0) {
 		warden_fail(w, "take over the next generation", -r);
 		return;
@@ -179,6 +215,11 @@ static void commit(struct warden *w)
 	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
 	turn_drop_last(w, t);
 	turn_free(w);
+}
+
+static void on_seal_retry(struct loop_timer *timer)
+{
+	commit(container_of(timer, struct turn, retry)->w);
 }
 
 static int order_enter(struct warden *w)
@@ -212,7 +253,6 @@ static int make_next(struct warden *w, struct err *e)
 {
 	static const bool none[CELL_MOUNTS];
 	struct turn *t = w->turn;
-	struct cell_next next;
 	int r;
 
 	(void)turn_find_same(w, t);
@@ -221,13 +261,10 @@ static int make_next(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
-	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &next, e) < 0)
+	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &t->last, e) < 0)
 		return -1;
 	failpoint("switch.renewed");
-	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
-	w->cell.mount_ns = next.mount_ns;
-	w->cell.root_fd = next.root_fd;
-	w->cell.devpts_fd = next.devpts_fd;
+	cell_swap(&w->cell, &t->last);
 	r = turn_remember_fresh(w);
 	if (r == 0)
 		r = order_enter(w);
@@ -369,9 +406,8 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
-	*t = (struct turn){
-		.w = w, .client = c, .chan = chan, .last = { FD_NONE, FD_NONE, FD_NONE }
-	};
+	*t = (struct turn){ .w = w, .client = c, .chan = chan };
+	cell_next_init(&t->last);
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);

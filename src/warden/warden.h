@@ -80,6 +80,8 @@ struct warden {
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
+	bool guarded;	    /* a first command was looked at, where nothing is watched */
+	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
 	struct changes *changes;
 	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
@@ -125,8 +127,10 @@ void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
 
-/* guard.c: for watch_guard() */
+/* guard.c: for watch_guard(), or the call's gate. False: the sandbox ends. */
 bool guard_first_exec(void *ctx, int pid);
+/* The sandbox is not what it must be: write that into the trace, tell those who wait, end it. */
+void guard_refuse(struct warden *w, const struct err *e);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);
