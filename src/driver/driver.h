@@ -174,7 +174,8 @@ struct driver {
 		     struct cell_next *ret, struct err *e);
 	/*
 	 * No file of these mounts of a generation that was left is ever written again, whoever has
-	 * kept what of it. 1: somebody has one open for writing.
+	 * kept what of it. 1: somebody has one open for writing. For a child of the warden's that
+	 * does little else: without root it enters other namespaces.
 	 */
 	int (*seal)(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
 	/* Ends every process inside. */

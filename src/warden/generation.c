@@ -9,6 +9,7 @@
  *   2 the driver makes the next generation, with uppers in `next` in their place
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
+ *   5 what init could have kept of the last generation is made read-only
  *
  * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
  *
@@ -16,7 +17,8 @@
  * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
  *
  * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
- * the next generation. What takes time and nobody waits for is left to a child: removing files,
+ * the next generation. What takes time and nobody waits for is left to a child: sealing, which
+ * takes as long as the kernel's memory of these files is large (0.17 s for 50,000), removing files,
  * and letting go of the last generation's mounts.
  */
 #include <errno.h>
@@ -35,7 +37,6 @@ enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
-	SEAL_MS = 500,	   /* for files that are just being closed */
 };
 
 static int bad(struct err *e)
@@ -158,52 +159,12 @@ static int look_again(struct warden *w, struct err *e)
 	return walk_open(w, e);
 }
 
-/* The files go back to where they were when whoever writes is dead: store/lost.c. */
-static void refuse_seal(struct warden *w, bool busy, struct err *e)
-{
-	if (busy) {
-		(void)err_set(e, ERR_FAILED,
-			      "something inside still writes to files that were sealed");
-		(void)err_hint(e, "init itself is not to be trusted any more: the sandbox ends");
-	}
-	if (w->turn->client)
-		(void)client_error(w->turn->client, w->turn->chan, e, STAGE_SETUP);
-	guard_refuse(w, e);
-}
-
-static void on_seal_retry(struct loop_timer *timer);
-
-/*
- * What init has kept of the last generation must not reach the layer any more. It has nothing
- * open there for writing, unless it is not ours any longer; what processes had is closed when they
- * are gone, but the kernel may take a moment for what was on its way in a socket.
- */
-static bool sealed(struct warden *w)
-{
-	struct turn *t = w->turn;
-	struct err e = { 0 };
-	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->last, t->moved, &e) : 0;
-
-	if (r == 0)
-		return true;
-	if (r > 0 && !t->sealing_ns)
-		t->sealing_ns = clock_mono_ns();
-	if (r > 0 && clock_mono_ns() - t->sealing_ns < SEAL_MS * NS_PER_MS)
-		loop_timer_set(&w->loop, &t->retry, RETRY_MS * NS_PER_MS, on_seal_retry);
-	else
-		refuse_seal(w, r > 0, &e);
-	return false;
-}
-
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
 	struct err e = { 0 };
-	int r;
+	int r = turn_rename_next(w);
 
-	if (!sealed(w))
-		return;
-	r = turn_rename_next(w);
 	if (r < 0) {
 		warden_fail(w, "take over the next generation", -r);
 		return;
@@ -215,11 +176,6 @@ static void commit(struct warden *w)
 	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
 	turn_drop_last(w, t);
 	turn_free(w);
-}
-
-static void on_seal_retry(struct loop_timer *timer)
-{
-	commit(container_of(timer, struct turn, retry)->w);
 }
 
 static int order_enter(struct warden *w)

@@ -24,7 +24,6 @@ struct turn {
 	uint64_t start_ns, until_ns;
 	unsigned generation; /* the last one */
 	bool ordered;	     /* init has been told to enter */
-	uint64_t sealing_ns; /* since when somebody has kept it from being sealed; 0: nobody */
 	/* generation_copy.c */
 	pid_t copy_pid; /* 0: nothing is being copied */
 	int copy_pidfd;

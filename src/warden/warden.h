@@ -49,6 +49,14 @@ struct defaults {
 	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
 };
 
+/* A child that seals the last generation, and removes what is not needed of it. */
+struct sweeper {
+	struct warden *w;
+	pid_t pid; /* 0: none */
+	int pidfd;
+	struct loop_io io;
+};
+
 struct warden {
 	struct loop loop;
 	enum sandbox_state state;
@@ -73,7 +81,7 @@ struct warden {
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
-	pid_t sweepers[4];		/* remove what is left of the last ones; 0: none */
+	struct sweeper sweepers[4];	/* at work on what is left of the last ones */
 
 	struct conn init;
 	bool init_greeted;
