@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "sys/landlock.h"
+#include "sys/seccomp_command.h"
 #include "sys/seccomp_filter.h"
 
 static int put_up(void)
@@ -22,8 +23,10 @@ static int put_up(void)
 	int r = root < 0 ? -errno : landlock_enter(root);
 
 	if (r >= 0)
-		r = seccomp_program_build(&program, false);
-	return r < 0 ? r : seccomp_program_install(&program);
+		r = seccomp_program_build(&program);
+	if (r == 0)
+		r = seccomp_program_install(&program);
+	return r < 0 ? r : seccomp_command_install(false, false);
 }
 
 int main(int argc, char **argv)

@@ -151,8 +151,7 @@ static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struc
 	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
 }
 
-static int put_identity(struct buf *b, const struct newborn *n, const char *hostname,
-			const char *program)
+static int put_identity(struct buf *b, const struct newborn *n, const char *hostname)
 {
 	char dir[LIMIT_PATH];
 	const char *host = hostname ? hostname : n->row.name[0] ? n->row.name : n->row.id;
@@ -166,7 +165,7 @@ static int put_identity(struct buf *b, const struct newborn *n, const char *host
 	if (r == 0)
 		r = field_put_c(b, TAG_HOSTNAME, host);
 	if (r == 0)
-		r = field_put_c(b, TAG_PROGRAM, program);
+		r = field_put_c(b, TAG_PROGRAM, n->program);
 	if (r == 0)
 		r = field_put_c(b, TAG_TEXT, n->row.template_);
 	if (r == 0 && n->row.name[0])
@@ -192,8 +191,7 @@ static int put_recipe(struct buf *b, const struct sandbox_opts *o, const struct 
 	return r < 0 ? r : put_defaults(b, o, p);
 }
 
-static int send_build(const struct newborn *n, const char *hostname, const char *program,
-		      struct err *e)
+static int send_build(const struct newborn *n, const char *hostname, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY + 4096);
 	size_t at = 0;
@@ -206,7 +204,7 @@ static int send_build(const struct newborn *n, const char *hostname, const char 
 	if (r == 0)
 		r = frame_begin(&b, MSG_C_BUILD, 0, &at);
 	if (r == 0)
-		r = put_identity(&b, n, hostname, program);
+		r = put_identity(&b, n, hostname);
 	if (r == 0)
 		r = buf_add_str(&b, buf_str(&n->recipe));
 	for (size_t i = 0; i < n->nlayers && r == 0; i++)
@@ -308,21 +306,28 @@ static int read_stack(struct newborn *n, struct err *e)
 	return catalog_stack(n->catalog, n->row.top, &n->layers, &n->nlayers, e);
 }
 
+/* All that is the same whatever is to be built: the warden starts while we find that out. */
+static int hatch(struct newborn *n, struct err *e)
+{
+	char warden[LIMIT_PATH + 32];
+
+	if (newborn_find_warden(warden, sizeof warden, n->program, e) < 0 || make_dir(n, e) < 0)
+		return -1;
+	if (geteuid() == 0 &&
+	    state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e) < 0)
+		return -1;
+	return start(n, warden, e);
+}
+
 static int make(struct newborn *n, const char *hostname, struct err *e)
 {
-	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
 	bool root = geteuid() == 0;
-	int r;
+	int r = n->warden_fd < 0 ? hatch(n, e) : 0;
 
-	if (newborn_find_warden(warden, sizeof warden, program, e) < 0 || read_stack(n, e) < 0)
-		return -1;
-	r = make_dir(n, e);
-	if (r == 0 && root)
-		r = state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e);
 	if (r == 0)
-		r = start(n, warden, e);
+		r = read_stack(n, e);
 	if (r == 0)
-		r = send_build(n, hostname, program, e);
+		r = send_build(n, hostname, e);
 	n->asked = r == 0;
 	/* One that ends with its command has a row only where somebody else could ask for what it
 	 * holds: its name, or layers of a snapshot. */
@@ -442,8 +447,10 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
 	plan.seen_ns = clock_real_ns();
-	if (write_recipe(n, o, &plan, e) < 0)
+	if (hatch(n, e) < 0 || write_recipe(n, o, &plan, e) < 0) {
+		undo(n);
 		return -1;
+	}
 	n->row.spec = sandbox_plan_spec(o, &plan);
 	return make_it(n, o->hostname, e);
 }

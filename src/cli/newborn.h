@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making a sandbox: lock, directory, warden, build request, catalog row, in this order: the
- * warden builds while the row is written. Only then is anything acknowledged. Whatever fails,
+ * warden starts while the request is written, and builds while the row is. Only then is anything acknowledged. Whatever fails,
  * all of it is undone.
  *
  * One that ends with its creator and has no name gets its row only when it has lived for a
@@ -29,6 +29,7 @@ struct newborn {
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
 	size_t nlayers;
 	char disk[sizeof((struct state *)0)->dir + 40]; /* its directory in the pool, or empty */
+	char program[LIMIT_PATH];			/* ours, for the warden */
 	bool made;					/* there is something to undo */
 	bool asked;					/* the warden has been told what to build */
 };

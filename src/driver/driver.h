@@ -54,6 +54,16 @@ struct cell_mount {
 	uint32_t owner; /* uid outside that is the sandbox's user inside */
 };
 
+/*
+ * What whoever makes a cell does while it would only wait for it: once the uppers are there and
+ * the file systems are put together, and once those are whole and init is about to start.
+ */
+struct cell_meanwhile {
+	int (*building)(void *ctx, struct err *e);
+	int (*starting)(void *ctx, struct err *e);
+	void *ctx;
+};
+
 struct cell_spec {
 	const char *id;
 	const char *hostname;
@@ -75,6 +85,7 @@ struct cell_spec {
 	int nlayers;
 	struct cell_limits limits;
 	bool network; /* has a gateway */
+	struct cell_meanwhile meanwhile;
 };
 
 /* What the driver keeps to make the next generation. */

@@ -22,15 +22,12 @@
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/raw.h"
-#include "sys/seccomp_exec.h"
-#include "sys/seccomp_filter.h"
+#include "sys/seccomp_command.h"
 
 enum { LOCKED_USER = 1000 };
 
 static int fail_to, gate = FD_NONE;
 static enum run_stage stage;
-static struct seccomp_program program; /* of init's last request; there is one profile */
-static int program_error;
 
 static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const char *fmt, ...)
 {
@@ -100,17 +97,19 @@ static void enter_cwd(const struct request *r, const struct user *u)
 		fail(EPERM, "working directory '%s' is outside the sandbox", cwd);
 }
 
-/* From here on execs are seen by the warden. Needs the rights that are dropped next. */
-static void install_listener(const struct request *r)
+/* From here on execs are seen by the warden, where it listens, and what is init's alone is
+ * refused. Needs the rights that are dropped next. */
+static void install_filter(const struct request *r)
 {
+	bool listen = r->op == OP_EXEC && r->fds[FD_REPORT] >= 0;
+	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen);
 	char c = 'l';
-	int fd, err;
+	int err;
 
-	if (r->fds[FD_REPORT] < 0)
-		return;
-	fd = seccomp_exec_listener();
 	if (fd < 0)
-		fail(-fd, "install the exec listener");
+		fail(-fd, "install the list of system calls");
+	if (!listen)
+		return;
 	err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, 1);
 	if (err < 0)
 		fail(-err, "hand over the exec listener");
@@ -159,18 +158,6 @@ static void give_up_gaining_rights(void)
 		fail(-err, "empty the bounding set");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail(errno, "forbid new privileges");
-}
-
-/*
- * The list of system calls, behind which all of the command lies. Installing it needs the
- * rights that are dropped next, and it allows what dropping them takes.
- */
-static void install_filter(void)
-{
-	int err = program_error < 0 ? program_error : seccomp_program_install(&program);
-
-	if (err < 0)
-		fail(-err, "install the list of system calls");
 }
 
 static void drop_rights(const struct user *u)
@@ -325,13 +312,7 @@ static void limit_itself(const struct request *r)
 
 void child_prepare(const struct request *r)
 {
-	static int built_for = -1;
-
 	user_remember(request_user(r));
-	if (built_for == (int)r->profile)
-		return;
-	built_for = (int)r->profile;
-	program_error = seccomp_program_build(&program, r->profile == PROFILE_LOCKED);
 }
 
 void child_run(struct request *r, int fail_fd)
@@ -346,12 +327,10 @@ void child_run(struct request *r, int fail_fd)
 	reset_signals();
 	take_stdio(r);
 	find_user(r, &u);
-	if (r->op == OP_EXEC)
-		install_listener(r);
+	install_filter(r);
 	close_the_rest(r);
 	if (r->profile == PROFILE_LOCKED)
 		give_up_gaining_rights();
-	install_filter();
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);

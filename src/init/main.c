@@ -25,6 +25,7 @@
 #include "sys/caps.h"
 #include "sys/landlock.h"
 #include "sys/raw.h"
+#include "sys/seccomp_filter.h"
 
 enum { STREAM = 3, KEEL = 5, SIGNALS = 64 };
 
@@ -292,6 +293,15 @@ static void default_signals(void)
 		(void)syscall(SYS_rt_sigaction, sig, &usual, NULL, sizeof usual.mask);
 }
 
+/* The list of system calls, behind which all of the sandbox lies. */
+static int take_list(void)
+{
+	struct seccomp_program p;
+	int r = seccomp_program_build(&p);
+
+	return r < 0 ? r : seccomp_program_install(&p);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
@@ -303,7 +313,7 @@ int main(int argc, char **argv)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */
-	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0)
+	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
 	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */

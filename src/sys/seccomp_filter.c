@@ -29,7 +29,7 @@ struct edges {
 struct builder {
 	struct seccomp_program *p;
 	int start[SECCOMP_ANSWERS]; /* of questions */
-	bool locked, failed;
+	bool failed;
 };
 
 static int emit(struct builder *b, uint16_t code, uint32_t k)
@@ -42,18 +42,19 @@ static int emit(struct builder *b, uint16_t code, uint32_t k)
 	return b->p->n++;
 }
 
-static uint32_t verdict(const struct builder *b, uint8_t answer)
+/* What only some commands may not do is left to seccomp_command.h. */
+static uint32_t verdict(uint8_t answer)
 {
 	static const uint16_t errors[SECCOMP_ASK_FIRST] = {
 		[SECCOMP_ABSENT] = ENOSYS,
 		[SECCOMP_REFUSE] = EPERM,
-		[SECCOMP_DEV] = EPERM,
 		[SECCOMP_UNKNOWN] = EINVAL,
 		[SECCOMP_NO_PROTOCOL] = EPROTONOSUPPORT,
 		[SECCOMP_PRETEND] = 0,
 	};
 
-	if (answer == SECCOMP_ALLOW || (answer == SECCOMP_DEV && !b->locked))
+	if (answer == SECCOMP_ALLOW || answer == SECCOMP_DEV || answer == SECCOMP_INIT ||
+	    answer == SECCOMP_INIT_ABSENT)
 		return SECCOMP_RET_ALLOW;
 	return SECCOMP_RET_ERRNO | errors[answer];
 }
@@ -62,7 +63,7 @@ static uint32_t verdict(const struct builder *b, uint8_t answer)
 static void emit_answer(struct builder *b, uint8_t answer)
 {
 	if (answer < SECCOMP_ASK_FIRST)
-		(void)emit(b, BPF_RET | BPF_K, verdict(b, answer));
+		(void)emit(b, BPF_RET | BPF_K, verdict(answer));
 	else
 		(void)emit(b, BPF_JMP | BPF_JA, answer);
 }
@@ -152,9 +153,9 @@ static void place_jumps(struct builder *b)
 	}
 }
 
-int seccomp_program_build(struct seccomp_program *p, bool locked)
+int seccomp_program_build(struct seccomp_program *p)
 {
-	struct builder b = { .p = p, .locked = locked };
+	struct builder b = { .p = p };
 	int at;
 
 	_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low half comes first");

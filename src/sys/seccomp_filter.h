@@ -8,8 +8,6 @@
 #pragma once
 
 #include <linux/filter.h>
-#include <stdbool.h>
-
 enum { SECCOMP_PROGRAM_MOST = 1024 };
 
 struct seccomp_program {
@@ -18,7 +16,7 @@ struct seccomp_program {
 };
 
 /* -E2BIG where the list has outgrown what one program can hold. */
-int seccomp_program_build(struct seccomp_program *p, bool locked);
+int seccomp_program_build(struct seccomp_program *p);
 /*
  * For the calling thread and all that it starts; there is no way back. The caller has
  * CAP_SYS_ADMIN in its user namespace or NO_NEW_PRIVS. 0 or -errno.

@@ -106,7 +106,8 @@ const struct seccomp_call seccomp_calls[] = {
 	A(shmget), A(shmat), A(shmctl), A(shmdt),
 
 	/* Processes and threads. clone3 has its flags in memory, where they cannot be checked:
-	   ABSENT, and libraries use clone. */
+	   not for commands, and libraries use clone. */
+	{ SYS_clone3, SECCOMP_INIT_ABSENT },
 	Q(clone, CLONE), Q(unshare, UNSHARE), Q(personality, PERSONALITY), Q(prctl, PRCTL),
 	A(execve), A(execveat), A(exit), A(exit_group), A(wait4), A(waitid), A(getpid), A(getppid),
 	A(gettid), A(getpgid), A(setpgid), A(getsid), A(setsid), A(set_tid_address),
@@ -167,7 +168,7 @@ const struct seccomp_call seccomp_calls[] = {
 	/* Refused: around the mounts. */
 	R(open_by_handle_at), R(mount), R(umount2), R(pivot_root), R(fsopen), R(fsconfig), R(fsmount),
 	R(fspick), R(move_mount), R(open_tree), { NR_open_tree_attr, SECCOMP_REFUSE },
-	R(mount_setattr), R(setns), R(quotactl), { NR_quotactl_fd, SECCOMP_REFUSE }, R(nfsservctl),
+	R(mount_setattr), { SYS_setns, SECCOMP_INIT }, R(quotactl), { NR_quotactl_fd, SECCOMP_REFUSE }, R(nfsservctl),
 
 	/* Refused: the machine as a whole. */
 	R(kexec_load), R(init_module), R(finit_module), R(delete_module), R(swapon), R(swapoff),

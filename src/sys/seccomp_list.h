@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which system calls a command may make, as data. The list is one of questions: the first is
+ * Which system calls may be made inside, as data. Init takes the list upon itself, and every
+ * command inherits it and loses some more (seccomp_command.h). The list is one of questions: the first is
  * about the call's number, the others about one of its arguments. An answer is a verdict or
  * the next question. seccomp_filter.h makes a program of it.
  *
@@ -16,6 +17,8 @@ enum seccomp_answer {
 	SECCOMP_ALLOW,
 	SECCOMP_REFUSE,	     /* EPERM */
 	SECCOMP_DEV,	     /* allowed in the profile dev, EPERM in locked */
+	SECCOMP_INIT,	     /* init's alone: EPERM for commands */
+	SECCOMP_INIT_ABSENT, /* likewise, ENOSYS */
 	SECCOMP_UNKNOWN,     /* EINVAL, as for a value that the kernel does not know */
 	SECCOMP_NO_PROTOCOL, /* EPROTONOSUPPORT, as of a kernel built without */
 	SECCOMP_PRETEND,     /* nothing is done, and success is said */

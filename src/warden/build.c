@@ -343,6 +343,21 @@ static int start_watching(struct warden *w, struct err *e)
 	return walk_open(w, e);
 }
 
+/* What needs no more than the uppers. */
+static int while_building(void *ctx, struct err *e)
+{
+	struct warden *w = ctx;
+
+	call_spare_group(w);
+	return layers_open(w, e) < 0 ? -1 : clients_listen(w, e);
+}
+
+/* Nothing but init runs inside, and its file systems are whole. */
+static int while_starting(void *ctx, struct err *e)
+{
+	return start_watching(ctx, e);
+}
+
 static void trace_refused(struct warden *w, const struct err *e)
 {
 	if (!w->cell.refused)
@@ -358,13 +373,12 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (trace_created(w, body, e) < 0)
 		return -1;
+	w->spec.meanwhile = (struct cell_meanwhile){ while_building, while_starting, w };
 	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
 		trace_refused(w, e);
 		return -1;
 	}
 	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
-		return -1;
-	if (layers_open(w, e) < 0 || start_watching(w, e) < 0 || clients_listen(w, e) < 0)
 		return -1;
 	limits_trace_unenforced(w);
 	disk_open(w);

@@ -57,12 +57,11 @@ static void name_group(uint32_t id, char name[GROUP_NAME])
 	(void)snprintf(name, GROUP_NAME, "call-%u", id);
 }
 
-/* After a call, while nobody waits for us. Where it cannot be made the next call will say so. */
-static void make_spare_group(struct warden *w)
+void call_spare_group(struct warden *w)
 {
 	char name[GROUP_NAME];
 
-	if (!w->cell.has_cgroup || w->spare_group >= 0 || w->state != SANDBOX_RUNNING)
+	if (!w->cell.has_cgroup || w->spare_group >= 0)
 		return;
 	w->spare_call = w->last_call + 1;
 	name_group(w->spare_call, name);
@@ -81,7 +80,8 @@ static void maybe_free(struct call *c)
 		return;
 	walk_window_close(w, c->id);
 	call_free(c);
-	make_spare_group(w);
+	if (w->state == SANDBOX_RUNNING)
+		call_spare_group(w);
 }
 
 static void on_watch_idle(void *ctx)
@@ -163,11 +163,9 @@ static int open_group(struct call *c, int fds[FD_ROLES])
 	if (!w->cell.has_cgroup)
 		return 0;
 	name_group(c->id, c->group);
-	if (w->spare_group >= 0 && w->spare_call == c->id) {
-		fds[FD_CGROUP] = TAKE_FD(w->spare_group);
-		return 0;
-	}
-	fd = cgroup_leaf(&w->cell.cgroup, c->group);
+	fd = w->spare_group >= 0 && w->spare_call == c->id
+		     ? TAKE_FD(w->spare_group)
+		     : cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;

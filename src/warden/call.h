@@ -92,6 +92,9 @@ void call_end(struct call *c, const char *reason);
 /* Tell the client of that one, and free it. */
 void call_say_final(struct call *c);
 void call_free(struct call *c);
+/* Make the control group of the next call ahead, while nobody waits for us. Where it cannot be
+ * made that call will say so. */
+void call_spare_group(struct warden *w);
 
 /* call_io.c */
 int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES], struct err *e);

@@ -14,7 +14,6 @@ struct command_want {
 	enum profile profile;
 	uint32_t root, user;  /* uid 0 and 1000 inside, seen from here; root: UINT32_MAX, none */
 	uint32_t first, last; /* every uid of the sandbox, seen from here */
-	unsigned filters;     /* of seccomp, that were put on it */
 	struct str ours;      /* our own /proc/PID/status */
 };
 

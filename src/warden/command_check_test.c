@@ -17,7 +17,6 @@ static struct command_want want = {
 	.user = 71000,
 	.first = 70000,
 	.last = 70000 + 65535,
-	.filters = 2,
 	.ours = { "NoNewPrivs:\t0\nSeccomp_filters:\t0\n", 34 },
 };
 

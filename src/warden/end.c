@@ -5,8 +5,8 @@
  * which the warden turns itself as its last act: the catalog is none of its business.
  *
  * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
- * every process is gone and the trace is whole, and the warden itself takes down the mounts and
- * removes the files while the client goes on. It holds the lock until then, so that whoever
+ * every process but init is gone and the trace is whole, and the warden itself takes down the
+ * mounts and removes the files while the client goes on. It holds the lock until then, so that whoever
  * comes by knows that all is well; and if it dies over it, that all is left to be cleaned up.
  */
 #include <errno.h>
@@ -98,7 +98,8 @@ static void end_now(struct loop_timer *t)
 	generation_end(w);
 	expiry_close(w);
 	conn_done(&w->init);
-	ns_driver.reap(&w->cell);
+	if (!w->alone)
+		ns_driver.reap(&w->cell);
 	end_calls(w);
 	net_close(w);
 	last_events(w);
@@ -112,6 +113,16 @@ static void end_now(struct loop_timer *t)
 	loop_stop(&w->loop);
 }
 
+/* Its one command was all that ever ran, and has left nothing: a group that can be removed is
+ * empty. So nobody has to be killed and waited for before the last look at the files. */
+static bool is_alone(struct warden *w)
+{
+	const struct call *c = w->final;
+
+	return c && c->client && c->group[0] && w->ncalls == 1 && w->last_call == 1 && !w->net &&
+	       cgroup_remove_leaf(&w->cell.cgroup, c->group) == 0;
+}
+
 void warden_end(struct warden *w, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
@@ -121,7 +132,9 @@ void warden_end(struct warden *w, const char *reason)
 		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
-	ns_driver.kill(&w->cell);
+	w->alone = is_alone(w);
+	if (!w->alone)
+		ns_driver.kill(&w->cell);
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
 }
 

@@ -10,7 +10,7 @@
 #include "warden/command_check.h"
 #include "warden/warden.h"
 
-enum { STATUS_MAX = 64 * 1024, LIST_ALONE = 1, LISTENER_AND_LIST };
+enum { STATUS_MAX = 64 * 1024 };
 
 static int look(const struct warden *w, int pid, struct err *e)
 {
@@ -34,7 +34,6 @@ static int look(const struct warden *w, int pid, struct err *e)
 					      .first = base,
 					      .last = base + USERNS_IDS - 1 };
 	want.ours = buf_str(&ours);
-	want.filters = w->trace_level == TRACE_FULL ? LISTENER_AND_LIST : LIST_ALONE;
 	return command_check(&want, buf_str(&theirs), e);
 }
 

@@ -103,6 +103,7 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	bool alone;	 /* it ends, and only init is left */
 	int spare_group; /* of the next call, made ahead; or FD_NONE */
 	uint32_t spare_call;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */

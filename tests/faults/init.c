@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "init/child.h"
-#include "sys/seccomp_filter.h"
+#include "sys/seccomp_command.h"
 
-int __real_seccomp_program_install(const struct seccomp_program *p);
-int __wrap_seccomp_program_install(const struct seccomp_program *p);
+int __real_seccomp_command_install(bool locked, bool listen);
+int __wrap_seccomp_command_install(bool locked, bool listen);
 int __real_setns(int fd, int kind);
 int __wrap_setns(int fd, int kind);
 void __real_child_prepare(const struct request *r);
@@ -21,14 +21,15 @@ void __wrap_child_prepare(const struct request *r);
 static int kept = -1;
 #endif
 
-/* A command in front of the list of system calls. */
-int __wrap_seccomp_program_install(const struct seccomp_program *p)
+/* A command with a filter too few or, where it needs the one that listens, one too many. */
+int __wrap_seccomp_command_install(bool locked, bool listen)
 {
-#ifdef FORGETS_LIST
-	(void)p;
-	return 0;
+#ifdef WRONG_WALLS
+	int fd = listen ? __real_seccomp_command_install(locked, true) : 0;
+
+	return listen && __real_seccomp_command_install(locked, false) < 0 ? -1 : fd;
 #else
-	return __real_seccomp_program_install(p);
+	return __real_seccomp_command_install(locked, listen);
 #endif
 }
 

@@ -5,10 +5,13 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ROOT_INSIDE 0xa00405fbull
@@ -16,6 +19,15 @@
 static int is(const char *fault)
 {
 	return strcmp(FAULT, fault) == 0;
+}
+
+/* Which list it is cannot be seen from outside, only that there is one. */
+static long take_list(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog prog = { .len = 1, .filter = &all };
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
 int main(void)
@@ -28,6 +40,10 @@ int main(void)
 			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
 	if (!is("ambient"))
 		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (!is("no_list") && take_list() < 0)
+		return 1;
+	if (is("two_lists") && take_list() < 0)
+		return 1;
 	if (is("descriptor") && open("/etc/passwd", O_RDONLY) < 0)
 		return 1;
 	if (is("no_new_privs") && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -288,6 +288,13 @@ def test_calls_are_told_apart_also_in_the_background(net, netbox):
     assert (1, '/late') in found and found.count((2, '/now')) == 5 and len(found) == 6
 
 
+def test_calls_one_after_another_keep_their_connections_apart(net, netbox):
+    box = netbox('--allow', 'web.test')
+    for i in range(4):  # the groups of all but the first are made ahead
+        net('exec', box, '--', 'sh', '-c', f'{CURL} -o /dev/null http://web.test/{i}', check=True)
+    assert [(e['call'], e['path']) for e in net.events(box, 'net.http')] == [(i + 1, f'/{i}') for i in range(4)]
+
+
 def test_a_policy_changes_under_a_living_sandbox(net, netbox):
     box = netbox('--allow', 'web.test:7000', '--allow', 'other.test')
     script = '''python3 -u -c "

@@ -56,6 +56,8 @@ def test_control_of_the_stand_in(cay, programs):
     ('bounding', 'CapBnd: expected 00000000a00405fb', 'found 0'),
     ('descriptor', 'descriptor 4: expected none', '/etc/passwd'),
     ('no_new_privs', 'NoNewPrivs: expected 0', 'found 1'),
+    ('no_list', 'Seccomp: expected 2', 'found 0'),
+    ('two_lists', 'Seccomp_filters: expected', 'found'),
     ('umask', 'Umask: expected 0022', 'found 0000'),
     ('directory', "cwd: expected the sandbox's root", '/tmp'),
     ('core', 'Max core file size: expected 1', 'found 0'),
@@ -92,8 +94,8 @@ def test_a_good_first_command_passes(cay, trace, profile):
 
 
 @pytest.mark.parametrize('trace', ['full', 'calls'])
-def test_a_first_command_without_its_walls_never_runs(cay, programs, trace):
-    put(programs, 'init-forgets-list', 'cay-init')
+def test_a_first_command_with_other_walls_never_runs(cay, programs, trace):
+    put(programs, 'init-wrong-walls', 'cay-init')
     result = go(cay, programs, 'run', '--trace', trace, '--', 'echo', 'it ran', code=None)
     assert result.returncode == 125 and result.stdout == '', result
     assert 'the first command is not what it must be: Seccomp' in result.stderr, result.stderr

@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "driver/ns/net.h"
+#include "driver/ns/netns.h"
 #include "sys/caps.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -48,21 +47,56 @@ static int wait_for_warden(const struct launch *l)
 	return read(l->setup_fd, &c, 1) == 1 ? 0 : -EPIPE;
 }
 
-/* The loopback device; the sandbox's network namespace has no other. */
-static int lo_up(void)
+bool launch_has_map(const struct cell_spec *s, int i)
 {
-	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	return s->rootful && s->mounts[i].has_owner && s->mounts[i].owner != s->user;
+}
 
-	if (fd < 0)
-		return -errno;
-	return ioctl(fd, SIOCSIFFLAGS, &ifr) < 0 ? -errno : 0;
+/* What the warden has made while we were at work. */
+struct parts {
+	int init_fd, userns_fd, netns_fd;
+	int owner_ns[CELL_MOUNTS];
+};
+
+enum { PARTS = 3 + CELL_MOUNTS };
+
+int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS])
+{
+	int fds[PARTS] = { l->init_fd }, n = 1;
+
+	if (l->spec->rootful) {
+		fds[n++] = l->userns_fd;
+		fds[n++] = l->netns_fd;
+	}
+	for (int i = 0; i < l->spec->nmounts; i++)
+		if (launch_has_map(l->spec, i))
+			fds[n++] = owner_ns[i];
+	return fdpass_send(sock, "g", 1, fds, n);
+}
+
+static int await_parts(const struct launch *l, struct parts *p)
+{
+	int fds[PARTS], n = 0, at = 1;
+	char byte;
+	int r = fdpass_recv(l->setup_fd, &byte, 1, fds, PARTS, &n);
+
+	if (r < 0 || n < (l->spec->rootful ? 3 : 1))
+		return r < 0 ? r : -EPIPE;
+	p->init_fd = fds[0];
+	if (l->spec->rootful) {
+		p->userns_fd = fds[at++];
+		p->netns_fd = fds[at++];
+	}
+	for (int i = 0; i < l->spec->nmounts; i++)
+		if (launch_has_map(l->spec, i) && at < n)
+			p->owner_ns[i] = fds[at++];
+	return at == n ? 0 : -EPIPE;
 }
 
 /* Into U2, and a mount namespace below it, which locks every mount that is there. */
-static int enter_rootful(const struct launch *l)
+static int enter_rootful(int userns_fd)
 {
-	if (setns(l->userns_fd, CLONE_NEWUSER) < 0)
+	if (setns(userns_fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return -errno;
@@ -152,9 +186,9 @@ static int last_settings(const struct launch *l, int sysctl_fd)
  * Standard descriptors on /dev/null of the sandbox, the stream and the keel at their numbers,
  * nothing else. init_fd goes to its own number and closes itself at exec.
  */
-static int arrange_fds(const struct launch *l, int keel_fd)
+static int arrange_fds(int stream_fd, int init_fd, int keel_fd)
 {
-	const int from[] = { l->stream_fd, l->init_fd, keel_fd };
+	const int from[] = { stream_fd, init_fd, keel_fd };
 	int moved[ARRAY_LEN(from)], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
@@ -194,7 +228,15 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, n), "report");
 }
 
-static void build(const struct launch *l, struct tree *t)
+/* One that was made for us, or our own since the clone. */
+static int enter_network(int netns_fd)
+{
+	if (netns_fd < 0)
+		return netns_lo_up();
+	return setns(netns_fd, CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
+static void build(const struct launch *l, struct tree *t, struct parts *parts)
 {
 	const char *net = NULL;
 	int r;
@@ -210,14 +252,15 @@ static void build(const struct launch *l, struct tree *t)
 	if (r == 0)
 		r = tree_dev(t);
 	must(l, r, t->what);
-	must(l, lo_up(), "bring up the loopback device");
-	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
 	     "set the host name");
+	must(l, await_parts(l, parts), "wait for the upper directories");
+	t->userns_fd = parts->userns_fd;
+	must(l, enter_network(parts->netns_fd), "enter the network namespace");
+	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	r = tree_gather(t);
-	must(l, r, t->what);
-	must(l, wait_for_warden(l), "wait for the upper directories");
-	r = tree_mounts(t);
+	if (r == 0)
+		r = tree_mounts(t);
 	if (r == 0)
 		r = tree_place(t);
 	must(l, r, t->what);
@@ -238,9 +281,12 @@ void launch_child(const struct launch *l)
 	static char *const argv[] = { "cay-init", NULL };
 	static char *const envp[] = { NULL };
 	struct tree t;
+	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
 	int m1, u2 = FD_NONE, sysctl_fd;
 
-	tree_init(&t, l->spec, l->userns_fd, l->owner_ns);
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		parts.owner_ns[i] = FD_NONE;
+	tree_init(&t, l->spec, FD_NONE, parts.owner_ns);
 	/* Or we would wait for a warden that was killed, holding its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
@@ -252,17 +298,17 @@ void launch_child(const struct launch *l)
 	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	m1 = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
-	build(l, &t);
+	build(l, &t, &parts);
 	must(l, pivot(&t), "pivot into the root");
 	if (l->spec->rootful)
-		must(l, enter_rootful(l), "enter the user namespace");
+		must(l, enter_rootful(parts.userns_fd), "enter the user namespace");
 	else
 		must(l, enter_rootless(l, &t, &u2), "enter the user namespace");
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
 	must(l, last_settings(l, sysctl_fd), "make a session");
 	report_ready(l, &t, m1, u2);
 	must(l, wait_for_warden(l), "wait for the check");
-	must(l, arrange_fds(l, t.keel_fd), "arrange descriptors");
+	must(l, arrange_fds(l->stream_fd, parts.init_fd, t.keel_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, INIT_AT, "", argv, envp, RAW_AT_EMPTY_PATH);
 	_exit(125);
 }

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "driver/driver.h"
+#include "driver/ns/netns.h"
 #include "sys/layer.h"
 #include "sys/userns.h"
 
@@ -36,11 +37,13 @@ struct launch {
 	int setup_fd;			 /* socket to the warden */
 	int stream_fd;			 /* init's end of its stream */
 	int ours[2];			 /* the warden's ends of both */
-	int init_fd;			 /* memfd with init */
 	int net_fd;			 /* where the gateway's sockets go; FD_NONE: no network */
-	int userns_fd;			 /* U2; FD_NONE when rootless */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
-	const int *owner_ns; /* by mount: id map where it has an owner of its own; FD_NONE: U2's */
+	/* Made while the child is at work already, and sent to it: launch_send_parts. */
+	int init_fd;   /* memfd with init */
+	int userns_fd; /* U2; FD_NONE when rootless */
+	int netns_fd;  /* its network namespace; FD_NONE when rootless */
+	struct netns net;
 	/* U2's maps as seen from here, and who init is out here. */
 	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
 	int nuids, ngids;
@@ -56,6 +59,11 @@ struct launch_report {
 
 /* Then come the mounts of the spec, and when rootless U2. */
 enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FD_M1, LAUNCH_FD_M2, LAUNCH_FDS };
+
+/* Whether mount i has an owner whose ids are swapped with the user's: it has a map of its own. */
+bool launch_has_map(const struct cell_spec *s, int i);
+/* Tell the child that the uppers are there, with init, U2, its network and the maps of mounts. 0 or -errno. */
+int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS]);
 
 /* Never returns. */
 void launch_child(const struct launch *l) __attribute__((noreturn));

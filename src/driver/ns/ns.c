@@ -4,9 +4,10 @@
  * child's half):
  *
  *   1 control groups with their limits
- *   2 user namespace U2 and id maps (rootful)
- *   3 clone3 into fresh namespaces and the group   4 id map of U1 (rootless)
- *   5 upper directories, while the child makes /proc and /dev
+ *   2 clone3 into fresh namespaces and the group, while a helper makes the network (rootful)
+ *   3 id map of U1 (rootless)
+ *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
+ *     the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
  *   9 a look from outside whether all is as demanded (posture.h)
  *
@@ -36,8 +37,8 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-#define NAMESPACES \
-	(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+/* Those of root's child; its network is made aside. */
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 enum { GONE_TIMEOUT_MS = 5000, ENDING_MS = 100 };
 
@@ -65,6 +66,9 @@ static int ends_open(struct ends *p)
 static void launch_done(struct launch *l)
 {
 	fd_close(&l->init_fd);
+	if (l->net.helper > 0)
+		l->netns_fd = netns_take(&l->net);
+	fd_close(&l->netns_fd);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_close(&l->entries[i]);
 }
@@ -101,7 +105,7 @@ static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct e
 		struct idmap map[5];
 		const struct cell_mount *m = &s->mounts[i];
 
-		if (!m->has_owner || m->owner == s->user)
+		if (!launch_has_map(s, i))
 			continue;
 		k->owner_ns[i] = userns_new(map, userns_swap(map, s->uid_base, m->owner, s->user));
 		if (k->owner_ns[i] < 0)
@@ -143,7 +147,7 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	pid_t pid;
 
 	if (!l->spec->rootful)
-		args.flags |= CLONE_NEWUSER;
+		args.flags |= CLONE_NEWUSER | CLONE_NEWNET;
 	if (cgroup_fd >= 0) {
 		args.flags |= RAW_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
@@ -265,6 +269,27 @@ static int begin_look(struct posture *p, const struct launch *l, const struct ce
 	return posture_open(p, self, e);
 }
 
+static int meanwhile(const struct cell_spec *s, int (*what)(void *, struct err *), struct err *e)
+{
+	return what ? what(s->meanwhile.ctx, e) : 0;
+}
+
+/* As late as they can be: the child has other things to do until then. */
+static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
+{
+	if (l->spec->rootful && make_id_maps(l->spec, &c->keep, e) < 0)
+		return -1;
+	l->userns_fd = c->keep.user_ns;
+	if (l->spec->rootful && (l->netns_fd = netns_take(&l->net)) < 0)
+		return explain_clone(-l->netns_fd, true, e);
+	l->init_fd = memfd_program(l->spec->init, "cay-init");
+	if (l->init_fd < 0)
+		return err_sys(e, -l->init_fd, "load '%s'", l->spec->init);
+	/* A child that is gone has said why in its report. */
+	(void)launch_send_parts(l, sock, c->keep.owner_ns);
+	return 0;
+}
+
 static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c,
 		 struct posture *look, struct err *e)
 {
@@ -279,10 +304,9 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 			return -1;
 		tell(setup->ours);
 	}
-	if (prepare_uppers(l->spec, c->has_quota, e) < 0)
+	if (prepare_uppers(l->spec, c->has_quota, e) < 0 || send_parts(l, setup->ours, c, e) < 0)
 		return -1;
-	tell(setup->ours);
-	if (begin_look(look, l, c, e) < 0)
+	if (meanwhile(l->spec, l->spec->meanwhile.building, e) < 0 || begin_look(look, l, c, e) < 0)
 		return -1;
 	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
@@ -295,8 +319,12 @@ static int end_look(struct posture *p, struct ends *stream, struct cell *c, stru
 	p->root_fd = c->root_fd;
 	/* Else the end of init would not be seen. */
 	fd_close(&stream->theirs);
-	if (posture_check(p, stream->ours, e) == 0)
-		return 0;
+	if (posture_check_early(p, e) == 0) {
+		if (meanwhile(p->l->spec, p->l->spec->meanwhile.starting, e) < 0)
+			return -1;
+		if (posture_check_late(p, stream->ours, e) == 0)
+			return 0;
+	}
 	/* Of one that is gone, or just going, there is nothing to be seen. */
 	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, ENDING_MS) == 1)
 		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
@@ -308,7 +336,8 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	auto_done(launch_done) struct launch l = { .spec = s,
 						   .init_fd = FD_NONE,
-						   .owner_ns = c->keep.owner_ns };
+						   .userns_fd = FD_NONE,
+						   .netns_fd = FD_NONE };
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
 	auto_done(posture_done) struct posture look = POSTURE_INIT;
@@ -318,15 +347,12 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	cell_init(c);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		l.entries[i] = FD_NONE;
+	r = s->rootful ? netns_begin(&l.net) : 0;
+	if (r < 0)
+		return explain_clone(-r, true, e);
 	group = make_groups(s, c);
 	if (limits_apply(s, c, e) < 0 || open_entries(&l, c, e) < 0)
 		return -1;
-	if (s->rootful && make_id_maps(s, &c->keep, e) < 0)
-		return -1;
-	l.userns_fd = c->keep.user_ns;
-	l.init_fd = memfd_program(s->init, "cay-init");
-	if (l.init_fd < 0)
-		return err_sys(e, -l.init_fd, "load '%s'", s->init);
 	r = ends_open(&setup);
 	if (r == 0)
 		r = ends_open(&stream);

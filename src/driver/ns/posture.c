@@ -128,19 +128,23 @@ static int check_caps(const struct posture *p, struct str text, struct err *e)
 	return want_text(e, text, "CapEff:", want);
 }
 
-/* What an outer container has set is inherited, and neither more nor less may be there. */
-static int check_inherited(const struct posture *p, struct str text, struct err *e)
+/* What an outer container has set is inherited; init has taken on the list of system calls, and
+ * neither more nor less may be there. */
+static int check_walls(const struct posture *p, struct str text, struct err *e)
 {
-	static const char *const keys[] = { "NoNewPrivs:", "Seccomp:", "Seccomp_filters:" };
+	struct str ours = buf_str(&p->status), filters = proc_value(ours, "Seccomp_filters:");
+	char want[TEXT], count[TEXT];
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		char want[TEXT];
-
-		if (!str_copy(want, sizeof want, proc_value(buf_str(&p->status), keys[i])) ||
-		    want_text(e, text, keys[i], want) < 0)
-			return -1;
-	}
-	return 0;
+	if (!str_copy(want, sizeof want, proc_value(ours, "NoNewPrivs:")) ||
+	    want_text(e, text, "NoNewPrivs:", want) < 0 || want_text(e, text, "Seccomp:", "2") < 0)
+		return -1;
+	/* Linux 5.9 and later count them. */
+	if (!filters.n)
+		return 0;
+	if (!str_copy(count, sizeof count, filters))
+		return posture_differs(e, "Seccomp_filters:", "a number", filters);
+	(void)snprintf(want, sizeof want, "%lu", strtoul(count, NULL, 10) + 1);
+	return want_text(e, text, "Seccomp_filters:", want);
 }
 
 int posture_status(const struct posture *p, struct err *e)
@@ -160,7 +164,7 @@ int posture_status(const struct posture *p, struct err *e)
 		return -1;
 	if (check_ids(p, text, e) < 0 || check_caps(p, text, e) < 0)
 		return -1;
-	return check_inherited(p, text, e);
+	return check_walls(p, text, e);
 }
 
 /* "Max open files            20000                20000                files" */
@@ -335,24 +339,39 @@ void posture_done(struct posture *p)
 	buf_done(&p->status);
 }
 
-int posture_check(const struct posture *p, int stream_fd, struct err *e)
-{
-	typedef int look(const struct posture *, struct err *);
-	static look *const early[] = { posture_mounts, posture_maps, posture_group };
-	static look *const late[] = { posture_status, posture_rlimits, posture_descriptors,
-				      posture_places };
-	/* Before it executes init, a child without root is closed even to who made it. */
-	bool soon = p->l->spec->rootful;
+typedef int look(const struct posture *, struct err *);
 
-	for (size_t i = 0; i < ARRAY_LEN(early); i++)
-		if (early[i](p, e) < 0)
-			return -1;
-	if (soon && posture_namespaces(p, e) < 0)
-		return -1;
-	if (await_hello(stream_fd, e) < 0 || (!soon && posture_namespaces(p, e) < 0))
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(late); i++)
-		if (late[i](p, e) < 0)
+static int look_at(const struct posture *p, look *const *what, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (what[i](p, e) < 0)
 			return -1;
 	return 0;
+}
+
+/* Before it executes init, a child without root is closed even to who made it. */
+static bool sees_namespaces_early(const struct posture *p)
+{
+	return p->l->spec->rootful;
+}
+
+int posture_check_early(const struct posture *p, struct err *e)
+{
+	static look *const early[] = { posture_mounts, posture_maps, posture_group };
+
+	if (look_at(p, early, ARRAY_LEN(early), e) < 0)
+		return -1;
+	return sees_namespaces_early(p) ? posture_namespaces(p, e) : 0;
+}
+
+int posture_check_late(const struct posture *p, int stream_fd, struct err *e)
+{
+	static look *const late[] = { posture_status, posture_rlimits, posture_descriptors,
+				      posture_places };
+
+	if (await_hello(stream_fd, e) < 0)
+		return -1;
+	if (!sees_namespaces_early(p) && posture_namespaces(p, e) < 0)
+		return -1;
+	return look_at(p, late, ARRAY_LEN(late), e);
 }

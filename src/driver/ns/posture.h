@@ -54,8 +54,10 @@ int posture_places(const struct posture *p, struct err *e);
 /* posture_ns.c's part of posture_open(). */
 int posture_namespaces_open(struct posture *p, int self_fd, struct err *e);
 
-/* All of it, in two looks; between them waits for init to say hello on stream_fd. */
-int posture_check(const struct posture *p, int stream_fd, struct err *e);
+/* All of it in two looks: at what is there before init starts, and, once init has said hello on
+ * stream_fd, at what it has become. */
+int posture_check_early(const struct posture *p, struct err *e);
+int posture_check_late(const struct posture *p, int stream_fd, struct err *e);
 
 /* What every difference is reported as. Returns -1. */
 int posture_differs(struct err *e, const char *what, const char *want, struct str found);

@@ -38,8 +38,8 @@ static void point(const char *name, const char *to)
 	"Umask:\t0022\nPid:\t42\nThreads:\t1\nUid:\t70000\t70000\t70000\t70000\n" \
 	"Gid:\t70000\t70000\t70000\t70000\nGroups:\t \nNSpid:\t42\t1\nNSsid:\t42\t1\n" \
 	"CapInh:\t0000000000000000\nCapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n" \
-	"CapBnd:\t00000000a00405fb\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n" \
-	"Seccomp_filters:\t0\n"
+	"CapBnd:\t00000000a00405fb\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t2\n" \
+	"Seccomp_filters:\t1\n"
 
 #define MOUNTS \
 	"1 0 0:88 / / rw,nodev,relatime - overlay none rw\n" \
@@ -168,8 +168,9 @@ static void every_attribute_of_init_is_compared(void)
 		{ "CapBnd:\t00000000a00405fb", "CapBnd:\t000001ffffffffff", "CapBnd" },
 		{ "CapAmb:\t0", "CapAmb:\t2", "CapAmb" },
 		{ "NoNewPrivs:\t0", "NoNewPrivs:\t1", "NoNewPrivs" },
-		{ "Seccomp:\t0", "Seccomp:\t2", "Seccomp" },
-		{ "Seccomp_filters:\t0", "Seccomp_filters:\t3", "Seccomp_filters" },
+		{ "Seccomp:\t2", "Seccomp:\t0", "Seccomp" },
+		{ "Seccomp_filters:\t1", "Seccomp_filters:\t3", "Seccomp_filters" },
+		{ "Seccomp_filters:\t1", "Seccomp_filters:\t0", "Seccomp_filters" },
 		{ "Threads:\t1", "Threads:\t2", "Threads" },
 		{ "Umask:\t0022", "Umask:\t0000", "Umask" },
 		{ "CapAmb:\t0000000000000000\n", "", "CapAmb" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys/seccomp_exec.h"
+#include "sys/seccomp_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void notified(int nr, struct seccomp_notif *n)
 	pid_t pid;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	fd = seccomp_exec_listener();
+	fd = seccomp_command_install(false, true);
 	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	pid = fork();
 	if (pid == 0) {
@@ -57,22 +57,50 @@ static void nothing_else_waits(void)
 	struct pollfd p = { .events = POLLIN };
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	p.fd = seccomp_exec_listener();
+	p.fd = seccomp_command_install(false, true);
 	CHECK(p.fd >= 0 && getppid() > 0 && poll(&p, 1, 0) == 0);
 }
 
 static void a_second_listener_is_refused(void)
 {
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(seccomp_exec_listener() >= 0);
-	CHECK(seccomp_exec_listener() == -EBUSY);
+	CHECK(seccomp_command_install(false, true) >= 0);
+	CHECK(seccomp_command_install(false, true) == -EBUSY);
 }
 
 static void without_the_right_it_is_refused(void)
 {
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(seccomp_exec_listener() == -EACCES);
+	CHECK(seccomp_command_install(false, true) == -EACCES);
 }
 
-T_MAIN(T(execve_waits_and_goes_on), T(execveat_waits_and_goes_on), T(nothing_else_waits),
+static int try(long nr)
+{
+	errno = 0;
+	(void)syscall(nr, -1L, -1L, -1L, -1L, -1L, -1L);
+	return errno;
+}
+
+static void refuses(bool locked)
+{
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	/* Not refused before, or it would prove nothing. */
+	CHECK(try(SYS_setns) == EBADF && try(SYS_clone3) != ENOSYS && try(SYS_chroot) == EFAULT);
+	CHECK(seccomp_command_install(locked, false) == 0);
+	CHECK(try(SYS_setns) == EPERM && try(SYS_clone3) == ENOSYS && try(SYS_read) == EBADF);
+	CHECK(try(SYS_chroot) == (locked ? EPERM : EFAULT));
+	CHECK(try(SYS_process_vm_readv) == (locked ? EPERM : EINVAL));
+}
+
+static void commands_lose_what_is_inits(void)
+{
+	refuses(false);
+}
+
+static void locked_ones_lose_more(void)
+{
+	refuses(true);
+}
+
+T_MAIN(T(commands_lose_what_is_inits), T(locked_ones_lose_more), T(execve_waits_and_goes_on), T(execveat_waits_and_goes_on), T(nothing_else_waits),
        T(a_second_listener_is_refused), T(without_the_right_it_is_refused))
