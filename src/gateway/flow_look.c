@@ -127,7 +127,9 @@ static enum look look_http(struct flow *f, struct str in)
 
 	if (f->nfirst) { /* its beginning is at the server: nothing can be judged any more */
 		spoke(f, PROTO_HTTP);
-		flow_refuse_http(f, 400, "the first line came with pauses");
+		flow_refuse_http(f, 400,
+				 "the first line has pauses, or is too long to be judged; "
+				 "a rule with protocol: tcp lets anything pass");
 		return LOOK_BAD;
 	}
 	n = http_request_parse(in, &head);

@@ -485,7 +485,7 @@ slow = socks[0]
 slow.setblocking(False)
 sent = 0
 try:
-    while True: sent += slow.send(b'x' * 65536)
+    while True: sent += slow.send(b'\\n' + b'x' * 65535)
 except BlockingIOError: pass
 fast = socks[1]; fast.sendall(b'still'); assert fast.recv(10) == b'still'
 slow.settimeout(10); got = 0
