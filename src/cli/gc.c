@@ -5,6 +5,7 @@
 
 #include "base/dir.h"
 #include "cli/commands.h"
+#include "cli/keeper.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
 #include "store/pool.h"
@@ -164,6 +165,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (free_layers(&s, &r, e) < 0)
 		return -1;
 	print(ctx, &r);
+	keeper_tend(&s.state);
 	return r.code;
 }
 
