@@ -39,9 +39,6 @@ struct newborn {
 	.state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1, \
 	.recipe = BUF_INIT(LIMIT_FRAME_BODY)
 
-/* The paths of cay-warden and, in LIMIT_PATH bytes, of ourselves. */
-int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
-	__attribute__((nonnull));
 /*
  * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our
  * connection. It is being built when this returns: what is sent to its warden waits until it is

@@ -127,6 +127,8 @@ void warden_fail(struct warden *w, const char *what, int err);
 int warden_trace_end(struct warden *w);
 
 /* guard.c: for watch_guard() */
+/* Read what it compares with, ahead of time. */
+void guard_look_ahead(void);
 bool guard_first_exec(void *ctx, int pid);
 
 /* build.c: MSG_C_BUILD */
