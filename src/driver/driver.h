@@ -4,8 +4,8 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, renew any number of times, kill, destroy. destroy is legal after any failed or
- * finished call, once.
+ * Order: create, renew and seal any number of times, kill, destroy. destroy is legal after any
+ * failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
  * as long as the cell; renew makes the next generation from other layers, and whoever enters it
@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -93,16 +94,17 @@ struct cell_keep {
 	int outer_ns;		   /* user namespace that owns it; FD_NONE: ours */
 	int user_ns;		   /* user namespace of the workload */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
-	int mount_fd[CELL_MOUNTS]; /* those of the last generation */
+	int mount_fd[CELL_MOUNTS]; /* those of the generation that init is in */
 	unsigned generation;
 	pid_t helper; /* that made the last generation and may still be ending; 0: none */
 };
 
-/* A generation that nobody has entered yet. */
+/* A generation that nobody has entered yet, or that has been left. */
 struct cell_next {
-	int mount_ns;  /* to enter */
-	int root_fd;   /* its root, to be changed to then */
-	int devpts_fd; /* where terminals are made in it */
+	int mount_ns;		   /* to enter */
+	int root_fd;		   /* its root, to be changed to then */
+	int devpts_fd;		   /* where terminals are made in it */
+	int mount_fd[CELL_MOUNTS]; /* by mount */
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -141,11 +143,33 @@ static inline void cell_init(struct cell *c)
 		c->net_fds[i] = FD_NONE;
 }
 
+static inline void cell_next_init(struct cell_next *n)
+{
+	*n = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE, { 0 } };
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		n->mount_fd[i] = FD_NONE;
+}
+
 static inline void cell_next_done(struct cell_next *n)
 {
 	fd_close(&n->mount_ns);
 	fd_close(&n->root_fd);
 	fd_close(&n->devpts_fd);
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		fd_close(&n->mount_fd[i]);
+}
+
+/* Changes places with the one that init is in. */
+static inline void cell_swap(struct cell *c, struct cell_next *n)
+{
+	struct cell_next was = { c->mount_ns, c->root_fd, c->devpts_fd, { 0 } };
+
+	memcpy(was.mount_fd, c->keep.mount_fd, sizeof was.mount_fd);
+	c->mount_ns = n->mount_ns;
+	c->root_fd = n->root_fd;
+	c->devpts_fd = n->devpts_fd;
+	memcpy(c->keep.mount_fd, n->mount_fd, sizeof n->mount_fd);
+	*n = was;
 }
 
 struct driver {
@@ -159,6 +183,12 @@ struct driver {
 	 */
 	int (*renew)(struct cell *c, const struct cell_spec *spec, const bool *same,
 		     struct cell_next *ret, struct err *e);
+	/*
+	 * No file of these mounts of a generation that was left is ever written again, whoever has
+	 * kept what of it. 1: somebody has one open for writing. For a child of the warden's that
+	 * does little else: without root it enters other namespaces.
+	 */
+	int (*seal)(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
 	/* Ends every process inside. */
 	void (*kill)(struct cell *c);
 	/* Ends them all and waits for the last one. */

@@ -26,7 +26,7 @@
 
 enum { LOCKED_USER = 1000 };
 
-static int fail_to;
+static int fail_to, gate = FD_NONE;
 static enum run_stage stage;
 
 static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const char *fmt, ...)
@@ -121,15 +121,32 @@ static void install_filter(const struct request *r)
  * may have laid out. Nothing that is init's is left to be found; our memory is a copy of
  * init's, so that we stay undumpable until exec.
  */
-static void close_the_rest(void)
+static void close_the_rest(const struct request *r)
 {
-	enum { FAIL_AT = 3 };
+	enum { FAIL_AT = 3, GATE_AT, HIGH };
+	bool gated = r->fds[FD_GATE] >= 0;
+	/* Out of the way first: each may be where the other has to go. */
+	int high_fail = fcntl(fail_to, F_DUPFD_CLOEXEC, HIGH);
+	int high_gate = gated ? fcntl(r->fds[FD_GATE], F_DUPFD_CLOEXEC, HIGH) : FD_NONE;
 
-	if (dup3(fail_to, FAIL_AT, O_CLOEXEC) < 0)
+	if (high_fail < 0 || (gated && high_gate < 0) || dup3(high_fail, FAIL_AT, O_CLOEXEC) < 0 ||
+	    (gated && dup3(high_gate, GATE_AT, O_CLOEXEC) < 0))
 		fail(errno, "move a descriptor");
 	fail_to = FAIL_AT;
-	if (raw_close_range(FAIL_AT + 1) < 0)
+	gate = gated ? GATE_AT : FD_NONE;
+	if (raw_close_range(gated ? GATE_AT + 1 : FAIL_AT + 1) < 0)
 		fail(errno, "close descriptors");
+}
+
+/* The warden has a look at what we have become, where no listener stops our exec for it. */
+static void wait_at_gate(void)
+{
+	char c = 'g';
+
+	if (gate < 0)
+		return;
+	if (write(gate, &c, 1) != 1 || read(gate, &c, 1) != 1)
+		fail(EPERM, "pass the look from outside");
 }
 
 /* No setuid program and no file's capabilities give anything from here on. */
@@ -254,6 +271,7 @@ static void __attribute__((noreturn)) exec_command(struct request *r, struct use
 		r->argv = login;
 		r->argc = 2;
 	}
+	wait_at_gate();
 	stage = STAGE_EXEC;
 	err = exec_in_path(r);
 	fail(err, "'%s'", r->argv[0]);
@@ -310,7 +328,7 @@ void child_run(struct request *r, int fail_fd)
 	take_stdio(r);
 	find_user(r, &u);
 	install_filter(r);
-	close_the_rest();
+	close_the_rest(r);
 	if (r->profile == PROFILE_LOCKED)
 		give_up_gaining_rights();
 	drop_rights(&u);

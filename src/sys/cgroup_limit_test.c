@@ -234,10 +234,9 @@ static void v1_counts_of_sandbox_and_call_add_up(void)
 
 T_MAIN(T(v2_memory_leaves_no_swap_and_kills_one_at_a_time),
        T(v2_without_swap_accounting_is_content), T(v2_pids_and_cpu_have_their_formats),
-       T(nothing_is_enabled_beside_processes_of_others),
-       T(v1_memory_and_swap_have_one_limit), T(v1_without_swap_accounting_does_not_swap),
-       T(v1_buffers_of_sockets_have_the_limit_too), T(v1_cpu_is_a_quota_of_a_period),
-       T(a_limit_that_cannot_be_written_says_why), T(an_enabled_controller_is_left_alone),
-       T(a_controller_that_can_be_enabled_is), T(a_missing_controller_is_named),
-       T(counters_are_found_by_their_whole_key), T(a_v2_call_has_its_own_count_of_kills),
-       T(v1_counts_of_sandbox_and_call_add_up))
+       T(nothing_is_enabled_beside_processes_of_others), T(v1_memory_and_swap_have_one_limit),
+       T(v1_without_swap_accounting_does_not_swap), T(v1_buffers_of_sockets_have_the_limit_too),
+       T(v1_cpu_is_a_quota_of_a_period), T(a_limit_that_cannot_be_written_says_why),
+       T(an_enabled_controller_is_left_alone), T(a_controller_that_can_be_enabled_is),
+       T(a_missing_controller_is_named), T(counters_are_found_by_their_whole_key),
+       T(a_v2_call_has_its_own_count_of_kills), T(v1_counts_of_sandbox_and_call_add_up))

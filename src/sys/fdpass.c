@@ -60,3 +60,39 @@ int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *re
 	*ret_nfds = came < max_fds ? came : max_fds;
 	return (size_t)n == size ? 0 : -EPIPE;
 }
+
+int fdpass_ask_sender(int sock)
+{
+	static const int on = 1;
+
+	return setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int fdpass_recv_sender(int sock, pid_t *ret_pid)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} ctl;
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
+	const struct cmsghdr *c;
+	struct ucred who;
+	ssize_t n;
+
+	m.msg_controllen = sizeof ctl;
+	do {
+		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : -EPIPE;
+	/* There is no room for descriptors, so none can have come. */
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+	    c->cmsg_len != CMSG_LEN(sizeof who))
+		return -EBADMSG;
+	memcpy(&who, CMSG_DATA(c), sizeof who);
+	*ret_pid = who.pid;
+	return 0;
+}

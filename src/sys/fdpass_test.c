@@ -128,7 +128,22 @@ static void more_descriptors_than_the_limit_are_refused(void)
 	CHECK(poll(&p, 1, 0) == 0);
 }
 
+static void the_kernel_tells_who_sent_a_byte(void)
+{
+	pid_t pid, sender = 0;
+
+	begin();
+	CHECK(write(theirs, "x", 1) == 1);
+	CHECK(fdpass_recv_sender(ours, &sender) == -EBADMSG); /* nobody asked */
+	CHECK(fdpass_ask_sender(ours) == 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(write(theirs, "x", 1) != 1);
+	CHECK(fdpass_recv_sender(ours, &sender) == 0 && sender == pid);
+	CHECK(close(theirs) == 0 && fdpass_recv_sender(ours, &sender) == -EPIPE);
+}
+
 T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),
        T(descriptors_beyond_those_wanted_are_closed), T(a_message_that_ends_early_is_an_error),
        T(a_message_in_two_pieces_is_one), T(a_peer_that_is_gone_is_an_error_and_no_signal),
-       T(more_descriptors_than_the_limit_are_refused))
+       T(more_descriptors_than_the_limit_are_refused), T(the_kernel_tells_who_sent_a_byte))

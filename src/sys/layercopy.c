@@ -223,8 +223,8 @@ static int see(const int *from, int n, int m, int k, const char *name, struct se
 	bool end = false;
 
 	for (; k < m && !end; k++) {
-		auto_close int fd = openat(from[k], name,
-					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		auto_close int fd =
+			openat(from[k], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd < 0 && errno == ENOENT)
 			continue;

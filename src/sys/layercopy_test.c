@@ -57,7 +57,8 @@ static void tried(int r)
 
 static void random_step(int i)
 {
-	struct timespec t[2] = { { .tv_sec = 1000000 + i }, { .tv_sec = 2000000 + i, .tv_nsec = 7 } };
+	struct timespec t[2] = { { .tv_sec = 1000000 + i },
+				 { .tv_sec = 2000000 + i, .tv_nsec = 7 } };
 	char a[64], b[64], text[32];
 
 	random_path(a);
@@ -132,7 +133,8 @@ static void dump(struct buf *out, const char *path)
 	(void)lgetxattr(path, "user.x", x, sizeof x - 1);
 	/* Not the number of names: those that a layer above hides count only before. */
 	CHECK(buf_printf(out, "%s %o %u:%u %lld.%ld '%s' '%s'\n", path, st.st_mode, st.st_uid,
-			 st.st_gid, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text, x) == 0);
+			 st.st_gid, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text,
+			 x) == 0);
 	if (!S_ISDIR(st.st_mode))
 		return;
 	n = scandir(path, &names, NULL, by_name);
@@ -231,7 +233,7 @@ static void merged_layers_show_what_they_did(void)
 
 	begin();
 	seed = getenv("CAY_SEED") ? (unsigned)atol(getenv("CAY_SEED"))
-				 : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
+				  : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
 	printf("# seed %u\n", seed);
 	make_layers();
 	as_is = view("l4:l3:l2:l1:l0:base");

@@ -84,6 +84,15 @@ int mnt_make_readonly(int mount_fd)
 	return raw_mount_setattr(mount_fd, "", RAW_AT_EMPTY_PATH, &attr) < 0 ? -errno : 0;
 }
 
+int mnt_seal(int mount_fd)
+{
+	auto_close int fs = raw_fspick(mount_fd);
+
+	if (fs < 0 || raw_fsconfig(fs, RAW_FSCONFIG_FLAG, "ro", NULL) < 0)
+		return -errno;
+	return raw_fsconfig(fs, RAW_FSCONFIG_RECONFIGURE, NULL, NULL) < 0 ? -errno : 0;
+}
+
 int mnt_attach(int mount_fd, int target_fd)
 {
 	unsigned flags = RAW_MOVE_F_EMPTY | RAW_MOVE_T_EMPTY;

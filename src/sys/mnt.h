@@ -25,6 +25,11 @@ int mnt_copy_at(int dir_fd, const char *name);
 int mnt_copy(int mount_fd, bool recursive);
 /* Make a mount read-only, the superblock stays as it is. */
 int mnt_make_readonly(int mount_fd);
+/*
+ * Make the whole file system read-only, wherever it is mounted and whoever holds something in it
+ * open. -EBUSY: somebody has a file open for writing.
+ */
+int mnt_seal(int mount_fd);
 /* Attach a detached mount on the file or directory that target_fd refers to. */
 int mnt_attach(int mount_fd, int target_fd);
 /* Attach below dir_fd at a name that is there. */

@@ -206,9 +206,28 @@ static void an_id_map_changes_who_owns_what(void)
 	CHECK(fstatat(fd, "b", &st, 0) == 0 && st.st_uid == 1000 && st.st_gid == 1000);
 }
 
+static void a_sealed_file_system_is_read_only_for_whoever_has_it_already(void)
+{
+	int fd, kept, file;
+
+	begin();
+	fd = mnt_new("tmpfs", NULL, 0);
+	CHECK(fd >= 0 && mnt_attach_at(fd, tmp, "b") == 0);
+	kept = open("/tmp/b", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	file = openat(kept, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(kept >= 0 && file >= 0);
+	CHECK(umount2("/tmp/b", MNT_DETACH) == 0);
+	CHECK(mnt_seal(fd) == -EBUSY);
+	CHECK(write(file, "x", 1) == 1 && close(file) == 0);
+	CHECK(mnt_seal(fd) == 0);
+	CHECK(openat(kept, "f", O_WRONLY | O_CLOEXEC) < 0 && errno == EROFS);
+	CHECK(mkdirat(kept, "d", 0700) < 0 && errno == EROFS);
+}
+
 T_MAIN(T(a_new_file_system_has_its_options_and_attributes),
        T(what_the_kernel_does_not_know_is_refused), T(a_mount_is_seen_only_once_it_is_attached),
        T(a_bind_has_attributes_of_its_own), T(a_bind_takes_the_mounts_below_it_when_told),
        T(a_file_can_be_bound_over_a_file), T(a_link_is_not_followed_to_the_place_of_a_mount),
        T(private_mounts_do_not_reach_the_namespace_they_came_from),
-       T(after_a_pivot_nothing_of_the_old_root_is_left), T(an_id_map_changes_who_owns_what))
+       T(after_a_pivot_nothing_of_the_old_root_is_left), T(an_id_map_changes_who_owns_what),
+       T(a_sealed_file_system_is_read_only_for_whoever_has_it_already))

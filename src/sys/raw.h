@@ -22,6 +22,9 @@ enum {
 	RAW_FSCONFIG_FLAG = 0,
 	RAW_FSCONFIG_STRING = 1,
 	RAW_FSCONFIG_CREATE = 6,
+	RAW_FSCONFIG_RECONFIGURE = 7,
+	RAW_FSPICK_CLOEXEC = 0x1,
+	RAW_FSPICK_EMPTY_PATH = 0x8,
 	/* mount attributes */
 	RAW_ATTR_RDONLY = 0x1,
 	RAW_ATTR_NOSUID = 0x2,
@@ -66,6 +69,11 @@ static inline int raw_move_mount(int from, const char *from_path, int to, const 
 static inline int raw_fsopen(const char *type)
 {
 	return (int)syscall(SYS_fsopen, type, RAW_FSOPEN_CLOEXEC);
+}
+
+static inline int raw_fspick(int mount_fd)
+{
+	return (int)syscall(SYS_fspick, mount_fd, "", RAW_FSPICK_CLOEXEC | RAW_FSPICK_EMPTY_PATH);
 }
 
 static inline int raw_fsconfig(int fd, unsigned cmd, const char *key, const char *value)

@@ -117,6 +117,20 @@ static void on_report(struct loop_io *io, uint32_t events)
 		warden_fail(c->w, "watch a call", -r);
 }
 
+/* The first command where no listener will stop its exec: it waits for us to look at it. */
+static void on_gate(struct loop_io *io, uint32_t events)
+{
+	struct call *c = container_of(io, struct call, report_io);
+	pid_t pid;
+
+	(void)events;
+	/* Else it ended before it came so far, and the next one is looked at. */
+	if (fdpass_recv_sender(c->report_fd, &pid) == 0 && guard_first_exec(c->w, pid))
+		(void)send(c->report_fd, "g", 1, MSG_NOSIGNAL);
+	loop_del(&c->w->loop, &c->report_io);
+	fd_close(&c->report_fd);
+}
+
 static void on_timeout(struct loop_timer *t)
 {
 	call_kill(container_of(t, struct call, timeout), "timeout");
@@ -124,17 +138,20 @@ static void on_timeout(struct loop_timer *t)
 
 static int open_report(struct call *c, int fds[FD_ROLES])
 {
+	bool full = c->w->trace_level == TRACE_FULL;
 	int pair[2], r;
 
-	if (c->w->trace_level != TRACE_FULL || c->op != OP_EXEC) {
-		c->watch_idle = true;
+	c->watch_idle = !full || c->op != OP_EXEC;
+	if (c->op != OP_EXEC || (!full && c->w->guarded))
 		return 0;
-	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	c->report_fd = pair[0];
-	fds[FD_REPORT] = pair[1];
-	r = loop_add(&c->w->loop, &c->report_io, c->report_fd, EPOLLIN, on_report);
+	fds[full ? FD_REPORT : FD_GATE] = pair[1];
+	r = full ? 0 : fdpass_ask_sender(c->report_fd);
+	if (r == 0)
+		r = loop_add(&c->w->loop, &c->report_io, c->report_fd, EPOLLIN,
+			     full ? on_report : on_gate);
 	return r;
 }
 
@@ -211,12 +228,13 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 
 int call_start(struct client *client, uint32_t chan, struct str body, struct err *e)
 {
-	int fds[FD_ROLES] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE };
 	struct warden *w = client->w;
+	int fds[FD_ROLES], r;
 	struct call *c;
 	struct ask a;
-	int r;
 
+	for (int i = 0; i < FD_ROLES; i++)
+		fds[i] = FD_NONE;
 	if (ask_parse(&a, body, e) < 0)
 		return -1;
 	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
@@ -355,7 +373,9 @@ static void say_end(struct call *c)
 {
 	if (!c->client)
 		return;
-	if (c->unwritten)
+	if (c->w->refusal.kind != ERR_NONE)
+		(void)client_error(c->client, c->chan, &c->w->refusal, STAGE_SETUP);
+	else if (c->unwritten)
 		say_unwritten(c, c->unwritten);
 	else
 		say_exit(c);

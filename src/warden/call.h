@@ -40,7 +40,7 @@ struct call {
 	struct buf in; /* not yet taken by the command */
 	bool in_eof;
 
-	int report_fd; /* where the exec listener arrives */
+	int report_fd; /* where the exec listener arrives, or the first command waits */
 	struct loop_io report_io;
 	struct watch_call *watch;
 

@@ -164,7 +164,8 @@ static int on_extend(struct client *c, const struct frame *f, struct err *e)
 	uint64_t ttl_ms;
 
 	if (c->w->state != SANDBOX_RUNNING && c->w->state != SANDBOX_PAUSED)
-		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(c->w->state));
+		return err_set(e, ERR_CONFLICT, "the sandbox is %s",
+			       sandbox_state_name(c->w->state));
 	if (number_of(f, TAG_TTL_MS, &ttl_ms) < 0 || ttl_ms > UINT64_MAX / NS_PER_S)
 		return err_set(e, ERR_INVALID, "no time to live");
 	expiry_extend(c->w, ttl_ms);

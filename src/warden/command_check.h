@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first command of a sandbox, caught by its listener just before its exec: has it become
- * what the profile demands? Once per sandbox; all others are made by the same code.
+ * The first command of a sandbox, caught by its listener or waiting at its gate just before its
+ * exec: has it become what the profile demands? Once per sandbox; all others are made by the same
+ * code.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
  *   2 the driver makes the next generation, with uppers in `next` in their place
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
+ *   5 what init could have kept of the last generation is made read-only
  *
  * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
  *
@@ -16,7 +17,8 @@
  * the file `top`, by which store/lost.c tells how far a warden came that died on the way.
  *
  * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
- * the next generation. What takes time and nobody waits for is left to a child: removing files,
+ * the next generation. What takes time and nobody waits for is left to a child: sealing, which
+ * takes as long as the kernel's memory of these files is large (0.17 s for 50,000), removing files,
  * and letting go of the last generation's mounts.
  */
 #include <errno.h>
@@ -116,16 +118,11 @@ void generation_done(struct warden *w)
 void turn_fail(struct warden *w, const struct err *why)
 {
 	struct turn *t = w->turn;
-	struct cell_next failed = { w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
 	struct err ignored;
 	int r;
 
-	if (t->last.root_fd >= 0) {
-		w->cell.mount_ns = t->last.mount_ns;
-		w->cell.root_fd = t->last.root_fd;
-		w->cell.devpts_fd = t->last.devpts_fd;
-		t->last = failed;
-	}
+	if (t->last.root_fd >= 0)
+		cell_swap(&w->cell, &t->last);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
 	r = turn_move_back(w, t);
@@ -221,7 +218,6 @@ static int make_next(struct warden *w, struct err *e)
 {
 	static const bool none[CELL_MOUNTS];
 	struct turn *t = w->turn;
-	struct cell_next next;
 	int r;
 
 	(void)turn_find_same(w, t);
@@ -230,13 +226,10 @@ static int make_next(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
-	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &next, e) < 0)
+	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &t->last, e) < 0)
 		return -1;
 	failpoint("switch.renewed");
-	t->last = (struct cell_next){ w->cell.mount_ns, w->cell.root_fd, w->cell.devpts_fd };
-	w->cell.mount_ns = next.mount_ns;
-	w->cell.root_fd = next.root_fd;
-	w->cell.devpts_fd = next.devpts_fd;
+	cell_swap(&w->cell, &t->last);
 	r = turn_remember_fresh(w);
 	if (r == 0)
 		r = order_enter(w);
@@ -378,9 +371,8 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
-	*t = (struct turn){
-		.w = w, .client = c, .chan = chan, .last = { FD_NONE, FD_NONE, FD_NONE }
-	};
+	*t = (struct turn){ .w = w, .client = c, .chan = chan };
+	cell_next_init(&t->last);
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);

@@ -12,10 +12,11 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
+#include "sys/raw.h"
 #include "sys/voltree.h"
 #include "warden/generation.h"
 
-enum { SWEEP_NICE = 10, PLACE = 64 };
+enum { SWEEP_NICE = 10, PLACE = 64, SEAL_MS = 500 };
 
 static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
 {
@@ -170,47 +171,104 @@ int turn_rename_next(struct warden *w)
 	return unlinkat(w->disk_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-static void reap(pid_t *pid, int flags)
+/* How a sweeper ends. */
+enum { SWEPT, BUSY, NOT_SEALED };
+
+static void refuse_unsealed(struct warden *w, int how)
 {
+	struct err e = { 0 };
+
+	(void)err_set(&e, ERR_FAILED, "%s",
+		      how == BUSY ? "something inside still writes to files that were sealed"
+				  : "files that were sealed cannot be made read-only");
+	guard_refuse(w, &e);
+}
+
+/* flags: of waitpid(2). */
+static void reap(struct sweeper *s, int flags)
+{
+	int status = 0;
 	pid_t r;
 
 	do
-		r = waitpid(*pid, NULL, flags);
+		r = waitpid(s->pid, &status, flags);
 	while (r < 0 && errno == EINTR);
-	if (r != 0)
-		*pid = 0;
+	if (r == 0)
+		return;
+	s->pid = 0;
+	loop_del(&s->w->loop, &s->io);
+	fd_close(&s->pidfd);
+	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) != SWEPT)
+		refuse_unsealed(s->w, WEXITSTATUS(status));
+}
+
+static void on_swept(struct loop_io *io, uint32_t events)
+{
+	(void)events;
+	reap(container_of(io, struct sweeper, io), WNOHANG);
 }
 
 /* One that is done, or the first once it is. */
-static pid_t *free_slot(struct warden *w)
+static struct sweeper *free_slot(struct warden *w)
 {
-	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
-		if (w->sweepers[i])
-			reap(&w->sweepers[i], WNOHANG);
-		if (!w->sweepers[i])
+	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++)
+		if (!w->sweepers[i].pid)
 			return &w->sweepers[i];
-	}
 	reap(&w->sweepers[0], 0);
 	return &w->sweepers[0];
+}
+
+/*
+ * What init could have kept of the last generation must not reach the layer any more. It has
+ * nothing open there for writing, unless it is not ours any longer; what processes had is closed
+ * when they are gone, but the kernel may take a moment for what was on its way in a socket.
+ */
+static int seal(struct warden *w, const struct turn *t)
+{
+	struct err e = { 0 };
+	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->last, t->moved, &e) : 0;
+
+	for (int waited = 0; r > 0 && waited < SEAL_MS; waited++) {
+		(void)usleep(1000);
+		r = ns_driver.seal(&w->cell, &t->last, t->moved, &e);
+	}
+	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
 }
 
 /*
  * At low priority and with nothing of ours but what it removes. What is closed here is closed
  * there last: the kernel takes a whole file system apart then.
  */
-static void sweep(struct warden *w, int dirfd, const char *heap)
+static void __attribute__((noreturn))
+sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
 {
-	pid_t *slot = free_slot(w), pid = fork();
+	int how;
 
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
-		(void)close(w->lock_fd);
-		(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
-		(void)voltree_remove(dirfd, heap);
-		_exit(0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)close(w->lock_fd);
+	(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
+	how = seal(w, t);
+	(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
+	(void)voltree_remove(dirfd, heap);
+	_exit(how);
+}
+
+static void sweep(struct warden *w, struct turn *t, int dirfd, const char *heap)
+{
+	struct sweeper *s = free_slot(w);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		sweeper_run(w, t, dirfd, heap);
+	if (pid < 0) {
+		if (t->seal[0])
+			refuse_unsealed(w, NOT_SEALED);
+		return;
 	}
-	*slot = pid > 0 ? pid : 0;
+	*s = (struct sweeper){ .w = w, .pid = pid, .pidfd = raw_pidfd_open(pid) };
+	/* Where it cannot be awaited it is waited for. */
+	if (s->pidfd < 0 || loop_add(&w->loop, &s->io, s->pidfd, EPOLLIN, on_swept) < 0)
+		reap(s, 0);
 }
 
 /* The work directories of what is not used any more, onto the heap. */
@@ -241,7 +299,7 @@ void turn_drop_last(struct warden *w, struct turn *t)
 		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
 	if (!w->spec.pool)
 		drop_work(w, t, heap);
-	sweep(w, sealed ? w->layers_fd : w->disk_fd, heap);
+	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
 	cell_next_done(&t->last);
 }
 
@@ -249,9 +307,9 @@ void turn_drop_last(struct warden *w, struct turn *t)
 void turn_end_sweepers(struct warden *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
-		if (!w->sweepers[i])
+		if (!w->sweepers[i].pid)
 			continue;
-		(void)kill(w->sweepers[i], SIGKILL);
+		(void)kill(w->sweepers[i].pid, SIGKILL);
 		reap(&w->sweepers[i], 0);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The look at the first command. One that is not what it must be ends the sandbox. */
+/* The look at the first command. What is not what it must be ends the sandbox. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,19 +46,28 @@ static int look(const struct warden *w, int pid, struct err *e)
 	return command_check(&want, buf_str(&theirs), e);
 }
 
+void guard_refuse(struct warden *w, const struct err *e)
+{
+	if (w->refusal.kind == ERR_NONE)
+		w->refusal = *e;
+	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
+	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
+	warden_end(w, w->refusal.msg);
+}
+
 bool guard_first_exec(void *ctx, int pid)
 {
-	static struct err e; /* its text is the reason for the end */
 	struct warden *w = ctx;
+	struct err e = { 0 };
 
-	if (look(w, pid, &e) == 0)
+	if (look(w, pid, &e) == 0) {
+		w->guarded = true;
 		return true;
+	}
 	/* Killed while it waited: there is nothing to be seen, and nothing that could run. */
 	if (e.sys == ENOENT || e.sys == ESRCH)
 		return true;
-	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
-	trace_text(&w->trace, "detail", str_of(e.msg));
-	warden_trace_end(w);
-	warden_end(w, e.msg);
+	guard_refuse(w, &e);
 	return false;
 }

@@ -4,7 +4,14 @@
 
 #include <stdbool.h>
 
-enum sandbox_state { SANDBOX_NEW, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_ENDING, SANDBOX_GONE, SANDBOX_STATES };
+enum sandbox_state {
+	SANDBOX_NEW,
+	SANDBOX_RUNNING,
+	SANDBOX_PAUSED,
+	SANDBOX_ENDING,
+	SANDBOX_GONE,
+	SANDBOX_STATES
+};
 
 const char *sandbox_state_name(enum sandbox_state s);
 bool sandbox_may_move(enum sandbox_state from, enum sandbox_state to);

@@ -49,6 +49,14 @@ struct defaults {
 	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
 };
 
+/* A child that seals the last generation, and removes what is not needed of it. */
+struct sweeper {
+	struct warden *w;
+	pid_t pid; /* 0: none */
+	int pidfd;
+	struct loop_io io;
+};
+
 struct warden {
 	struct loop loop;
 	enum sandbox_state state;
@@ -73,13 +81,15 @@ struct warden {
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
-	pid_t sweepers[4];		/* remove what is left of the last ones; 0: none */
+	struct sweeper sweepers[4];	/* at work on what is left of the last ones */
 
 	struct conn init;
 	bool init_greeted;
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
+	bool guarded;	    /* a first command was looked at, where nothing is watched */
+	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
 	struct changes *changes;
 	struct changes_base bases[CELL_MOUNTS];
 	struct loop_timer walk_timer;
@@ -126,10 +136,11 @@ void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
 
-/* guard.c: for watch_guard() */
-/* Read what it compares with, ahead of time. */
-void guard_look_ahead(void);
+/* guard.c: for watch_guard(), or the call's gate. False: the sandbox ends. */
+void guard_look_ahead(void); /* at what it compares with */
 bool guard_first_exec(void *ctx, int pid);
+/* The sandbox is not what it must be: write that into the trace, tell those who wait, end it. */
+void guard_refuse(struct warden *w, const struct err *e);
 
 /* build.c: MSG_C_BUILD */
 int warden_build(struct warden *w, struct str body, struct err *e);

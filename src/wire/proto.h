@@ -96,6 +96,7 @@ enum fd_role {
 	FD_REPORT, /* socket: the child sends its seccomp listener here before exec */
 	FD_CGROUP, /* directory of the call's control group */
 	FD_ENTRY,  /* cgroup.procs of a v1 group that the child enters by itself */
+	FD_GATE,   /* socket: the child writes a byte to it just before exec and waits for one */
 	FD_ROLES,
 };
 

@@ -21,6 +21,18 @@ def programs(tmp_path):
     return tmp_path
 
 
+def put(programs, name, instead_of):
+    """One with a fault (tests/faults) in the place of a real one."""
+    shutil.copy(os.path.join(PROGRAMS, 'tests/faults', name), programs / instead_of)
+
+
+def go(cay, programs, *args, code=0):
+    done = subprocess.run([programs / 'cay', *args], env=cay.env, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=30 * caylib.SLOWER)
+    assert code is None or done.returncode == code, done
+    return done
+
+
 def run(cay, programs, fault=None):
     if fault is not None:
         subprocess.run(['cc', '-static', '-O1', f'-DFAULT="{fault}"', '-o', programs / 'cay-init',
@@ -71,3 +83,100 @@ def test_the_refusal_is_in_the_trace(fresh_cay, programs):
     assert len(traces) == 1
     text = caylib.read_text(traces[0])
     assert '"sandbox.refused"' in text and 'Umask: expected 0022' in text
+
+
+# --- the first command ---
+
+@pytest.mark.parametrize('trace', ['full', 'calls'])
+@pytest.mark.parametrize('profile', ['dev', 'locked'])
+def test_a_good_first_command_passes(cay, trace, profile):
+    assert cay('run', '--trace', trace, '--profile', profile, '--', 'echo', 'fine', check=True).out == 'fine\n'
+
+
+@pytest.mark.parametrize('trace', ['full', 'calls'])
+def test_a_first_command_with_other_walls_never_runs(cay, programs, trace):
+    put(programs, 'init-wrong-walls', 'cay-init')
+    result = go(cay, programs, 'run', '--trace', trace, '--', 'echo', 'it ran', code=None)
+    assert result.returncode == 125 and result.stdout == '', result
+    assert 'the first command is not what it must be: Seccomp' in result.stderr, result.stderr
+
+
+def test_the_first_command_is_one_that_came_so_far(cay):
+    """A call that fails before its exec does not use up the look; with several at once each is looked at."""
+    ref = cay.create('--trace', 'calls')
+    assert cay('exec', '-u', 'nobody-of-this-name', ref, '--', 'true').code != 0
+    calls = [cay.popen('exec', ref, '--', 'sh', '-c', f'echo {i}') for i in range(4)]
+    assert [c.finish().out for c in calls] == [f'{i}\n' for i in range(4)]
+    cay('kill', ref, check=True)
+
+
+# --- the next generation ---
+
+def test_a_next_generation_that_is_not_what_it_must_be_is_not_entered(cay, programs):
+    put(programs, 'warden-forgets-ro', 'cay-warden')
+    ref = go(cay, programs, 'create').stdout.strip()
+    go(cay, programs, 'exec', ref, '--', 'sh', '-c', 'echo one > /var/tmp/file')
+    result = go(cay, programs, 'snapshot', ref, code=None)
+    assert result.returncode != 0
+    assert "mount on '/sys': expected ro" in result.stderr, result.stderr
+    assert 'goes on as it was' in result.stderr
+    assert go(cay, programs, 'exec', ref, '--', 'cat', '/var/tmp/file').stdout == 'one\n'
+    go(cay, programs, 'kill', ref)
+
+
+# --- a sealed layer ---
+
+def layer_files(cay):
+    """Path below its layer -> content, of all sealed files."""
+    found = {}
+    for top in ('layers', 'pool/layers'):
+        for folder, _, names in os.walk(os.path.join(cay.state, top)):
+            for name in names if '/work/' not in folder else ():  # overlayfs's own, just being removed
+                path = os.path.join(folder, name)
+                found['/'.join(os.path.relpath(path, os.path.join(cay.state, top)).split('/')[2:])] = caylib.read_text(path)
+    return found
+
+
+@pytest.fixture(params=['plain', 'pool'])
+def place(request, fresh_cay):
+    if request.param == 'pool' and caylib.why_no_pool():
+        pytest.skip(caylib.why_no_pool())
+    if request.param == 'pool':
+        fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    yield fresh_cay
+    fresh_cay('kill', '--all', '--yes')
+    fresh_cay('gc', '--lost')
+    for snap in fresh_cay.json('snapshots'):
+        fresh_cay('snapshot', 'rm', snap['id'], check=True)
+    if request.param == 'pool':
+        fresh_cay('setup', 'pool', '--remove', check=True)
+
+
+def test_who_has_kept_a_tree_cannot_write_to_a_sealed_layer(place, programs):
+    put(programs, 'init-keeps-tree', 'cay-init')
+    ref = go(place, programs, 'create').stdout.strip()
+    go(place, programs, 'exec', ref, '--', 'sh', '-c', 'echo one > /var/tmp/file')
+    warden = place.warden(ref)
+    go(place, programs, 'snapshot', ref)
+    # Sealing is nobody's to wait for; it is done when the child is gone that does it.
+    caylib.wait_until(lambda: not {p for p, (parent, state, name) in caylib.processes().items()
+                                   if parent == warden and name == 'cay-warden' and state != 'Z'}, what='sealing')
+    before = layer_files(place)
+    assert before.get('var/tmp/file') == 'one\n'
+    go(place, programs, 'exec', ref, '--', 'true')  # before which init tries
+    assert layer_files(place) == before
+
+
+def test_who_has_kept_an_open_file_ends_with_the_sandbox(place, programs):
+    put(programs, 'init-keeps-file', 'cay-init')
+    ref = go(place, programs, 'create').stdout.strip()
+    warden = place.warden(ref)
+    go(place, programs, 'exec', ref, '--', 'sh', '-c', 'echo one > /var/tmp/file')
+    go(place, programs, 'snapshot', ref)
+    caylib.wait_until(lambda: caylib.processes().get(warden, 'ZZZ')[1] == 'Z', what='the end of the sandbox')
+    assert layer_files(place).get('var/tmp/file') == 'one\n'
+    refused = [e for e in place.events(ref) if e['kind'] == 'sandbox.refused']
+    assert 'still writes to files that were sealed' in refused[0]['detail']
+    result = go(place, programs, 'exec', ref, '--', 'true', code=None)
+    assert result.returncode != 0
+    assert 'late' not in ''.join(layer_files(place).values())

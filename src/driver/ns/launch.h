@@ -132,5 +132,7 @@ const char *tree_slot(unsigned generation);
 /* renew.c: the next generation. */
 int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
 	  struct err *e);
+/* seal.c: the end of the last one. */
+int seal(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
 /* Wait for the helper of the last one. */
 void renew_reap(struct cell *c);

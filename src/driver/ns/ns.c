@@ -425,6 +425,7 @@ const struct driver ns_driver = {
 	.name = "ns",
 	.create = create,
 	.renew = renew,
+	.seal = seal,
 	.kill = kill_all,
 	.reap = reap,
 	.destroy = destroy,

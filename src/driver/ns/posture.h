@@ -43,6 +43,8 @@ int posture_mounts(const struct posture *p, struct err *e);
 /* Each differs from ours, the user namespaces above init's are ours or U1, and the outer one of
  * these owns what root inside must have no power over. */
 int posture_namespaces(const struct posture *p, struct err *e);
+/* Root inside owns its copy of the mounts, and so has no power over those above it. */
+int posture_owner(int mount_ns, int user_ns, struct err *e);
 int posture_status(const struct posture *p, struct err *e);
 int posture_rlimits(const struct posture *p, struct err *e);
 int posture_group(const struct posture *p, struct err *e);

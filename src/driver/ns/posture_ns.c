@@ -79,6 +79,11 @@ static int check_owner(int i, int ns, uint64_t want, struct err *e)
 			       STR("another owner"));
 }
 
+int posture_owner(int mount_ns, int user_ns, struct err *e)
+{
+	return check_owner(NS_MNT, mount_ns, inode_of(user_ns), e);
+}
+
 /* User, mount and network: the kernel makes the others together with the last of these. */
 static int check_powers(const struct posture *p, struct err *e)
 {

@@ -9,7 +9,8 @@
  *   4 mount the new root on the other mount point, and everything in it
  *   5 detach the last generation, and the stage, which was hidden in it
  *   6 enter U2 and a mount namespace below it, in which all mounts are locked
- *   7 report it, and end: what has to be let go of is waited for there, by nobody
+ *   7 report it, wait for the warden's look at it (posture.h), and end: what has to be let go of is
+ *     waited for there, by nobody
  *
  * Those who run in the last generation have a mount namespace of their own and keep it.
  */
@@ -27,6 +28,7 @@
 
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
@@ -134,6 +136,7 @@ static void __attribute__((noreturn)) helper_run(const struct helper *h)
 	struct launch_report rep = { .sys = 0 };
 	int fds[NEXT_FDS + CELL_MOUNTS], self;
 	struct tree t;
+	char end;
 
 	tree_init(&t, h->spec, h->spec->rootful ? h->keep->user_ns : FD_NONE, h->keep->owner_ns);
 	t.detached = true;
@@ -150,6 +153,7 @@ static void __attribute__((noreturn)) helper_run(const struct helper *h)
 	build(h, &t);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
 	must(h, enter_inner(h), "enter the user namespace");
+	must(h, last(chroot(".")), "change the root");
 	fds[NEXT_FD_MOUNT_NS] = openat(self, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	fds[NEXT_FD_ROOT] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fds[NEXT_FD_DEVPTS] = open("dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -157,20 +161,20 @@ static void __attribute__((noreturn)) helper_run(const struct helper *h)
 		must(h, last(fds[i]), "open the next generation");
 	(void)fdpass_send(h->report_fd, &rep, sizeof rep, fds,
 			  NEXT_FDS + tree_fds(&t, fds + NEXT_FDS));
-	_exit(0);
+	_exit(read(h->report_fd, &end, 1) > 0); /* 0: it has been looked at */
 }
 
-static int await(int fd, const struct cell_spec *s, struct cell_keep *k, struct cell_next *ret,
-		 struct err *e)
+static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struct err *e)
 {
 	struct launch_report rep = { 0 };
 	int fds[NEXT_FDS + CELL_MOUNTS], n = 0;
 	int r = fdpass_recv(fd, &rep, sizeof rep, fds, (int)ARRAY_LEN(fds), &n);
 
 	if (r == 0 && rep.sys == 0 && n >= NEXT_FDS &&
-	    tree_take_fds(s, k->mount_fd, fds + NEXT_FDS, n - NEXT_FDS) == 0) {
-		*ret = (struct cell_next){ fds[NEXT_FD_MOUNT_NS], fds[NEXT_FD_ROOT],
-					   fds[NEXT_FD_DEVPTS] };
+	    tree_take_fds(s, ret->mount_fd, fds + NEXT_FDS, n - NEXT_FDS) == 0) {
+		ret->mount_ns = fds[NEXT_FD_MOUNT_NS];
+		ret->root_fd = fds[NEXT_FD_ROOT];
+		ret->devpts_fd = fds[NEXT_FD_DEVPTS];
 		return 0;
 	}
 	for (int i = 0; i < n; i++)
@@ -180,6 +184,29 @@ static int await(int fd, const struct cell_spec *s, struct cell_keep *k, struct 
 		return err_set(e, ERR_FAILED, "the next generation could not be made");
 	err_sys(e, rep.sys, "%s", rep.what);
 	return err_ctx(e, "make the next generation");
+}
+
+/* What the helper is in is what init will be in: its mounts, and who may change them. */
+static int look(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
+		const struct cell_next *n, struct err *e)
+{
+	const struct launch l = { .spec = s };
+	struct posture p = POSTURE_INIT;
+	auto_close int proc = FD_NONE;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return err_sys(e, errno, "look at the next generation");
+	p.l = &l;
+	p.proc_fd = proc;
+	p.root_fd = n->root_fd;
+	if (posture_mounts(&p, e) == 0 && posture_owner(n->mount_ns, k->user_ns, e) == 0)
+		return 0;
+	err_ctx(e, "make the next generation");
+	return err_hint(e, "nobody has entered it, and the sandbox goes on as it was; this is a "
+			   "fault of Cay or of the kernel: report it");
 }
 
 void renew_reap(struct cell *c)
@@ -196,7 +223,7 @@ int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct
 	int pair[2], r;
 	pid_t pid;
 
-	*ret = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE };
+	cell_next_init(ret);
 	renew_reap(c);
 	if (prepare_next(spec, same, h.generation, c->has_quota, e) < 0)
 		return -1;
@@ -204,11 +231,17 @@ int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct
 		return err_sys(e, errno, "make a socket pair");
 	h.report_fd = pair[1];
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		(void)close(pair[0]); /* or we would wait for ourselves */
 		helper_run(&h);
+	}
 	(void)close(pair[1]);
-	r = pid < 0 ? err_sys(e, errno, "start a helper") : await(pair[0], spec, &c->keep, ret, e);
+	r = pid < 0 ? err_sys(e, errno, "start a helper") : await(pair[0], spec, ret, e);
+	if (r == 0)
+		r = look(pid, spec, &c->keep, ret, e);
 	(void)close(pair[0]);
+	if (r < 0)
+		cell_next_done(ret);
 	/* Not waited for: it still lets go of what it had, for a while. */
 	c->keep.helper = pid > 0 ? pid : 0;
 	if (r == 0)
