@@ -9,6 +9,7 @@ import pytest
 
 import caylib
 
+pytestmark = pytest.mark.alone
 GONE_S = 1.0 * caylib.SLOWER
 BOMB_SIZE = 400 if caylib.SLOWER == 1 else 80
 URGENT = -15

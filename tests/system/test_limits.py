@@ -162,6 +162,7 @@ def test_a_limit_on_files_cannot_be_raised_inside(cay):
 
 
 @needs_groups
+@pytest.mark.alone
 def test_cpu_time_is_rationed(cay):
     shares = []
     for _ in range(3):  # others may leave us less, never more
