@@ -10,7 +10,7 @@ import tempfile
 
 NOBODY = 65534
 PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
-            'bench/bench-net', 'bench/bench-walls')
+            'bench/bench-net', 'bench/bench-walls', 'bench/bench-whose')
 
 
 def quantile(values, q):

@@ -3,9 +3,10 @@
  * bench-net: both ends of the gateway's benchmark.
  *
  *   serve ADDR PORT             1: sends the byte back; 2 and 8 bytes: sends so many bytes
- *   connect ADDR PORT N K       N connections with one exchange each, K at a time: microseconds
- * each get ADDR PORT BYTES         one download: MB/s hold ADDR PORT N            opens N, says so,
- * and waits for the end of its input
+ *   connect ADDR PORT N K       N connections with one exchange each, K at a time:
+ *                               median and 99th percentile in microseconds, connections a second
+ *   get ADDR PORT BYTES         one download: MB/s
+ *   hold ADDR PORT N            opens N, says so, and waits for the end of its input
  */
 #include <arpa/inet.h>
 #include <errno.h>

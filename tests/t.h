@@ -48,6 +48,26 @@ static inline unsigned t_limit_s(void)
 	return 10 * (unsigned)(times > 0 && times < 1000 ? times : 1);
 }
 
+static pid_t t_me;
+
+/* A directory of this test, in memory where possible; what a test leaves of them is removed. */
+static inline __attribute__((unused)) void t_scratch(char *out, size_t size)
+{
+	(void)snprintf(out, size, "%s/cay-t-%d-XXXXXX",
+		       access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp", (int)t_me);
+	CHECK(mkdtemp(out));
+}
+
+static inline void t_sweep(pid_t pid)
+{
+	char cmd[160];
+
+	(void)snprintf(cmd, sizeof cmd, "rm -rf /dev/shm/cay-t-%d-?????? /tmp/cay-t-%d-??????",
+		       (int)pid, (int)pid);
+	if (system(cmd) != 0)
+		printf("# a scratch directory of process %d is left\n", (int)pid);
+}
+
 static inline int t_run(const struct t_case *cases, size_t n)
 {
 	int failed = 0;
@@ -60,6 +80,7 @@ static inline int t_run(const struct t_case *cases, size_t n)
 		fflush(stdout);
 		pid = fork();
 		if (pid == 0) {
+			t_me = getpid();
 			alarm(t_limit_s());
 			cases[i].fn();
 			exit(0);
@@ -70,6 +91,8 @@ static inline int t_run(const struct t_case *cases, size_t n)
 			printf("ok %zu - %s # SKIP for the reason above\n", i + 1, cases[i].name);
 			continue;
 		}
+		if (st != 0)
+			t_sweep(pid);
 		failed += st != 0;
 		printf("%sok %zu - %s\n", st ? "not " : "", i + 1, cases[i].name);
 	}

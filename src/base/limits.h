@@ -52,6 +52,7 @@ enum {
 	LIMIT_NET_NAMES = 4096,		 /* names that one gateway knows by their addresses */
 	LIMIT_NET_LOOKUPS = 512,	 /* names that are being looked up */
 	LIMIT_NET_FLOWS = 8192,		 /* connections through one gateway */
+	LIMIT_NET_CLOSING = 64,		 /* descriptors of ended connections to be closed soon */
 	LIMIT_NET_QUERIES = 1024,	 /* DNS queries that wait for their answer */
 	LIMIT_NET_DENIED = 16,		 /* refusals that the result of a call lists */
 };

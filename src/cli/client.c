@@ -247,6 +247,8 @@ static int put_switch(struct buf *b, const struct client_switch *ask)
 		r = field_put_c(b, TAG_LAYER, ask->layers[i]);
 	if (r == 0 && ask->force)
 		r = field_put_u64(b, TAG_FORCE, 1);
+	if (r == 0 && ask->alone)
+		r = field_put_u64(b, TAG_CALLS, 0);
 	if (r == 0 && ask->snapshot)
 		r = field_put_c(b, TAG_SNAPSHOT, ask->snapshot);
 	if (r == 0 && ask->name)

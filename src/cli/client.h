@@ -40,6 +40,7 @@ struct client_switch {
 	char (*layers)[ID_SIZE]; /* below, topmost first */
 	size_t nlayers;
 	bool force;		     /* end running calls first */
+	bool alone;		     /* refused while calls run */
 	const char *snapshot, *name; /* for the trace; may be NULL */
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/doctor.h"
-#include "cli/newborn.h"
+#include "cli/warden_start.h"
 
 enum { VERSION_MS = 300 };
 
@@ -61,7 +61,7 @@ void doctor_programs(struct doctor_facts *f)
 	struct err e = { 0 };
 	char *slash;
 
-	if (newborn_find_warden(f->warden.path, sizeof f->warden.path, f->cay, &e) < 0) {
+	if (warden_find(f->warden.path, sizeof f->warden.path, f->cay, &e) < 0) {
 		f->warden.path[0] = '\0';
 		return;
 	}

@@ -6,7 +6,6 @@
 #include "cli/client.h"
 #include "cli/command_line.h"
 #include "cli/tx.h"
-#include "store/catalog.h"
 
 static struct sandbox_opts o;
 static struct opt exec_opts[] = {
@@ -17,37 +16,37 @@ static struct opt exec_opts[] = {
 	{ 0 },
 };
 
-static int find(struct cmd_ctx *ctx, struct state *s, int *ret_fd, struct sandbox_plan *plan,
+static int find(struct cmd_ctx *ctx, struct cli_store *s, int *ret_fd, struct sandbox_plan *plan,
 		struct err *e)
 {
-	struct sandbox_row row = { 0 };
-	struct catalog *c = NULL;
-	int r;
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
 
-	if (state_open(s, e) < 0)
+	if (sandbox_opts_resolve(&o, &s->state, plan, e) < 0 ||
+	    catalog_find(s->catalog, ctx->args[0], &row, e) < 0)
 		return -1;
-	if (sandbox_opts_resolve(&o, s, plan, e) < 0 || catalog_open(s, &c, e) < 0)
-		return -1;
-	r = catalog_find(c, ctx->args[0], &row, e);
-	if (r == 0)
-		r = client_connect(s, row.id, ret_fd, e);
-	catalog_close(c);
-	sandbox_row_done(&row);
-	return r;
+	return client_connect(&s->state, row.id, ret_fd, e);
+}
+
+static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
+{
+	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
+	auto_close int fd = FD_NONE;
+
+	return find(ctx, s, &fd, &plan, e) < 0 ? -1 : command_run_at(ctx, 1, fd, &o, &plan, e);
 }
 
 static int in_sandbox(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
 	auto_close int fd = FD_NONE;
-	struct state s = { .fd = FD_NONE };
-	int code = -1;
+	struct cli_store s = { 0 };
+	int r = cli_store_open(&s, e);
 
-	if (find(ctx, &s, &fd, &plan, e) == 0)
-		code = command_run_at(ctx, 1, fd, &o, &plan, e);
-	if (s.fd >= 0)
-		state_done(&s);
-	return code;
+	if (r == 0)
+		r = find(ctx, &s, &fd, &plan, e);
+	/* Commands can be long. */
+	cli_store_done(&s);
+	return r < 0 ? -1 : command_run_at(ctx, 1, fd, &o, &plan, e);
 }
 
 static int run_exec(struct cmd_ctx *ctx, struct err *e)
@@ -56,7 +55,7 @@ static int run_exec(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "there is no command to run");
-	return o.tx ? tx_around(ctx->args[0], in_sandbox, ctx, e) : in_sandbox(ctx, e);
+	return o.tx ? tx_around(ctx->args[0], in_tx, ctx, e) : in_sandbox(ctx, e);
 }
 
 static int run_shell(struct cmd_ctx *ctx, struct err *e)

@@ -33,15 +33,15 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int fork_all(const struct origin *from, struct branch *b, int n, int *ret_made,
-		    struct err *e)
+static int fork_all(struct cli_store *s, const struct origin *from, struct branch *b, int n,
+		    int *ret_made, struct err *e)
 {
 	for (int i = 0; i < n; i++) {
 		auto_done(newborn_done) struct newborn born = { NEWBORN_INIT };
 		char name[80];
 
 		(void)snprintf(name, sizeof name, "%s-%d", o.name ? o.name : "", i + 1);
-		if (origin_fork(from, o.name ? name : NULL, &born, e) < 0)
+		if (origin_fork(s, from, o.name ? name : NULL, &born, e) < 0)
 			return -1;
 		b[i].number = i + 1;
 		(void)str_copy(b[i].id, sizeof b[i].id, str_of(born.row.id));
@@ -200,8 +200,8 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin
 	int made = 0, winner = -1;
 	struct err ignored = { 0 };
 
-	if (fork_all(from, b, n, &made, e) == 0 && explore_run(b, (unsigned)n, &how, &winner, e) == 0 &&
-	    measure(s, from, b, n, e) == 0)
+	if (fork_all(s, from, b, n, &made, e) == 0 &&
+	    explore_run(b, (unsigned)n, &how, &winner, e) == 0 && measure(s, from, b, n, e) == 0)
 		return conclude(s, b, n, winner, e);
 	(void)drop_others(s, b, made, &ignored);
 	return -1;

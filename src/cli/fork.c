@@ -79,11 +79,14 @@ void origin_close(struct cli_store *s, struct origin *from)
 	from->holder[0] = '\0';
 }
 
-int origin_fork(const struct origin *from, const char *name, struct newborn *n, struct err *e)
+int origin_fork(struct cli_store *s, const struct origin *from, const char *name, struct newborn *n,
+		struct err *e)
 {
 	struct err ignored = { 0 };
 
-	if (newborn_fork(n, from->recipe_of, from->top, name, e) < 0)
+	if (n->warden_fd < 0 && newborn_hatch(n, &s->state, e) < 0)
+		return -1;
+	if (newborn_fork(n, s->catalog, from->recipe_of, from->top, name, e) < 0)
 		return -1;
 	if (newborn_await(n, e) == 0 && newborn_release(n, e) == 0)
 		return 0;
@@ -91,18 +94,8 @@ int origin_fork(const struct origin *from, const char *name, struct newborn *n, 
 	return -1;
 }
 
-static int fork_one(const struct cmd_ctx *ctx, const struct origin *from, const char *name,
-		    struct err *e)
-{
-	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
-
-	if (origin_fork(from, name, &n, e) < 0)
-		return -1;
-	print_made(ctx, &n);
-	return 0;
-}
-
-static int fork_all(const struct cmd_ctx *ctx, const struct origin *from, struct err *e)
+static int fork_all(const struct cmd_ctx *ctx, struct cli_store *s, const struct origin *from,
+		    struct newborn *n, struct err *e)
 {
 	uint64_t count = o.count ? o.count : 1;
 	char name[80];
@@ -110,8 +103,11 @@ static int fork_all(const struct cmd_ctx *ctx, const struct origin *from, struct
 	for (uint64_t i = 1; i <= count; i++) {
 		(void)snprintf(name, sizeof name, "%s-%llu", o.name ? o.name : "",
 			       (unsigned long long)i);
-		if (fork_one(ctx, from, count > 1 && o.name ? name : o.name, e) < 0)
+		if (origin_fork(s, from, count > 1 && o.name ? name : o.name, n, e) < 0)
 			return -1;
+		print_made(ctx, n);
+		newborn_done(n);
+		*n = (struct newborn){ NEWBORN_INIT };
 	}
 	return 0;
 }
@@ -119,6 +115,8 @@ static int fork_all(const struct cmd_ctx *ctx, const struct origin *from, struct
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(newborn_done) struct newborn first = { NEWBORN_INIT };
+	struct err ignored = { 0 };
 	struct origin from = { 0 };
 	int r;
 
@@ -129,9 +127,14 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 			e, ERR_INVALID,
 			"--name '%.200s': letters, digits and '_.-', a letter or digit first",
 			o.name);
-	if (cli_store_open(&s, e) < 0 || origin_open(&s, ctx->args[0], &from, e) < 0)
+	if (cli_store_open_state(&s, e) < 0 || newborn_hatch(&first, &s.state, e) < 0)
 		return -1;
-	r = fork_all(ctx, &from, e);
+	if (catalog_open(&s.state, &s.catalog, e) < 0 ||
+	    origin_open(&s, ctx->args[0], &from, e) < 0) {
+		(void)newborn_destroy(&first, &ignored);
+		return -1;
+	}
+	r = fork_all(ctx, &s, &from, &first, e);
 	origin_close(&s, &from);
 	return r;
 }

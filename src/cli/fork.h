@@ -14,5 +14,6 @@ struct origin {
 int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct err *e);
 /* Let go of what it holds. Forks that were made keep their layers. */
 void origin_close(struct cli_store *s, struct origin *from);
-/* A running sandbox, released. name may be NULL. */
-int origin_fork(const struct origin *from, const char *name, struct newborn *ret, struct err *e);
+/* A running sandbox, released; of a warden that was hatched, or not yet. name may be NULL. */
+int origin_fork(struct cli_store *s, const struct origin *from, const char *name,
+		struct newborn *ret, struct err *e);

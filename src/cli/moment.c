@@ -153,6 +153,7 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
 	(void)str_copy(op.name, sizeof op.name, str_of(want->name));
 	ask.name = op.name[0] ? op.name : NULL;
+	ask.alone = m->alone;
 	res = res ? res : &unused;
 	if (carry_out(m, &op, &ask, res, e) < 0)
 		return -1;

@@ -15,6 +15,7 @@ struct moment {
 	struct cli_store *s; /* borrowed */
 	struct sandbox_row row;
 	int lock;
+	bool alone; /* a snapshot is refused, CONFLICT, while calls run */
 };
 
 #define MOMENT_INIT \

@@ -2,10 +2,7 @@
 #include "cli/newborn.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,88 +17,17 @@
 #include "base/random.h"
 #include "cli/client.h"
 #include "cli/sandboxes.h"
+#include "cli/warden_start.h"
 #include "image/template.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 
 enum {
-	WARDEN_SOCKET = 3,
-	WARDEN_LOCK = 4,
-	WARDEN_SLOT = 5,
 	SLOT_TRIES = 8,
 	SWEEP = 4,
 	READY_TIMEOUT_MS = 30000,
 	END_TIMEOUT_MS = 10000
 };
-
-/* Our companions lie beside us in a build directory, and in libexec where installed. */
-int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
-{
-	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };
-	ssize_t n = readlink("/proc/self/exe", program, LIMIT_PATH - 1);
-	char *slash;
-
-	if (n < 0)
-		return err_sys(e, errno, "find our own program");
-	program[n] = '\0';
-	slash = strrchr(program, '/');
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		(void)snprintf(out, size, "%.*s/%s", (int)(slash - program), program, places[i]);
-		if (access(out, X_OK) == 0)
-			return 0;
-	}
-	(void)err_set(e, ERR_FAILED, "cay-warden is missing beside '%s'", program);
-	return err_hint(e, "install all of cay, or build it with: make");
-}
-
-/* envp: what `cay settle` needs, which the warden becomes where we are gone at its end. */
-static int spawn_with(const char *path, posix_spawn_file_actions_t *fa, posix_spawnattr_t *at,
-		      char **envp, pid_t *ret_pid)
-{
-	/* Signals that somebody may have told us to ignore. */
-	static const int inheritable[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD };
-	char *argv[] = { "cay-warden", NULL };
-	sigset_t none, all;
-
-	(void)sigemptyset(&none);
-	(void)sigemptyset(&all);
-	for (size_t i = 0; i < ARRAY_LEN(inheritable); i++)
-		(void)sigaddset(&all, inheritable[i]);
-	(void)posix_spawnattr_setsigmask(at, &none);
-	(void)posix_spawnattr_setsigdefault(at, &all);
-	(void)posix_spawnattr_setflags(at, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	return posix_spawn(ret_pid, path, fa, at, argv, envp);
-}
-
-/* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
-static int above(int fd)
-{
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, WARDEN_SLOT + 1);
-
-	return moved < 0 ? -errno : moved;
-}
-
-static int spawn_warden(const char *path, int sock, const struct newborn *n, char **envp,
-			pid_t *ret_pid, struct err *e)
-{
-	posix_spawn_file_actions_t fa;
-	posix_spawnattr_t at;
-	auto_close int sock2 = above(sock), lock2 = above(n->lock_fd);
-	auto_close int slot2 = above(n->slot_fd >= 0 ? n->slot_fd : n->lock_fd);
-	int r;
-
-	if (sock2 < 0 || lock2 < 0 || slot2 < 0)
-		return err_sys(e, EMFILE, "start the warden");
-	if (posix_spawn_file_actions_init(&fa) != 0 || posix_spawnattr_init(&at) != 0)
-		return err_sys(e, ENOMEM, "start the warden");
-	(void)posix_spawn_file_actions_adddup2(&fa, sock2, WARDEN_SOCKET);
-	(void)posix_spawn_file_actions_adddup2(&fa, lock2, WARDEN_LOCK);
-	(void)posix_spawn_file_actions_adddup2(&fa, slot2, WARDEN_SLOT);
-	r = spawn_with(path, &fa, &at, envp, ret_pid);
-	(void)posix_spawn_file_actions_destroy(&fa);
-	(void)posix_spawnattr_destroy(&at);
-	return r ? err_sys(e, r, "start '%s'", path) : 0;
-}
 
 static int put_mount(struct buf *b, enum mount_kind kind, const char *dest, char *const *lower,
 		     int nlower, const uid_t *owner)
@@ -277,24 +203,6 @@ static int make_dir(struct newborn *n, struct err *e)
 	return pool_add(&n->state, n->row.id, n->disk, sizeof n->disk, e);
 }
 
-static int start(struct newborn *n, const char *warden, struct err *e)
-{
-	char state[sizeof n->state.dir + 16], keep[64];
-	char *envp[] = { state, NULL, NULL };
-	const char *ended = getenv("CAY_KEEP_ENDED");
-	int pair[2], r;
-
-	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
-	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
-		envp[1] = keep;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, errno, "make a socket pair");
-	r = spawn_warden(warden, pair[1], n, envp, &n->warden_pid, e);
-	(void)close(pair[1]);
-	n->warden_fd = pair[0];
-	return r;
-}
-
 /* Anew each time: another process may have merged some of it. */
 static int read_stack(struct newborn *n, struct err *e)
 {
@@ -311,12 +219,12 @@ static int hatch(struct newborn *n, struct err *e)
 {
 	char warden[LIMIT_PATH + 32];
 
-	if (newborn_find_warden(warden, sizeof warden, n->program, e) < 0 || make_dir(n, e) < 0)
+	if (warden_find(warden, sizeof warden, n->program, e) < 0 || make_dir(n, e) < 0)
 		return -1;
 	if (geteuid() == 0 &&
 	    state_take_slot(&n->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e) < 0)
 		return -1;
-	return start(n, warden, e);
+	return warden_start(n, warden, e);
 }
 
 static int make(struct newborn *n, const char *hostname, struct err *e)
@@ -455,13 +363,27 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 	return make_it(n, o->hostname, e);
 }
 
-int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
-		 struct err *e)
+int newborn_hatch(struct newborn *n, const struct state *s, struct err *e)
 {
-	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0 ||
-	    catalog_recipe(n->catalog, recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, recipe_of, &n->row, e) < 0)
+	*n = (struct newborn){ NEWBORN_INIT };
+	n->row.uid_slot = -1;
+	n->state = *s;
+	n->borrowed = true;
+	if (hatch(n, e) == 0)
+		return 0;
+	undo(n);
+	return -1;
+}
+
+int newborn_fork(struct newborn *n, struct catalog *c, const char *recipe_of, const char *top,
+		 const char *name, struct err *e)
+{
+	n->catalog = c;
+	if (catalog_recipe(c, recipe_of, &n->recipe, e) < 0 ||
+	    catalog_recipe_row(c, recipe_of, &n->row, e) < 0) {
+		undo(n);
 		return -1;
+	}
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
 	return make_it(n, NULL, e);
@@ -573,11 +495,11 @@ void newborn_done(struct newborn *n)
 	fd_close(&n->warden_fd);
 	fd_close(&n->lock_fd);
 	fd_close(&n->slot_fd);
-	if (n->catalog)
+	if (n->catalog && !n->borrowed)
 		catalog_close(n->catalog);
 	buf_done(&n->recipe);
 	free(n->layers);
 	sandbox_row_done(&n->row);
-	if (n->state.fd >= 0)
+	if (n->state.fd >= 0 && !n->borrowed)
 		state_done(&n->state);
 }

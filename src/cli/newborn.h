@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making a sandbox: lock, directory, warden, build request, catalog row, in this order: the
- * warden starts while the request is written, and builds while the row is. Only then is anything acknowledged. Whatever fails,
- * all of it is undone.
+ * warden starts while the request is written, and builds while the row is. Only then is anything
+ * acknowledged. Whatever fails, all of it is undone.
  *
  * One that ends with its creator and has no name gets its row only when it has lived for a
  * while (newborn_register). Nobody knows of it before, its lock tells that it is alive, and
@@ -32,27 +32,27 @@ struct newborn {
 	char program[LIMIT_PATH];			/* ours, for the warden */
 	bool made;					/* there is something to undo */
 	bool asked;					/* the warden has been told what to build */
+	bool borrowed;					/* state and catalog are the caller's */
 };
 
 #define NEWBORN_INIT \
 	.state = { .fd = -1 }, .lock_fd = -1, .slot_fd = -1, .warden_fd = -1, \
 	.recipe = BUF_INIT(LIMIT_FRAME_BODY)
 
-/* The paths of cay-warden and, in LIMIT_PATH bytes, of ourselves. */
-int newborn_find_warden(char *out, size_t size, char *program, struct err *e)
-	__attribute__((nonnull));
 /*
  * Opens the state directory, and the catalog where it needs it. ephemeral: ends with our
  * connection. It is being built when this returns: what is sent to its warden waits until it is
  * ready, and a failure to build comes as the first answer.
  */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/* A warden that starts while it is found out what it is to build. s is borrowed. */
+int newborn_hatch(struct newborn *n, const struct state *s, struct err *e);
 /*
- * One like the sandbox whose recipe this is, with the files of the stack under `top` (empty:
- * none): its own in nothing but id, host name, machine id and name (NULL: none).
+ * Of it one like the sandbox whose recipe this is, with the files of the stack under `top` (empty:
+ * none): its own in nothing but id, host name, machine id and name (NULL: none). c is borrowed.
  */
-int newborn_fork(struct newborn *n, const char *recipe_of, const char *top, const char *name,
-		 struct err *e);
+int newborn_fork(struct newborn *n, struct catalog *c, const char *recipe_of, const char *top,
+		 const char *name, struct err *e);
 /* Wait until it is ready. */
 int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */

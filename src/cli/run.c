@@ -50,8 +50,9 @@ static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
 
 static struct newborn *newborn_of_tx;
 
-static int in_tx(struct cmd_ctx *ctx, struct err *e)
+static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
 {
+	(void)s;
 	return in_new(ctx, newborn_of_tx, e);
 }
 

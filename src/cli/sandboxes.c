@@ -10,13 +10,18 @@
 
 enum { RETRY_MS = 20 };
 
-int cli_store_open(struct cli_store *s, struct err *e)
+int cli_store_open_state(struct cli_store *s, struct err *e)
 {
 	*s = (struct cli_store){ 0 };
 	if (state_open(&s->state, e) < 0)
 		return -1;
 	s->open = true;
-	return catalog_open(&s->state, &s->catalog, e);
+	return 0;
+}
+
+int cli_store_open(struct cli_store *s, struct err *e)
+{
+	return cli_store_open_state(s, e) < 0 ? -1 : catalog_open(&s->state, &s->catalog, e);
 }
 
 void cli_store_done(struct cli_store *s)

@@ -16,6 +16,8 @@ struct cli_store {
 };
 
 int cli_store_open(struct cli_store *s, struct err *e);
+/* Without the catalog, which takes most of the time: catalog_open() it when it is needed. */
+int cli_store_open_state(struct cli_store *s, struct err *e);
 void cli_store_done(struct cli_store *s);
 DEFINE_AUTO(struct cli_store, cli_store_done)
 DEFINE_AUTO(struct sandbox_row, sandbox_row_done)

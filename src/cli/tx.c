@@ -19,11 +19,6 @@ int tx_begin(struct moment *m, struct snapshot_row *ret, struct err *e)
 	return moment_snapshot(m, ret, NULL, e);
 }
 
-int tx_commit(struct moment *m, const char *id, struct err *e)
-{
-	return catalog_del_snapshot(m->s->catalog, id, e);
-}
-
 int tx_abort(struct moment *m, const struct snapshot_row *to, bool end_calls, struct err *e)
 {
 	if (moment_rollback(m, to, end_calls, NULL, e) < 0 ||
@@ -36,40 +31,40 @@ int tx_abort(struct moment *m, const struct snapshot_row *to, bool end_calls, st
 static int begin_alone(struct cli_store *s, const char *ref, struct snapshot_row *tx, struct err *e)
 {
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
-	struct client_state now;
 
-	if (moment_open(&m, s, ref, e) < 0 || client_info(&s->state, m.row.id, &now, e) < 0)
+	if (moment_open(&m, s, ref, e) < 0)
 		return -1;
-	if (now.calls_running) {
-		err_set(e, ERR_CONFLICT,
-			"%u command%s in '%s': an abort would undo its changes too",
-			now.calls_running, now.calls_running == 1 ? " runs" : "s run", m.row.id);
-		return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", m.row.id);
-	}
-	return tx_begin(&m, tx, e);
+	m.alone = true;
+	if (tx_begin(&m, tx, e) == 0)
+		return 0;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	(void)err_ctx(e, "an abort would undo the changes of others too");
+	return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", m.row.id);
 }
 
-static int end_alone(struct cli_store *s, const struct snapshot_row *tx, bool keep, struct err *e)
+static int abort_alone(struct cli_store *s, const struct snapshot_row *tx, struct err *e)
 {
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
 
-	if (moment_open(&m, s, tx->sandbox, e) < 0)
-		return -1;
-	return keep ? tx_commit(&m, tx->id, e) : tx_abort(&m, tx, true, e);
+	return moment_open(&m, s, tx->sandbox, e) < 0 ? -1 : tx_abort(&m, tx, true, e);
 }
 
-int tx_around(const char *ref, int (*run)(struct cmd_ctx *ctx, struct err *e), struct cmd_ctx *ctx,
-	      struct err *e)
+int tx_around(const char *ref, int (*run)(struct cmd_ctx *ctx, struct cli_store *s, struct err *e),
+	      struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row tx = { 0 };
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	struct err failed = { 0 };
-	int code;
+	int code, r;
 
 	if (cli_store_open(&s, e) < 0 || begin_alone(&s, ref, &tx, e) < 0)
 		return -1;
-	code = run(ctx, e);
-	if (end_alone(&s, &tx, code == 0, &failed) < 0) {
+	code = run(ctx, &s, e);
+	/* It is no operation on the sandbox: nothing has to stand still for a commit. */
+	r = code == 0 ? catalog_del_snapshot(s.catalog, tx.id, &failed)
+		      : abort_alone(&s, &tx, &failed);
+	if (r < 0) {
 		(void)err_ctx(&failed, "%s the transaction", code == 0 ? "commit" : "abort");
 		*e = failed;
 		return -1;
@@ -92,7 +87,8 @@ static int act(const char *verb, struct moment *m, struct snapshot_row *row, str
 		return tx_begin(m, row, e);
 	if (innermost(m, row, e) < 0)
 		return -1;
-	return strcmp(verb, "commit") == 0 ? tx_commit(m, row->id, e) : tx_abort(m, row, force, e);
+	return strcmp(verb, "commit") == 0 ? catalog_del_snapshot(m->s->catalog, row->id, e)
+					   : tx_abort(m, row, force, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)

@@ -2,86 +2,52 @@
 /* Applying, cut off before each of its steps. Layers are plain directories with whiteouts. */
 #include "diff/apply.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
 #include "base/clock.h"
-#include "base/io.h"
-#include "sys/rmtree.h"
-#include "t.h"
-
-static char top[64];
-
-static void sh(const char *script)
-{
-	char cmd[4096];
-
-	CHECK(snprintf(cmd, sizeof cmd, "cd %s && umask 022 && set -e && %s", top, script) <
-	      (int)sizeof cmd);
-	CHECK(system(cmd) == 0);
-}
-
-static void whiteout(const char *path)
-{
-	char full[256];
-
-	(void)snprintf(full, sizeof full, "%s/upper/%s", top, path);
-	CHECK(mknod(full, S_IFCHR | 0600, makedev(0, 0)) == 0);
-}
-
-static void begin(void)
-{
-	/* In memory where possible: each run syncs. */
-	(void)snprintf(top, sizeof top, "%s/cay-apply-XXXXXX",
-		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	CHECK(mkdtemp(top));
-}
-
-static void end(void)
-{
-	char *slash = strrchr(top, '/');
-	int fd;
-
-	*slash = '\0';
-	fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0 && rmtree_at(fd, slash + 1) == 0);
-	(void)close(fd);
-}
+#include "t_tree.h"
 
 /* Something of every kind. */
 static void make_trees(void)
 {
-	sh("mkdir host upper && cd host && mkdir -p keep gone/deep file2dir.d && echo old > change && "
-	   "echo bye > delete && echo x > gone/deep/x && echo y > gone/y && echo f > to_dir && "
-	   "mkdir to_file && echo in > to_file/in && ln -s change link && mkdir mode && echo k > "
-	   "keep/k && echo link > to_link");
-	sh("cd upper && echo new > change && mkdir -p to_dir/sub && echo a > to_dir/sub/a && echo "
-	   "file > to_file && chmod 755 to_file && ln -s other link && mkdir -p mode new/n && chmod "
-	   "700 mode && echo n > new/n/n && echo add > added && ln -s x to_link && : > empty");
-	whiteout("delete");
-	whiteout("gone");
+	static const struct t_node nodes[] = {
+		{ 'd', "host", 0, 0 },
+		{ 'd', "host/keep", 0, 0 },
+		{ 'f', "host/keep/k", "k\n", 0 },
+		{ 'd', "host/gone", 0, 0 },
+		{ 'd', "host/gone/deep", 0, 0 },
+		{ 'f', "host/gone/deep/x", "x\n", 0 },
+		{ 'f', "host/gone/y", "y\n", 0 },
+		{ 'f', "host/change", "old\n", 0 },
+		{ 'f', "host/delete", "bye\n", 0 },
+		{ 'f', "host/to_dir", "f\n", 0 },
+		{ 'd', "host/to_file", 0, 0 },
+		{ 'f', "host/to_file/in", "in\n", 0 },
+		{ 'l', "host/link", "change", 0 },
+		{ 'd', "host/mode", 0, 0 },
+		{ 'f', "host/to_link", "link\n", 0 },
+		{ 'd', "upper", 0, 0 },
+		{ 'f', "upper/change", "new\n", 0 },
+		{ 'd', "upper/to_dir", 0, 0 },
+		{ 'd', "upper/to_dir/sub", 0, 0 },
+		{ 'f', "upper/to_dir/sub/a", "a\n", 0 },
+		{ 'f', "upper/to_file", "file\n", 0755 },
+		{ 'l', "upper/link", "other", 0 },
+		{ 'd', "upper/mode", 0, 0700 },
+		{ 'd', "upper/new", 0, 0 },
+		{ 'd', "upper/new/n", 0, 0 },
+		{ 'f', "upper/new/n/n", "n\n", 0 },
+		{ 'f', "upper/added", "add\n", 0 },
+		{ 'l', "upper/to_link", "x", 0 },
+		{ 'f', "upper/empty", "", 0 },
+		{ 'w', "upper/delete", 0, 0 },
+		{ 'w', "upper/gone", 0, 0 },
+	};
+
+	t_plant(nodes, sizeof nodes / sizeof *nodes);
 }
 
-/* Names, kinds, modes and contents of a tree, as text. */
 static void describe(const char *dir, char *out, size_t size)
 {
-	char cmd[512];
-	FILE *f;
-	size_t n;
-
-	(void)snprintf(
-		cmd, sizeof cmd,
-		"cd %s/%s && find . -name .cay-apply -prune -o -printf '%%p %%y %%m %%l\\n' | sort; "
-		"find . -name .cay-apply -prune -o -type f -print0 | sort -z | xargs -0 -r "
-		"md5sum",
-		top, dir);
-	f = popen(cmd, "re");
-	CHECK(f);
-	n = fread(out, 1, size - 1, f);
-	out[n] = '\0';
-	CHECK(pclose(f) == 0 && n > 0 && n < size - 1);
+	t_describe(dir, ".cay-apply", out, size);
 }
 
 struct fixture {
@@ -90,27 +56,16 @@ struct fixture {
 	struct diff d;
 };
 
-static int open_dir(const char *name)
-{
-	char path[128];
-	int fd;
-
-	(void)snprintf(path, sizeof path, "%s/%s", top, name);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	return fd;
-}
-
 static void setup(struct fixture *f)
 {
 	const struct diff_scope all = { 0 };
 	struct err e;
 
 	*f = (struct fixture){ .base.userxattr = true, .now.userxattr = true };
-	f->host = open_dir("host");
-	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = open_dir("upper") }) == 0);
-	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = open_dir("host") }) == 0);
-	CHECK(stack_add(&f->base, (struct stack_layer){ .fd = open_dir("host") }) == 0);
+	f->host = t_open("host");
+	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = t_open("upper") }) == 0);
+	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = t_open("host") }) == 0);
+	CHECK(stack_add(&f->base, (struct stack_layer){ .fd = t_open("host") }) == 0);
 	CHECK(diff_compare(&f->base, &f->now, &all, &f->d, &e) == 0);
 }
 
@@ -166,7 +121,7 @@ static bool settle(int (*how)(struct apply *a, struct err *e), int crash_at)
 {
 	struct apply a;
 	struct err e = { 0 };
-	int host = open_dir("host"), r;
+	int host = t_open("host"), r;
 	bool found;
 
 	apply_init(&a, host, "");
@@ -201,7 +156,7 @@ static void settle_until(int (*how)(struct apply *a, struct err *e), int step)
 
 static void fresh(void)
 {
-	begin();
+	t_tree_begin();
 	make_trees();
 	describe("host", before, sizeof before);
 }
@@ -213,12 +168,12 @@ static void all_of_it_is_taken_over(void)
 
 	fresh();
 	CHECK(apply_until(-1) == 0);
-	sh("cd host && test new = $(cat change) && test ! -e delete && test ! -e gone && test -d to_dir/sub "
-	   "&& test -x to_file && test other = $(readlink link) && test n = $(cat new/n/n) && "
-	   "test -f empty && test k = $(cat keep/k) && test ! -e .cay-apply");
-	(void)snprintf(path, sizeof path, "%s/host/mode", top);
+	t_sh("cd host && test new = $(cat change) && test ! -e delete && test ! -e gone && test -d to_dir/sub "
+	     "&& test -x to_file && test other = $(readlink link) && test n = $(cat new/n/n) && "
+	     "test -f empty && test k = $(cat keep/k) && test ! -e .cay-apply");
+	(void)snprintf(path, sizeof path, "%s/host/mode", t_top);
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0700);
-	end();
+	t_tree_end();
 }
 
 /* how: what follows the crash. resumed: what the tree must be then. */
@@ -229,14 +184,14 @@ static void crash_everywhere(int (*how)(struct apply *a, struct err *e), bool re
 	fresh();
 	CHECK(apply_until(-1) == 0);
 	describe("host", after, sizeof after);
-	end();
+	t_tree_end();
 	for (int step = 0;; step++) {
 		bool found;
 
 		fresh();
 		code = apply_until(step);
 		if (code == 0) {
-			end();
+			t_tree_end();
 			break;
 		}
 		if (twice)
@@ -248,7 +203,7 @@ static void crash_everywhere(int (*how)(struct apply *a, struct err *e), bool re
 			CHECK_STR(now, resumed ? after : before);
 		else
 			CHECK(strcmp(now, before) == 0 || strcmp(now, after) == 0);
-		end();
+		t_tree_end();
 	}
 	CHECK(journals > 10);
 }
@@ -295,14 +250,14 @@ static void what_changed_on_the_host_is_refused(void)
 		CHECK(a.refused[i].why == APPLY_HOST_CHANGED);
 	apply_done(&a);
 	teardown(&f);
-	end();
+	t_tree_end();
 }
 
 /* Somebody edits a file between the plan and the exchange. */
 static void edit_now(void *ctx, int step)
 {
 	if (step == *(int *)ctx)
-		sh("echo edited by somebody >> host/change");
+		t_sh("echo edited by somebody >> host/change");
 }
 
 static void a_change_in_the_last_moment_undoes_everything(void)
@@ -317,18 +272,18 @@ static void a_change_in_the_last_moment_undoes_everything(void)
 	a.before = edit_now;
 	a.ctx = &step;
 	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
-	sh("cd host && tail -n1 change | grep -q edited && test -e delete && test -e gone/deep/x && test "
-	   "! -e added && test ! -e .cay-apply && test in = $(cat to_file/in)");
+	t_sh("cd host && tail -n1 change | grep -q edited && test -e delete && test -e gone/deep/x && test "
+	     "! -e added && test ! -e .cay-apply && test in = $(cat to_file/in)");
 	apply_done(&a);
 	teardown(&f);
-	end();
+	t_tree_end();
 }
 
 /* A directory of the target becomes a link out of it while we are at work. */
 static void swap_dir(void *ctx, int step)
 {
 	if (step == *(int *)ctx)
-		sh("mkdir -p outside/n && mv host/sub host/sub.old && ln -s ../outside host/sub");
+		t_sh("mkdir -p outside/n && mv host/sub host/sub.old && ln -s ../outside host/sub");
 }
 
 static void a_link_put_in_the_way_leads_nowhere(void)
@@ -339,18 +294,18 @@ static void a_link_put_in_the_way_leads_nowhere(void)
 		struct err e = { 0 };
 		int r;
 
-		begin();
-		sh("mkdir -p host/sub/n upper/sub/n && echo 1 > host/sub/n/a && echo 2 > upper/sub/n/a && "
-		   "echo 3 > upper/sub/n/b && echo 4 > upper/sub/c");
+		t_tree_begin();
+		t_sh("mkdir -p host/sub/n upper/sub/n && echo 1 > host/sub/n/a && echo 2 > upper/sub/n/a && "
+		     "echo 3 > upper/sub/n/b && echo 4 > upper/sub/c");
 		plan_of(&f, &a, &calm);
 		a.before = swap_dir;
 		a.ctx = &step;
 		r = apply_run(&a, &f.d, &calm, &e);
-		sh("test ! -d outside || test -z \"$(find outside -type f)\"");
+		t_sh("test ! -d outside || test -z \"$(find outside -type f)\"");
 		CHECK(r == 0 || e.kind == ERR_CONFLICT);
 		apply_done(&a);
 		teardown(&f);
-		end();
+		t_tree_end();
 	}
 }
 
@@ -359,12 +314,12 @@ static void special_files_and_git_hooks_are_not_taken(void)
 	struct fixture f;
 	struct apply a;
 
-	begin();
-	sh("mkdir -p host upper/.git/hooks upper/.git/objects/ab upper/sub && echo evil > "
-	   "upper/.git/hooks/post-checkout && echo c > upper/.git/config && echo o > "
-	   "upper/.git/objects/ab/cd && echo r > upper/.git/HEAD && mkfifo upper/pipe && "
-	   "echo 'gitdir: /x' > upper/sub/.git && echo a > upper/.git/objects/ab/info && "
-	   "mkdir upper/.cay-apply && echo j > upper/.cay-apply/journal");
+	t_tree_begin();
+	t_sh("mkdir -p host upper/.git/hooks upper/.git/objects/ab upper/sub && echo evil > "
+	     "upper/.git/hooks/post-checkout && echo c > upper/.git/config && echo o > "
+	     "upper/.git/objects/ab/cd && echo r > upper/.git/HEAD && mkfifo upper/pipe && "
+	     "echo 'gitdir: /x' > upper/sub/.git && echo a > upper/.git/objects/ab/info && "
+	     "mkdir upper/.cay-apply && echo j > upper/.cay-apply/journal");
 	plan_of(&f, &a, &calm);
 	CHECK(a.nrefused == 1 && a.refused[0].why == APPLY_SPECIAL);
 	for (size_t i = 0; i < a.n; i++)
@@ -374,7 +329,7 @@ static void special_files_and_git_hooks_are_not_taken(void)
 	CHECK(a.nleft_out == 6);
 	apply_done(&a);
 	teardown(&f);
-	end();
+	t_tree_end();
 }
 
 static void a_journal_with_a_path_that_leads_out_is_refused(void)
@@ -387,19 +342,19 @@ static void a_journal_with_a_path_that_leads_out_is_refused(void)
 		struct err e = { 0 };
 		int host;
 
-		begin();
+		t_tree_begin();
 		(void)snprintf(
 			script, sizeof script,
 			"mkdir -p host/.cay-apply && printf 'cay-apply 1\\0box\\0d 0 0 0 0 0 0 0 "
 			"493\\0%s\\0end\\0' > host/.cay-apply/journal",
 			paths[i]);
-		sh(script);
-		host = open_dir("host");
+		t_sh(script);
+		host = t_open("host");
 		apply_init(&a, host, "");
 		CHECK(apply_lock(&a, &e) < 0);
 		apply_done(&a);
 		(void)close(host);
-		end();
+		t_tree_end();
 	}
 }
 

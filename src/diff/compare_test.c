@@ -2,66 +2,27 @@
 /* Comparing stacks of plain directories, and the patches that come of it. */
 #include "diff/compare.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "diff/patch.h"
-#include "sys/rmtree.h"
-#include "t.h"
-
-static char top[64];
-
-static void sh(const char *script)
-{
-	char cmd[2048];
-
-	CHECK(snprintf(cmd, sizeof cmd, "cd %s && umask 022 && set -e && %s", top, script) <
-	      (int)sizeof cmd);
-	CHECK(system(cmd) == 0);
-}
+#include "t_tree.h"
 
 static void begin(const char *script)
 {
-	(void)snprintf(top, sizeof top, "/tmp/cay-compare-XXXXXX");
-	CHECK(mkdtemp(top));
-	sh("mkdir lower mid upper");
-	sh(script);
-}
-
-static void whiteout(const char *path)
-{
-	char full[256];
-
-	(void)snprintf(full, sizeof full, "%s/%s", top, path);
-	CHECK(mknod(full, S_IFCHR | 0600, makedev(0, 0)) == 0);
+	t_tree_begin();
+	t_sh("mkdir lower mid upper");
+	t_sh(script);
 }
 
 static void mark(const char *path, const char *key, const char *value)
 {
-	char full[256];
-
-	(void)snprintf(full, sizeof full, "%s/%s", top, path);
-	CHECK(lsetxattr(full, key, value, strlen(value), 0) == 0);
+	CHECK(lsetxattr(t_path(path), key, value, strlen(value), 0) == 0);
 }
 
 struct fixture {
 	struct stack base, now;
 	struct diff d;
 };
-
-static int open_dir(const char *name)
-{
-	char path[128];
-	int fd;
-
-	(void)snprintf(path, sizeof path, "%s/%s", top, name);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	return fd;
-}
 
 static void compare(struct fixture *f, const struct diff_scope *scope)
 {
@@ -70,8 +31,8 @@ static void compare(struct fixture *f, const struct diff_scope *scope)
 
 	*f = (struct fixture){ .base.userxattr = true, .now.userxattr = true };
 	for (int i = 0; i < 3; i++)
-		CHECK(stack_add(&f->now, (struct stack_layer){ .fd = open_dir(names[i]) }) == 0);
-	CHECK(stack_add(&f->base, (struct stack_layer){ .fd = open_dir("lower") }) == 0);
+		CHECK(stack_add(&f->now, (struct stack_layer){ .fd = t_open(names[i]) }) == 0);
+	CHECK(stack_add(&f->base, (struct stack_layer){ .fd = t_open("lower") }) == 0);
 	CHECK(diff_compare(&f->base, &f->now, scope, &f->d, &e) == 0);
 }
 
@@ -80,7 +41,7 @@ static void end(struct fixture *f)
 	diff_done(&f->d);
 	stack_done(&f->base);
 	stack_done(&f->now);
-	CHECK(rmtree_at(AT_FDCWD, top) == 0);
+	t_tree_end();
 }
 
 /* "A a,M b,…" */
@@ -115,10 +76,10 @@ static void whiteouts_hide_what_is_below_them_only(void)
 
 	begin("mkdir lower/d; echo x > lower/d/x; echo y > lower/y; echo z > lower/z; echo z > "
 	      "upper/z; echo m > mid/m");
-	whiteout("mid/d");
-	whiteout("mid/z");
-	whiteout("upper/m");
-	whiteout("upper/never");
+	t_whiteout("mid/d");
+	t_whiteout("mid/z");
+	t_whiteout("upper/m");
+	t_whiteout("upper/never");
 	compare(&f, &all);
 	is(&f, "D d,D d/x");
 	end(&f);
@@ -185,9 +146,9 @@ static void renames_are_found_by_content(void)
 
 	begin("seq 100 > lower/same; seq 200 300 > lower/like; echo other > lower/gone; seq 100 > "
 	      "upper/moved; seq 200 299 > upper/alike; echo new > upper/new");
-	whiteout("upper/same");
-	whiteout("upper/like");
-	whiteout("upper/gone");
+	t_whiteout("upper/same");
+	t_whiteout("upper/like");
+	t_whiteout("upper/gone");
 	compare(&f, &scope);
 	is(&f, "R alike,D gone,R moved,A new");
 	CHECK(f.d.v[2].percent == 100 && f.d.v[0].percent > 90 && f.d.v[0].percent < 100);

@@ -7,34 +7,47 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/netplan.h"
 #include "gateway/flow.h"
 
 enum { BATCH = 64, ORIGINAL_DST = 80 };
 
-struct sockdiag_owner whose(struct gateway *g, int protocol, const struct sockaddr *peer,
-			    const struct ip *dst, uint16_t port)
+struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target *from,
+			    const struct target *to)
 {
-	struct sockdiag_end local = { .family = (uint8_t)peer->sa_family };
-	struct sockdiag_end remote = { .family = local.family, .port = port };
+	uint8_t family = from->ip.len == 4 ? AF_INET : AF_INET6;
+	struct sockdiag_end local = { .family = family, .port = from->port };
+	struct sockdiag_end remote = { .family = family, .port = to->port };
 	struct sockdiag_owner o = { 0 };
-	struct ip from = ip_of_sockaddr(peer, &local.port);
 
-	memcpy(local.addr, from.b, from.len);
-	memcpy(remote.addr, dst->b, dst->len);
+	memcpy(local.addr, from->ip.b, from->ip.len);
+	memcpy(remote.addr, to->ip.b, to->ip.len);
 	if (sockdiag_find(g->fds[SOCK_DIAG], protocol, &local, &remote, &o) < 0)
 		return (struct sockdiag_owner){ 0 };
 	return o;
 }
 
+struct ip gateway_ip(int family)
+{
+	struct ip ip = { .len = family == AF_INET ? 4 : 16 };
+
+	if (family == AF_INET)
+		memcpy(ip.b, &(uint32_t){ htonl(NETPLAN_GATEWAY4) }, 4);
+	else
+		memcpy(ip.b, netplan_gateway6, 16);
+	return ip;
+}
+
 /* Where the client meant to connect to, before the rules led it here. */
-static struct ip original(int fd, int family, uint16_t *ret_port)
+static bool original(int fd, int family, struct target *ret)
 {
 	struct sockaddr_storage was = { 0 };
 	socklen_t n = sizeof was;
 
 	if (getsockopt(fd, family == AF_INET ? SOL_IP : SOL_IPV6, ORIGINAL_DST, &was, &n) < 0)
-		return (struct ip){ .len = 0 };
-	return ip_of_sockaddr((void *)&was, ret_port);
+		return false;
+	ret->ip = ip_of_sockaddr((void *)&was, &ret->port);
+	return ret->ip.len > 0;
 }
 
 static void on_connection(struct loop_io *io, uint32_t events)
@@ -46,18 +59,15 @@ static void on_connection(struct loop_io *io, uint32_t events)
 		struct sockaddr_storage peer;
 		socklen_t n = sizeof peer;
 		int fd = accept4(io->fd, (void *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		uint16_t port = 0;
-		struct ip dst;
-		int on = 1;
+		struct target from, to;
 
 		if (fd < 0)
 			return;
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-		dst = original(fd, in->family, &port);
-		if (dst.len == 0)
-			(void)close(fd);
+		from.ip = ip_of_sockaddr((void *)&peer, &from.port);
+		if (original(fd, in->family, &to))
+			flow_new(in->g, fd, &from, &to);
 		else
-			flow_new(in->g, fd, (void *)&peer, &dst, port);
+			(void)close(fd);
 	}
 }
 
@@ -71,14 +81,17 @@ void accept_hold(struct gateway *g, bool hold)
 
 int accept_begin(struct gateway *g)
 {
-	int r = 0;
+	int r = 0, on = 1;
 
 	for (int i = 0; i < 2 && r == 0; i++) {
 		int fd = g->fds[i ? SOCK_TCP6 : SOCK_TCP4];
 
 		g->tcp[i] = (struct inlet){ .g = g, .family = i ? AF_INET6 : AF_INET };
-		if (fd >= 0)
-			r = loop_add(&g->loop, &g->tcp[i].io, fd, EPOLLIN, on_connection);
+		if (fd < 0)
+			continue;
+		/* Those that are accepted inherit it. */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		r = loop_add(&g->loop, &g->tcp[i].io, fd, EPOLLIN, on_connection);
 	}
 	return r;
 }

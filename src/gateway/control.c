@@ -54,11 +54,30 @@ int event_begin(struct gateway *g, enum gw_kind kind, uint32_t slot, const struc
 	return 0;
 }
 
-void event_end(struct gateway *g, size_t at)
+static void push(struct gateway *g)
 {
-	(void)conn_end(&g->warden, at, NULL, 0);
+	g->news = false;
+	conn_push(&g->warden);
 	if (conn_backlog(&g->warden) > LIMIT_CONN_HIGH)
 		accept_hold(g, true);
+}
+
+void event_end(struct gateway *g, size_t at, enum event_when when)
+{
+	(void)conn_end_later(&g->warden, at);
+	if (when == EVENT_SOON)
+		g->news = g->loop.chores = true;
+	if (when == EVENT_NOW || conn_backlog(&g->warden) > LIMIT_CONN_HIGH)
+		push(g);
+}
+
+static void on_idle(struct loop *l)
+{
+	struct gateway *g = container_of(l, struct gateway, loop);
+
+	flow_close_all(g);
+	if (g->news)
+		push(g);
 }
 
 static void on_drained(struct conn *c)
@@ -149,5 +168,6 @@ int control_begin(struct gateway *g, int fd)
 					     .closed = on_closed,
 					     .drained = on_drained };
 
+	g->loop.idle = on_idle;
 	return conn_init(&g->warden, &g->loop, fd, &ops);
 }

@@ -40,6 +40,15 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 
+/* On this host a connection is open when connect(2) has returned, though it says it is not yet. */
+static bool has_peer(int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+
+	return getpeername(fd, (void *)&sa, &n) == 0;
+}
+
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 {
 	struct sockaddr_storage sa;
@@ -54,10 +63,25 @@ int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	*ret_open = connect(fd, (void *)&sa, n) == 0;
-	if (!*ret_open && errno != EINPROGRESS)
+	if (connect(fd, (void *)&sa, n) < 0 && errno != EINPROGRESS)
 		return -errno;
+	*ret_open = has_peer(fd);
 	return TAKE_FD(fd);
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'			? c - '0'
+	       : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+							: -1;
+}
+
+/* -1 where these are not two digits. */
+static int hex_byte(const char *two)
+{
+	int high = hex_digit(two[0]), low = hex_digit(two[1]);
+
+	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
 static int put_auth(struct via *v, struct str userinfo)
@@ -65,12 +89,11 @@ static int put_auth(struct via *v, struct str userinfo)
 	auto_done(buf_done) struct buf plain = BUF_INIT(256), coded = BUF_INIT(sizeof v->auth - 8);
 
 	for (size_t i = 0; i < userinfo.n; i++) {
-		unsigned hex;
 		char c = userinfo.p[i];
+		int byte = c == '%' && i + 2 < userinfo.n ? hex_byte(userinfo.p + i + 1) : -1;
 
-		if (c == '%' && i + 2 < userinfo.n &&
-		    sscanf(userinfo.p + i + 1, "%2x", &hex) == 1) {
-			c = (char)hex;
+		if (byte >= 0) {
+			c = (char)byte;
 			i += 2;
 		}
 		if (buf_add(&plain, &c, 1) < 0)

@@ -83,7 +83,7 @@ static bool may_tell(struct gateway *g)
 	if (g->dns_untold && event_begin(g, GW_KIND_GAP, 0, NULL, &at) == 0) {
 		event_num(g, GW_T_COUNT, g->dns_untold);
 		g->dns_untold = 0;
-		event_end(g, at);
+		event_end(g, at, EVENT_SOON);
 	}
 	return true;
 }
@@ -101,7 +101,7 @@ static void tell(struct gateway *g, const struct dns_query *q, const struct sock
 	if (o->addr.len)
 		ip_text(&o->addr, ip);
 	event_text(g, GW_T_ANSWER, str_of(o->addr.len ? ip : o->word));
-	event_end(g, at);
+	event_end(g, at, EVENT_SOON);
 }
 
 static void tell_denied(struct gateway *g, const struct dns_query *q,
@@ -119,7 +119,7 @@ static void tell_denied(struct gateway *g, const struct dns_query *q,
 	event_text(g, GW_T_REASON, str_of(policy_reason_name(v->reason)));
 	event_text(g, GW_T_WHY, str_of(policy_reason_text(v->reason)));
 	event_text(g, GW_T_FIX, str_of(fix));
-	event_end(g, at);
+	event_end(g, at, EVENT_NOW);
 }
 
 static void reply(const struct dns_query *q, bool tcp, const struct outcome *o, dns_send *send,
@@ -322,16 +322,13 @@ static void on_datagrams(struct loop_io *io, uint32_t events)
 				     &peer.len);
 		struct sockdiag_owner owner;
 		struct dns_pending *p;
-		struct ip self = { 0 };
+		struct target from, self = { .port = NETPLAN_PORT_DNS };
 
 		if (n < 0)
 			return;
-		self.len = in->family == AF_INET ? 4 : 16;
-		if (in->family == AF_INET)
-			memcpy(self.b, (uint8_t[]){ 198, 18, 0, 1 }, 4);
-		else
-			memcpy(self.b, netplan_gateway6, 16);
-		owner = whose(g, IPPROTO_UDP, (void *)&peer.addr, &self, NETPLAN_PORT_DNS);
+		self.ip = gateway_ip(in->family);
+		from.ip = ip_of_sockaddr((void *)&peer.addr, &from.port);
+		owner = whose(g, IPPROTO_UDP, &from, &self);
 		(void)ask(g, (struct str){ msg, (size_t)n }, false, &owner, NULL, NULL, &peer, &p);
 	}
 }

@@ -19,7 +19,15 @@ enum {
 
 static void on_side(struct loop_io *io, uint32_t events);
 
-void flow_subject(const struct flow *f, struct subject *s)
+const struct sockdiag_owner *flow_owner(struct flow *f)
+{
+	if (!f->owned)
+		f->owner = whose(f->g, IPPROTO_TCP, &f->from, &f->to);
+	f->owned = true;
+	return &f->owner;
+}
+
+void flow_subject(struct flow *f, struct subject *s)
 {
 	const struct ip *addr = &f->dst;
 
@@ -27,7 +35,7 @@ void flow_subject(const struct flow *f, struct subject *s)
 		addr = &f->addrs.addrs[f->at];
 	else if (f->name)
 		addr = NULL;
-	*s = (struct subject){ .owner = &f->owner,
+	*s = (struct subject){ .owner = flow_owner(f),
 			       .name = str_of(f->name),
 			       .addr = addr,
 			       .port = f->port,
@@ -145,13 +153,36 @@ static int take_slot(struct gateway *g, uint32_t *ret)
 	return 0;
 }
 
-void flow_close_reset(int *fd)
+static void linger_none(int fd)
 {
 	static const struct linger now = { .l_onoff = 1 };
 
-	if (*fd >= 0)
-		(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+	if (fd >= 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+void flow_close_reset(int *fd)
+{
+	linger_none(*fd);
 	fd_close(fd);
+}
+
+void flow_close_all(struct gateway *g)
+{
+	while (g->nclosing)
+		(void)close(g->closing[--g->nclosing]);
+}
+
+/* Closing sends packets, and both ends know already: the next connection goes first. */
+static void close_later(struct gateway *g, struct side *s)
+{
+	if (s->fd < 0)
+		return;
+	if (g->nclosing == LIMIT_NET_CLOSING)
+		flow_close_all(g);
+	loop_del(&g->loop, &s->io);
+	g->closing[g->nclosing++] = TAKE_FD(s->fd);
+	g->loop.chores = true;
 }
 
 static void flow_free(struct flow *f, bool reset)
@@ -171,10 +202,9 @@ static void flow_free(struct flow *f, bool reset)
 			meter_close(m);
 	}
 	for (int i = UP; i <= DOWN; i++) {
-		loop_del(&g->loop, &f->side[i].io);
 		if (reset)
-			flow_close_reset(&f->side[i].fd);
-		fd_close(&f->side[i].fd);
+			linger_none(f->side[i].fd);
+		close_later(g, &f->side[i]);
 		if (f->way[i].pipe) { /* not empty: of no use to others */
 			(void)close(f->way[i].pipe->r);
 			(void)close(f->way[i].pipe->w);
@@ -204,7 +234,7 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 		event_num(g, GW_T_DOWN, f->way[DOWN].bytes);
 		event_num(g, GW_T_US, (clock_mono_ns() - f->began_ns) / NS_PER_US);
 		event_text(g, GW_T_REASON, str_of(reason));
-		event_end(g, at);
+		event_end(g, at, EVENT_LATER);
 	}
 	flow_free(f, reset);
 }
@@ -212,14 +242,11 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 /* Which target a connection has that came to one of our own addresses. */
 static bool take_front(struct flow *f)
 {
-	static const uint8_t gateway4[4] = { NETPLAN_GATEWAY4 >> 24, NETPLAN_GATEWAY4 >> 16 & 0xff,
-					     NETPLAN_GATEWAY4 >> 8 & 0xff,
-					     NETPLAN_GATEWAY4 & 0xff };
-	const void *gateway = f->dst.len == 4 ? gateway4 : netplan_gateway6;
+	struct ip gateway = gateway_ip(f->dst.len == 4 ? AF_INET : AF_INET6);
 
 	if (f->port == NETPLAN_PORT_DNS)
 		f->front = FRONT_DNS;
-	else if (memcmp(f->dst.b, gateway, f->dst.len) != 0)
+	else if (!ip_eq(&f->dst, &gateway))
 		return false;
 	else if (f->port == NETPLAN_PORT_HTTP_PROXY)
 		f->front = FRONT_HTTP;
@@ -256,8 +283,7 @@ static void begin(struct flow *f)
 	flow_step(f);
 }
 
-void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const struct ip *dst,
-	      uint16_t port)
+void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to)
 {
 	struct flow *f = calloc(1, sizeof *f);
 	uint32_t slot;
@@ -267,20 +293,21 @@ void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const stru
 		flow_close_reset(&fd);
 		return;
 	}
-	*f = (struct flow){ .g = g, .slot = slot, .dst = *dst, .port = port };
+	*f = (struct flow){ .g = g, .slot = slot, .dst = to->ip, .port = to->port };
+	f->from = *from;
+	f->to = *to;
 	f->began_ns = clock_mono_ns();
 	f->side[UP] = (struct side){ .f = f, .fd = fd };
 	f->side[DOWN] = (struct side){ .f = f, .fd = FD_NONE };
 	g->flows[slot] = f;
 	g->nflows++;
-	f->owner = whose(g, IPPROTO_TCP, peer, dst, port);
-	if (loop_add(&g->loop, &f->side[UP].io, fd, 0, on_side) < 0)
-		flow_free(f, true);
-	else if (g->ask && f->owner.inode &&
-		 CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0)
+	if (g->ask && flow_owner(f)->inode &&
+	    CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0) {
 		flow_deadline(f, OWN_MS); /* FLOW_OWN */
-	else
+		flow_watch(f);
+	} else {
 		begin(f);
+	}
 }
 
 void flow_owned(struct gateway *g, uint32_t slot)
@@ -318,11 +345,17 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	       (s->full ? EPOLLOUT : 0);
 }
 
+/* Errors and hang-ups cannot be masked: unread ones come once and not for ever. */
+static uint32_t masked(uint32_t events)
+{
+	return events & READ ? events : events | EPOLLET;
+}
+
 void flow_watch(struct flow *f)
 {
 	for (int dir = UP; dir <= DOWN; dir++) {
 		struct side *s = &f->side[dir];
-		uint32_t events = wanted(f, (enum flow_dir)dir);
+		uint32_t events = masked(wanted(f, (enum flow_dir)dir));
 
 		if (s->fd < 0)
 			continue;
@@ -358,6 +391,7 @@ static void on_side(struct loop_io *io, uint32_t events)
 		return;
 	}
 	s->hup |= (events & EPOLLRDHUP) != 0;
+	s->ready |= (events & (READ | EPOLLERR | EPOLLHUP)) != 0;
 	if (events & EPOLLOUT)
 		s->full = false;
 	switch (f->state) {
@@ -401,12 +435,21 @@ static void on_resolved(struct resolve_wait *w, const struct resolve_answer *a)
 		flow_dial(f);
 }
 
-static void find_addresses(struct flow *f)
+void flow_resolve(struct flow *f, const char *name,
+		  void (*fn)(struct resolve_wait *, const struct resolve_answer *))
 {
 	struct gateway *g = f->g;
 	uint32_t slot = f->slot;
-	int r;
+	int r = resolve(g->resolver, name, &f->wait, fn);
 
+	if (r < 0)
+		flow_fail(f, -r);
+	else if (g->flows[slot] == f && f->state == FLOW_LOOK) /* no answer yet */
+		flow_watch(f);
+}
+
+static void find_addresses(struct flow *f)
+{
 	flow_deadline(f, 0);
 	if (f->resolved) {
 		flow_dial(f);
@@ -423,11 +466,7 @@ static void find_addresses(struct flow *f)
 		flow_dial(f);
 		return;
 	}
-	r = resolve(g->resolver, f->name, &f->wait, on_resolved);
-	if (r < 0)
-		flow_fail(f, -r);
-	else if (g->flows[slot] == f && f->state == FLOW_LOOK)
-		flow_watch(f);
+	flow_resolve(f, f->name, on_resolved);
 }
 
 void flow_step(struct flow *f)

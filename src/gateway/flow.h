@@ -37,6 +37,7 @@ struct side {
 	bool hup;    /* nothing more comes after what is there */
 	bool shut;   /* it was told that nothing more comes */
 	bool full;   /* it takes no more for now */
+	bool ready;  /* something may be there; else the loop will tell */
 	bool quiet;  /* not to be read now, for another reason */
 	size_t seen; /* bytes that were looked at and are not enough */
 };
@@ -83,6 +84,8 @@ struct flow {
 	char *name; /* canonical, or NULL: an address */
 	struct ip dst;
 	uint16_t port;
+	struct target from, to; /* the client's socket, as it sees itself */
+	bool owned;		/* owner is known, as far as it can be */
 	struct sockdiag_owner owner;
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
@@ -107,15 +110,21 @@ struct flow {
 
 /* flow.c */
 /* Takes fd. */
-void flow_new(struct gateway *g, int fd, const struct sockaddr *peer, const struct ip *dst,
-	      uint16_t port);
+void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to);
+/* Look whose it is, once: before anything is told of it, or answered. */
+const struct sockdiag_owner *flow_owner(struct flow *f);
 /* The warden has looked whose it is. */
 void flow_owned(struct gateway *g, uint32_t slot);
+/* fn is called with the answer, now or later. May free f. */
+void flow_resolve(struct flow *f, const char *name,
+		  void (*fn)(struct resolve_wait *, const struct resolve_answer *));
 /* Decide with what is known, and do what follows. May free f. */
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
 void flow_close_reset(int *fd);
+/* Those that have ended and are not closed yet. */
+void flow_close_all(struct gateway *g);
 
 /* flow_refuse.c */
 void flow_tell_failed(struct flow *f, const char *reason);
@@ -129,7 +138,7 @@ void flow_query(const struct flow *f, struct policy_query *q);
 void flow_deadline(struct flow *f, uint64_t ms);
 uint64_t flow_recheck_all(struct gateway *g);
 int flow_list(struct gateway *g, uint32_t chan);
-void flow_subject(const struct flow *f, struct subject *s);
+void flow_subject(struct flow *f, struct subject *s);
 /* Say these bytes to the client and close. */
 void flow_last_words(struct flow *f, struct str words);
 /* Watch for what the state needs. */
@@ -168,6 +177,8 @@ int flow_pump(struct flow *f, enum flow_dir dir, uint64_t *limit);
 int flow_quota(struct flow *f, enum flow_dir dir, uint64_t *ret);
 void flow_count(struct flow *f, enum flow_dir dir, uint64_t n);
 void flow_pass(struct flow *f);
+/* After passing: a side that has said all is told on; the end where both have; else wait. */
+void flow_settle(struct flow *f);
 void pipe_put(struct gateway *g, struct pipe *p);
 
 /* flow_http.c */

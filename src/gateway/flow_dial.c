@@ -23,7 +23,7 @@ static void tell_connected(struct flow *f)
 		return;
 	if (f->looked)
 		event_text(g, GW_T_PROTO, str_of(policy_proto_name(f->proto)));
-	event_end(g, at);
+	event_end(g, at, EVENT_SOON);
 }
 
 void flow_tell_tls(struct flow *f)
@@ -32,12 +32,13 @@ void flow_tell_tls(struct flow *f)
 	size_t at;
 
 	if (!f->hello || !f->looked ||
-	    event_begin(g, GW_KIND_TLS, f->slot, &(struct subject){ .owner = &f->owner }, &at) < 0)
+	    event_begin(g, GW_KIND_TLS, f->slot, &(struct subject){ .owner = flow_owner(f) }, &at) <
+		    0)
 		return;
 	event_text(g, GW_T_SNI, str_of(f->hello->sni));
 	event_text(g, GW_T_ALPN, str_of(f->hello->alpn));
 	event_text(g, GW_T_VERSION, str_of(tls_version_text(f->hello->version)));
-	event_end(g, at);
+	event_end(g, at, EVENT_SOON);
 }
 
 static void opened(struct flow *f)
@@ -46,6 +47,7 @@ static void opened(struct flow *f)
 	tell_connected(f);
 	flow_tell_tls(f);
 	f->state = FLOW_PASS;
+	f->side[UP].ready = true; /* most clients have spoken by now */
 	f->via_step = 0;
 	if (flow_front_opened(f) < 0) {
 		flow_end(f, "reset by the client", true);
@@ -72,87 +74,6 @@ static bool count(struct flow *f)
 	if (hit != METER_OK)
 		flow_deny_limit(f, hit);
 	return f->counted;
-}
-
-static int start(struct flow *f, const struct ip *ip, uint16_t port)
-{
-	struct side *s = &f->side[DOWN];
-	bool open = false;
-
-	loop_del(&f->g->loop, &s->io);
-	fd_close(&s->fd);
-	s->fd = dial_start(ip, port, &open);
-	if (s->fd < 0) {
-		f->dial_err = -s->fd;
-		s->fd = FD_NONE;
-		return -1;
-	}
-	f->state = FLOW_DIAL;
-	if (open) { /* near by: no need to wait for the news of it */
-		flow_dialled(f);
-		return 0;
-	}
-	flow_deadline(f, f->via ? VIA_MS : DIAL_MS);
-	flow_watch(f);
-	return 0;
-}
-
-static void on_via_resolved(struct resolve_wait *w, const struct resolve_answer *a)
-{
-	struct flow *f = container_of(w, struct flow, wait);
-
-	if (a->status < 0 || start(f, &a->addrs[0], f->g->via.port) < 0)
-		flow_fail(f, a->status < 0 ? -a->status : f->dial_err);
-}
-
-/* The proxy is the host's own choice, so its address is not subject to the policy. */
-static void dial_via(struct flow *f)
-{
-	const struct via *v = &f->g->via;
-
-	if (f->at > 0) {
-		flow_fail(f, f->dial_err);
-		return;
-	}
-	if (!f->counted && !count(f))
-		return;
-	if (v->host.ip.len) {
-		if (start(f, &v->host.ip, v->port) < 0)
-			flow_fail(f, f->dial_err);
-	} else if (resolve(f->g->resolver, v->host.name, &f->wait, on_via_resolved) < 0) {
-		flow_fail(f, EBUSY);
-	}
-}
-
-void flow_dial(struct flow *f)
-{
-	struct policy_query q;
-	struct policy_verdict v, denied = { .kind = POLICY_ALLOW };
-
-	if (f->via) {
-		dial_via(f);
-		return;
-	}
-	for (; f->at < f->addrs.n; f->at++) {
-		flow_query(f, &q);
-		q.addr = f->addrs.addrs[f->at];
-		dial_allowed(f->g, &q, &v);
-		if (v.kind == POLICY_DENY) {
-			denied = v;
-			continue;
-		}
-		f->rule = v.rule;
-		if (!f->counted && !count(f))
-			return;
-		if (start(f, &q.addr, f->port) == 0)
-			return;
-	}
-	flow_query(f, &q);
-	q.addr = f->addrs.addrs[0];
-	if (denied.kind == POLICY_DENY && !f->dial_err)
-		flow_deny(f, &q, &denied);
-	else
-		flow_fail(f, f->dial_err ? f->dial_err : EHOSTUNREACH);
 }
 
 static int say_via(struct flow *f, struct str words)
@@ -188,6 +109,101 @@ static int ask_via_socks(struct flow *f)
 	return say_via(f, (struct str){ words, 7 + n });
 }
 
+static void connected(struct flow *f)
+{
+	if (!f->via) {
+		opened(f);
+		return;
+	}
+	f->state = FLOW_VIA;
+	f->via_step = VIA_GREETED;
+	flow_deadline(f, VIA_MS);
+	if ((f->g->via.socks ? say_via(f, (struct str){ "\5\1\0", 3 }) : ask_via_http(f)) < 0)
+		flow_fail(f, EPIPE);
+	else
+		flow_watch(f);
+}
+
+static int start(struct flow *f, const struct ip *ip, uint16_t port)
+{
+	struct side *s = &f->side[DOWN];
+	bool open = false;
+
+	loop_del(&f->g->loop, &s->io);
+	fd_close(&s->fd);
+	s->fd = dial_start(ip, port, &open);
+	if (s->fd < 0) {
+		f->dial_err = -s->fd;
+		s->fd = FD_NONE;
+		return -1;
+	}
+	(void)flow_owner(f); /* now, while the other end is busy with us */
+	f->state = FLOW_DIAL;
+	if (open) { /* near by: no need to wait for the news of it */
+		connected(f);
+		return 0;
+	}
+	flow_deadline(f, f->via ? VIA_MS : DIAL_MS);
+	flow_watch(f);
+	return 0;
+}
+
+static void on_via_resolved(struct resolve_wait *w, const struct resolve_answer *a)
+{
+	struct flow *f = container_of(w, struct flow, wait);
+
+	if (a->status < 0 || start(f, &a->addrs[0], f->g->via.port) < 0)
+		flow_fail(f, a->status < 0 ? -a->status : f->dial_err);
+}
+
+/* The proxy is the host's own choice, so its address is not subject to the policy. */
+static void dial_via(struct flow *f)
+{
+	const struct via *v = &f->g->via;
+
+	if (f->at > 0) {
+		flow_fail(f, f->dial_err);
+		return;
+	}
+	if (!f->counted && !count(f))
+		return;
+	if (!v->host.ip.len)
+		flow_resolve(f, v->host.name, on_via_resolved);
+	else if (start(f, &v->host.ip, v->port) < 0)
+		flow_fail(f, f->dial_err);
+}
+
+void flow_dial(struct flow *f)
+{
+	struct policy_query q;
+	struct policy_verdict v, denied = { .kind = POLICY_ALLOW };
+
+	if (f->via) {
+		dial_via(f);
+		return;
+	}
+	for (; f->at < f->addrs.n; f->at++) {
+		flow_query(f, &q);
+		q.addr = f->addrs.addrs[f->at];
+		dial_allowed(f->g, &q, &v);
+		if (v.kind == POLICY_DENY) {
+			denied = v;
+			continue;
+		}
+		f->rule = v.rule;
+		if (!f->counted && !count(f))
+			return;
+		if (start(f, &q.addr, f->port) == 0)
+			return;
+	}
+	flow_query(f, &q);
+	q.addr = f->addrs.addrs[0];
+	if (denied.kind == POLICY_DENY && !f->dial_err)
+		flow_deny(f, &q, &denied);
+	else
+		flow_fail(f, f->dial_err ? f->dial_err : EHOSTUNREACH);
+}
+
 void flow_dialled(struct flow *f)
 {
 	struct side *s = &f->side[DOWN];
@@ -200,16 +216,7 @@ void flow_dialled(struct flow *f)
 		flow_dial(f);
 		return;
 	}
-	if (!f->via) {
-		opened(f);
-		return;
-	}
-	f->state = FLOW_VIA;
-	f->via_step = VIA_GREETED;
-	if ((f->g->via.socks ? say_via(f, (struct str){ "\5\1\0", 3 }) : ask_via_http(f)) < 0)
-		flow_fail(f, EPIPE);
-	else
-		flow_watch(f);
+	connected(f);
 }
 
 /* Bytes of the proxy's answer, 0 for more, -1 where it refuses. */

@@ -59,7 +59,7 @@ static void front_dns(struct flow *f, struct str in)
 		return;
 	}
 	f->dns_waits = true;
-	if (dns_ask(f->g, msg, true, &f->owner, on_dns_answer, f, &f->dns) < 0) {
+	if (dns_ask(f->g, msg, true, flow_owner(f), on_dns_answer, f, &f->dns) < 0) {
 		flow_end(f, "malformed", true);
 		return;
 	}

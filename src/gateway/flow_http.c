@@ -157,7 +157,7 @@ static int read_request(struct flow *f, struct str in)
 
 static void tell_http(struct flow *f, const struct http_pending *p, int status)
 {
-	struct subject s = { .owner = &f->owner, .name = str_of(f->name) };
+	struct subject s = { .owner = flow_owner(f), .name = str_of(f->name) };
 	struct gateway *g = f->g;
 	size_t at;
 
@@ -166,7 +166,7 @@ static void tell_http(struct flow *f, const struct http_pending *p, int status)
 	event_text(g, GW_T_METHOD, str_of(p->method));
 	event_text(g, GW_T_PATH, str_of(p->path));
 	event_num(g, GW_T_STATUS, (uint64_t)status);
-	event_end(g, at);
+	event_end(g, at, EVENT_SOON);
 }
 
 static int read_response(struct flow *f, struct str in)
@@ -300,16 +300,6 @@ static int run(struct flow *f, enum flow_dir dir)
 	return r < 0 ? -1 : 0;
 }
 
-static void end_way(struct flow *f, enum flow_dir dir)
-{
-	struct side *to = &f->side[!dir];
-
-	if (!f->side[dir].eof || f->way[dir].pipe || to->shut)
-		return;
-	(void)shutdown(to->fd, SHUT_WR);
-	to->shut = true;
-}
-
 void flow_http(struct flow *f)
 {
 	if (run(f, UP) < 0 || run(f, DOWN) < 0)
@@ -317,10 +307,5 @@ void flow_http(struct flow *f)
 	/* An answer may have made room for the next request, or opened a tunnel. */
 	if (run(f, UP) < 0)
 		return;
-	end_way(f, UP);
-	end_way(f, DOWN);
-	if (f->side[UP].shut && f->side[DOWN].shut)
-		flow_end(f, "closed", false);
-	else
-		flow_watch(f);
+	flow_settle(f);
 }

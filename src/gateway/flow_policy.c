@@ -57,7 +57,7 @@ int flow_list(struct gateway *g, uint32_t chan)
 	uint64_t now = clock_mono_ns();
 
 	for (uint32_t i = 0; i < g->top; i++) {
-		const struct flow *f = g->flows[i];
+		struct flow *f = g->flows[i];
 		struct subject s;
 		char ip[IP_TEXT] = "";
 

@@ -12,6 +12,7 @@ enum {
 	PIPE_BYTES = 256 * 1024,
 	PIPES_KEPT = 32,
 	ROUNDS = 8,
+	LITTLE = 16 * 1024,    /* less than this is all that was there */
 	SNIFF_MS = 300,	       /* a client that has begun and waits speaks something of its own */
 	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
 };
@@ -98,7 +99,10 @@ void flow_count(struct flow *f, enum flow_dir dir, uint64_t n)
 		meter_add(m, d, n, now);
 }
 
-/* 1 where something came, 0 where nothing does now, -1 and f gone. */
+/*
+ * 1 where something came, 0 where nothing does now, -1 and f gone. Where it is known that nothing
+ * is there it is not tried: the loop tells as long as something is.
+ */
 static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 {
 	struct side *from = &f->side[dir];
@@ -106,7 +110,7 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 	uint64_t quota;
 	ssize_t n;
 
-	if (from->eof || w->pipe || limit == 0)
+	if (from->eof || !from->ready || w->pipe || limit == 0)
 		return 0;
 	if (flow_quota(f, dir, &quota) < 0)
 		return -1;
@@ -124,9 +128,11 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
 		w->held = (size_t)n;
+		from->ready = from->hup || n >= LITTLE;
 		return 1;
 	}
 	pipe_put(f->g, TAKE_PTR(w->pipe));
+	from->ready = false;
 	if (n == 0) {
 		from->eof = true;
 	} else if (errno != EAGAIN && errno != EINTR) {
@@ -181,15 +187,27 @@ int flow_pump(struct flow *f, enum flow_dir dir, uint64_t *limit)
 	return drain(f, dir, limit) < 0 ? -1 : 0;
 }
 
-/* One side has said all, and the other has it. */
-static void pass_end(struct flow *f, enum flow_dir dir)
+/* This side has said all, and it has been passed on. */
+static bool is_over(const struct flow *f, enum flow_dir dir)
 {
-	struct side *to = &f->side[!dir];
+	return f->side[dir].eof && !f->way[dir].pipe;
+}
 
-	if (!f->side[dir].eof || f->way[dir].pipe || to->shut)
+void flow_settle(struct flow *f)
+{
+	if (is_over(f, UP) && is_over(f, DOWN)) { /* closing tells both */
+		flow_end(f, "closed", false);
 		return;
-	(void)shutdown(to->fd, SHUT_WR);
-	to->shut = true;
+	}
+	for (int dir = UP; dir <= DOWN; dir++) {
+		struct side *to = &f->side[!dir];
+
+		if (!is_over(f, (enum flow_dir)dir) || to->shut)
+			continue;
+		(void)shutdown(to->fd, SHUT_WR);
+		to->shut = true;
+	}
+	flow_watch(f);
 }
 
 /* What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone.
@@ -230,10 +248,5 @@ void flow_pass(struct flow *f)
 	if (r < 0 || (r > 0 && flow_pump(f, UP, &no_limit) < 0) ||
 	    flow_pump(f, DOWN, &no_limit) < 0)
 		return;
-	pass_end(f, UP);
-	pass_end(f, DOWN);
-	if (f->side[UP].shut && f->side[DOWN].shut)
-		flow_end(f, "closed", false);
-	else
-		flow_watch(f);
+	flow_settle(f);
 }

@@ -19,7 +19,7 @@ void flow_tell_failed(struct flow *f, const char *reason)
 	if (event_begin(f->g, GW_KIND_FAIL, f->slot, &s, &at) < 0)
 		return;
 	event_text(f->g, GW_T_REASON, str_of(reason));
-	event_end(f->g, at);
+	event_end(f->g, at, EVENT_NOW);
 }
 
 void flow_last_words(struct flow *f, struct str words)
@@ -57,7 +57,7 @@ static void tell_denied(struct flow *f, const struct refusal *r)
 	event_text(g, GW_T_PATH, r->path);
 	if (f->hello && f->looked)
 		event_text(g, GW_T_SNI, str_of(f->hello->sni));
-	event_end(g, at);
+	event_end(g, at, EVENT_NOW);
 }
 
 /* In words where the client understands them, else by a reset. */

@@ -69,7 +69,15 @@ struct gateway {
 	struct bucket dns_events; /* how many queries are told */
 	uint64_t dns_untold;
 	bool ask;  /* the warden tells whose a connection is */
+	bool news; /* some that is to be told when nothing else is to do */
+	int closing[LIMIT_NET_CLOSING], nclosing; /* ended connections, likewise */
 	bool held; /* the warden takes no more events: no new connections */
+};
+
+/* One end of a connection. */
+struct target {
+	struct ip ip;
+	uint16_t port;
 };
 
 /* What an event is about. */
@@ -81,12 +89,19 @@ struct subject {
 	struct str rule;
 };
 
+/*
+ * When the warden hears of it, which wakes it: a refusal before the client does, so that it is in
+ * the result of a call that ends with it; a connection when its first bytes are on their way, and
+ * soon, for the process is looked for; an end whenever there is other news, or after 5 ms.
+ */
+enum event_when { EVENT_NOW, EVENT_SOON, EVENT_LATER };
+
 /* control.c */
 int control_begin(struct gateway *g, int fd);
 /* An event is begun, filled by field_put*() to &g->warden.out, and ended. */
 int event_begin(struct gateway *g, enum gw_kind kind, uint32_t slot, const struct subject *s,
 		size_t *ret_at);
-void event_end(struct gateway *g, size_t at);
+void event_end(struct gateway *g, size_t at, enum event_when when);
 void event_text(struct gateway *g, uint16_t tag, struct str text);
 void event_num(struct gateway *g, uint16_t tag, uint64_t value);
 
@@ -108,8 +123,10 @@ void dns_cancel(struct dns_pending *p);
 
 /* accept.c */
 int accept_begin(struct gateway *g);
+/* Our own address, as the sandbox sees it. */
+struct ip gateway_ip(int family);
 void accept_hold(struct gateway *g, bool hold);
 
 /* Whose socket it was; a zeroed owner where it is gone. */
-struct sockdiag_owner whose(struct gateway *g, int protocol, const struct sockaddr *peer,
-			    const struct ip *dst, uint16_t port);
+struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target *from,
+			    const struct target *to);

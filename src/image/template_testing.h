@@ -33,10 +33,7 @@ static inline void rm(const char *path)
 /* In memory where possible: thousands of small files, made and removed at once. */
 static inline void state_new(void)
 {
-	const char *top = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
-
-	(void)snprintf(state, sizeof state, "%s/cay-template.XXXXXX", top);
-	CHECK(mkdtemp(state));
+	t_scratch(state, sizeof state);
 }
 
 static inline char *path_of(const char *rel)

@@ -316,6 +316,13 @@ static int add_parcel(struct conn *c, size_t at, const int *fds, int nfds)
 	return 0;
 }
 
+void conn_push(struct conn *c)
+{
+	(void)send_all(c); /* the loop will find the broken socket and call closed() */
+	c->above |= c->out.len >= LIMIT_CONN_HIGH;
+	update_events(c);
+}
+
 int conn_end(struct conn *c, size_t at, const int *fds, int nfds)
 {
 	int r = nfds > LIMIT_FRAME_FDS ? -EMSGSIZE : frame_end(&c->out, at, (uint8_t)nfds);
@@ -328,9 +335,7 @@ int conn_end(struct conn *c, size_t at, const int *fds, int nfds)
 		conn_cancel(c, at);
 		return r;
 	}
-	(void)send_all(c); /* the loop will find the broken socket and call closed() */
-	c->above |= c->out.len >= LIMIT_CONN_HIGH;
-	update_events(c);
+	conn_push(c);
 	return 0;
 }
 
@@ -402,22 +407,14 @@ int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_fiel
 
 static void on_patience(struct loop_timer *t)
 {
-	struct conn *c = container_of(t, struct conn, patience);
-
-	(void)send_all(c); /* as in conn_end() */
-	update_events(c);
+	conn_push(container_of(t, struct conn, patience));
 }
 
-int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
-		 int n)
+int conn_end_later(struct conn *c, size_t at)
 {
-	size_t at = 0;
-	bool company = c->out.len && !c->waits; /* what goes soon takes it along */
-	int r = begin_with(c, type, chan, fields, n, &at);
+	bool company = at > 0 && !c->waits; /* what goes soon takes it along */
+	int r = frame_end(&c->out, at, 0);
 
-	if (r < 0)
-		return r;
-	r = frame_end(&c->out, at, 0);
 	if (r < 0)
 		conn_cancel(c, at);
 	if (r < 0 || company || c->waits)
@@ -425,6 +422,15 @@ int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_
 	c->waits = true;
 	loop_timer_set(c->loop, &c->patience, PATIENCE_NS, on_patience);
 	return 0;
+}
+
+int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_field *fields,
+		 int n)
+{
+	size_t at = 0;
+	int r = begin_with(c, type, chan, fields, n, &at);
+
+	return r < 0 ? r : conn_end_later(c, at);
 }
 
 size_t conn_backlog(const struct conn *c)

@@ -89,6 +89,11 @@ int conn_mention(struct conn *c, uint8_t type, uint32_t chan, const struct conn_
 	conn_mention((c), (type), (chan), (const struct conn_field[]){ __VA_ARGS__ }, \
 		     (int)ARRAY_LEN(((const struct conn_field[]){ __VA_ARGS__ })))
 
+/* The same for a frame that was begun. */
+int conn_end_later(struct conn *c, size_t at);
+/* Send now what waits for company. */
+void conn_push(struct conn *c);
+
 /* A frame of what one read of fd gives, at most `most` bytes: their number, 0 at the end, -errno.
  */
 ssize_t conn_send_read(struct conn *c, uint8_t type, uint32_t chan, int fd, size_t most);

@@ -284,6 +284,20 @@ static void a_mention_does_not_wait_for_ever(void)
 	tear_down();
 }
 
+static void what_waits_can_be_pushed(void)
+{
+	size_t at;
+
+	set_up(true);
+	CHECK(conn_begin(&a.c, END, 1, &at) == 0 && conn_end_later(&a.c, at) == 0);
+	CHECK(conn_backlog(&a.c) > 0 && a.c.patience.at_ns != 0);
+	conn_push(&a.c);
+	CHECK(conn_backlog(&a.c) == 0 && a.c.patience.at_ns == 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK(b.frames == 1);
+	tear_down();
+}
+
 static void a_mention_that_is_too_long_is_not_made(void)
 {
 	static char text[LIMIT_FRAME_BODY + 1];
@@ -353,5 +367,6 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(a_descriptor_that_is_no_socket_is_refused_and_closed),
        T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
        T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
-       T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
+       T(what_waits_can_be_pushed), T(a_mention_that_is_too_long_is_not_made),
+       T(a_read_becomes_one_frame_of_at_most_so_much),
        T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))

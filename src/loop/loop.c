@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 32, BUSY_TURNS = 8 };
 
 int loop_init(struct loop *l)
 {
@@ -125,13 +125,24 @@ static void run_batch(struct loop *l, struct epoll_event *evs, int n)
 	l->batch = NULL;
 }
 
+/* Chores are done at the latest after so many turns that had better to do. */
+static void do_chores(struct loop *l, int n)
+{
+	if (n > 0 && ++l->busy_turns < BUSY_TURNS)
+		return;
+	l->busy_turns = 0;
+	l->chores = false;
+	l->idle(l);
+}
+
 int loop_run(struct loop *l)
 {
 	struct epoll_event evs[BATCH];
 
 	l->stop = false;
 	while (!l->stop) {
-		int n = epoll_wait(l->epfd, evs, BATCH, wait_ms(l));
+		bool chores = l->chores; /* those from before this turn */
+		int n = epoll_wait(l->epfd, evs, BATCH, chores ? 0 : wait_ms(l));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -139,6 +150,8 @@ int loop_run(struct loop *l)
 			run_batch(l, evs, n);
 		if (l->timers)
 			run_timers(l);
+		if (chores && !l->stop)
+			do_chores(l, n);
 		if (l->turned && !l->stop)
 			l->turned(l);
 	}

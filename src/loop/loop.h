@@ -34,6 +34,13 @@ struct loop {
 	int batch_len;
 	/* Runs at the end of each turn, before the loop sleeps again; or NULL. */
 	void (*turned)(struct loop *l);
+	/*
+	 * Runs when nothing is ready, or soon at the latest: for what nobody waits for. Only
+	 * while `chores` is set, which it clears by itself; or NULL.
+	 */
+	void (*idle)(struct loop *l);
+	bool chores;
+	int busy_turns; /* since there are some */
 };
 
 int loop_init(struct loop *l);

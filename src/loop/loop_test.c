@@ -245,6 +245,58 @@ static void mod_changes_what_is_waited_for(void)
 	loop_done(&l);
 }
 
+static void on_idle_note(struct loop *lp)
+{
+	CHECK(!lp->chores);
+	note('i');
+	loop_stop(lp);
+}
+
+static void on_readable_once(struct loop_io *io, uint32_t events)
+{
+	char c;
+
+	CHECK(events & EPOLLIN && read(io->fd, &c, 1) == 1);
+	note('a');
+	l.chores = true;
+}
+
+static void chores_wait_until_nothing_is_ready(void)
+{
+	struct source *a = source_new('a');
+	struct timer late = { .name = '.' };
+
+	CHECK(loop_init(&l) == 0);
+	l.idle = on_idle_note;
+	CHECK(loop_add(&l, &a->io, a->fds[0], EPOLLIN, on_readable_once) == 0);
+	loop_timer_set(&l, &late.t, 1000 * NS_PER_MS, on_note_and_stop);
+	CHECK(loop_run(&l) == 0);
+	CHECK_STR(order, "ai");
+	loop_timer_stop(&l, &late.t);
+	source_free(a);
+	loop_done(&l);
+}
+
+static void on_readable_leave(struct loop_io *io, uint32_t events)
+{
+	CHECK(io->fd >= 0 && events & EPOLLIN);
+	note('a');
+}
+
+static void chores_are_done_though_something_is_always_ready(void)
+{
+	struct source *a = source_new('a');
+
+	CHECK(loop_init(&l) == 0);
+	l.idle = on_idle_note;
+	l.chores = true;
+	CHECK(loop_add(&l, &a->io, a->fds[0], EPOLLIN, on_readable_leave) == 0);
+	CHECK(loop_run(&l) == 0);
+	CHECK_STR(order, "aaaaaaaai");
+	source_free(a);
+	loop_done(&l);
+}
+
 static void what_epoll_refuses_is_reported_and_harmless_to_remove(void)
 {
 	struct loop_io io = { 0 };
@@ -264,4 +316,5 @@ T_MAIN(T(timers_run_by_time_and_equal_ones_as_they_were_set), T(a_timer_is_never
        T(a_timer_may_free_another_that_is_due), T(a_timer_may_set_itself),
        T(a_source_may_free_itself_and_others_of_the_batch),
        T(a_source_taken_out_and_put_back_still_gets_its_event), T(mod_changes_what_is_waited_for),
+       T(chores_wait_until_nothing_is_ready), T(chores_are_done_though_something_is_always_ready),
        T(what_epoll_refuses_is_reported_and_harmless_to_remove))

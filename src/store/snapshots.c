@@ -260,27 +260,69 @@ int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_ro
 	return db_text_dup(q, 1, &ret->spec, e);
 }
 
+/* Adds one; *n counts. */
+static int push_id(char (**ids)[ID_SIZE], size_t *n, size_t *room, const char *id, struct err *e)
+{
+	if (*n == *room) {
+		void *more = reallocarray(*ids, *room + 32, 2 * sizeof **ids);
+
+		if (!more)
+			return err_sys(e, ENOMEM, "cannot read the catalog");
+		*ids = more;
+		*room = (*room + 32) * 2;
+	}
+	(void)str_copy((*ids)[(*n)++], ID_SIZE, str_of(id));
+	return 0;
+}
+
+/* Step by step: to prepare one recursive query costs more than all the steps. */
+static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
+		     struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	char id[ID_SIZE] = "";
+	size_t room = 0;
+	int r;
+
+	(void)str_copy(id, sizeof id, str_of(top));
+	if (db_query(c, &q, e, "SELECT parent FROM layers WHERE id = ?1", "t", id) < 0)
+		return -1;
+	while ((r = db_step(c, q, e)) > 0) {
+		if (push_id(ret, ret_n, &room, id, e) < 0)
+			return -1;
+		db_text(q, 0, id, sizeof id);
+		/* What is bound is `id` itself. */
+		(void)sqlite3_reset(q);
+		if (!id[0])
+			return 0;
+	}
+	return r;
+}
+
 int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
 		  struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	bool alone = sqlite3_get_autocommit(c->db) != 0;
+	int r;
 
 	*ret = NULL;
 	*ret_n = 0;
 	if (!top[0])
 		return 0;
-	if (db_query(c, &q, e,
-		     "WITH RECURSIVE s(id, parent, n) AS ("
-		     " SELECT id, parent, 0 FROM layers WHERE id = ?1 UNION ALL"
-		     " SELECT l.id, l.parent, n + 1 FROM s JOIN layers l ON l.id = s.parent)"
-		     " SELECT id FROM s ORDER BY n",
-		     "t", top) < 0 ||
-	    db_id_list(c, q, ret, ret_n, e) < 0)
+	/* Others may merge layers between two steps. */
+	if (alone && db_do(c, e, "BEGIN", "") < 0)
 		return -1;
-	if (*ret_n)
+	r = walk_down(c, top, ret, ret_n, e);
+	if (alone)
+		r = db_end(c, r, e);
+	if (r == 0 && *ret_n)
 		return 0;
-	err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", top);
-	e->sys = ESTALE;
+	if (r == 0) {
+		err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", top);
+		e->sys = ESTALE;
+	}
+	free(*ret);
+	*ret = NULL;
 	return -1;
 }
 

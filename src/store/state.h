@@ -72,3 +72,8 @@ int state_trim_ended(const struct state *s);
  * the catalog row afterwards, not before: it keeps the uid slot of what lies here.
  */
 int state_remove(const struct state *s, const char *id, int lock_fd, struct err *e);
+/*
+ * Of a dead sandbox: kill what still runs in its control groups, and remove these. Without groups
+ * nobody can tell what was its own. EBUSY after 200 ms: try again.
+ */
+int state_end_processes(const char *id, struct err *e);

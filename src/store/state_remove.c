@@ -175,21 +175,37 @@ static int remove_lock(const struct state *s, const char *id, struct err *e)
 	return 0;
 }
 
+/* own: this process's group, or negative where it has none. */
+static int end_processes(int own, const char *id, struct err *e)
+{
+	int r = own < 0 ? 0 : groups_kill(own, id);
+
+	if (own < 0 && own != -ENOENT)
+		return err_sys(e, -own, "cannot open the control group of this process");
+	return r < 0 ? err_sys(e, -r, "cannot kill control group cay-%s", id) : 0;
+}
+
+static int remove_groups(int own, const char *id, struct err *e)
+{
+	int r = groups_remove(own, id);
+
+	return r < 0 ? err_sys(e, -r, "cannot remove control group cay-%s", id) : 0;
+}
+
+int state_end_processes(const char *id, struct err *e)
+{
+	auto_close int own = groups_open();
+
+	return end_processes(own, id, e) < 0 ? -1 : remove_groups(own, id, e);
+}
+
 static int remove_all(const struct state *s, const char *id, struct err *e)
 {
-	auto_close int groups = groups_open();
-	int r;
+	auto_close int own = groups_open();
 
-	if (groups < 0 && groups != -ENOENT)
-		return err_sys(e, -groups, "cannot open the control group of this process");
-	r = groups < 0 ? 0 : groups_kill(groups, id);
-	if (r < 0)
-		return err_sys(e, -r, "cannot kill control group cay-%s", id);
-	if (remove_files(s, id, e) < 0 || pool_drop(s, id, e) < 0)
+	if (end_processes(own, id, e) < 0 || remove_files(s, id, e) < 0 ||
+	    pool_drop(s, id, e) < 0 || remove_groups(own, id, e) < 0)
 		return -1;
-	r = groups_remove(groups, id);
-	if (r < 0)
-		return err_sys(e, -r, "cannot remove control group cay-%s", id);
 	return remove_lock(s, id, e);
 }
 

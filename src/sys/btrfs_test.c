@@ -168,14 +168,14 @@ static void a_limit_stops_empty_files_too(void)
 	begin();
 	CHECK(btrfs_quota_enable(pool, BTRFS_QUOTA_FULL) == 0 && btrfs_subvolume(pool, "a") == 0);
 	sub = open_sub("a");
-	CHECK(btrfs_id(sub, &id) == 0 && btrfs_limit(pool, id, 4 * MIB) == 0);
+	CHECK(btrfs_id(sub, &id) == 0 && btrfs_limit(pool, id, MIB) == 0);
 	for (;; i++) {
 		(void)snprintf(name, sizeof name, "%d", i);
 		if (mknodat(sub, name, S_IFREG | 0600, 0) < 0)
 			break;
 		CHECK(i < 100000);
 	}
-	CHECK(errno == EDQUOT && i > 100);
+	CHECK(errno == EDQUOT && i > 10);
 }
 
 static void only_groups_of_subvolumes_that_are_gone_are_forgotten(void)

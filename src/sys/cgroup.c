@@ -35,6 +35,14 @@ static int open_own(void)
 	return fd < 0 ? -errno : fd;
 }
 
+static int found_own = FD_NONE;
+
+void cgroup_look_ahead(void)
+{
+	fd_close(&found_own);
+	found_own = open_own();
+}
+
 static int make_dir(int parent, const char *name)
 {
 	int fd;
@@ -51,7 +59,7 @@ int cgroup_new(struct cgroup *g, const char *id)
 
 	*g = cgroup_none;
 	(void)snprintf(g->name, sizeof g->name, "cay-%s", id);
-	r = open_own();
+	r = found_own >= 0 ? TAKE_FD(found_own) : open_own();
 	if (r < 0)
 		return r;
 	g->parent_fd = r;

@@ -40,6 +40,8 @@ struct cgroup {
 /* No groups yet: what cgroup_done() and the rest take. */
 extern const struct cgroup cgroup_none;
 
+/* Find our own group already; the next cgroup_new() goes on from there. */
+void cgroup_look_ahead(void);
 /* -EACCES, -EROFS, -ENOENT and the like where this host does not let us. */
 int cgroup_new(struct cgroup *g, const char *id);
 /* Let processes of this uid (root inside) clone into the groups. Rootful only. */

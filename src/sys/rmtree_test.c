@@ -17,22 +17,16 @@ enum { DEEP = 10000, NOBODY = 65534 };
 static char scratch[64];
 
 /* A fresh directory, open, that the test empties by the function under test. */
-static int scratch_open_in(const char *base)
-{
-	int fd;
-
-	snprintf(scratch, sizeof scratch, "%s/cay-rmtree.XXXXXX", base);
-	CHECK(mkdtemp(scratch) != NULL);
-	fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	return fd;
-}
-
 /* In memory where that is: an ext4 without a journal looks at every inode that was deleted of late
    before it makes a new one, and takes seconds for thousands. */
 static int scratch_open(void)
 {
-	return scratch_open_in(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	int fd;
+
+	t_scratch(scratch, sizeof scratch);
+	fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	return fd;
 }
 
 static void scratch_close(int fd)
@@ -112,8 +106,7 @@ static void links_are_removed_and_not_followed(void)
 static void deep_tree_is_removed_with_few_descriptors(void)
 {
 	struct rlimit few = { 64, 64 };
-	/* Disks take seconds to make and remove so many directories. */
-	int d = scratch_open_in(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	int d = scratch_open();
 	int at = dup(d);
 
 	for (int i = 0; i < DEEP; i++) {

@@ -64,6 +64,11 @@ static int take(struct turn *t, struct field f, struct err *e)
 			return bad(e);
 		t->force = v != 0;
 		return 0;
+	case TAG_CALLS:
+		if (field_u64(f, &v) < 0 || v != 0)
+			return bad(e);
+		t->alone = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -325,7 +330,7 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 		err_set(e, ERR_CONFLICT, "the sandbox is paused");
 		return err_hint(e, "let it go on first: cay resume %s", w->spec.id);
 	}
-	if (calls && !t->force && !t->seal[0])
+	if ((calls && !t->force && !t->seal[0]) || (t->alone && w->running))
 		return refuse_busy(w, e);
 	if (t->force && !t->seal[0] && !is_alone(w))
 		end_all(w);

@@ -12,6 +12,7 @@ struct turn {
 	char layers[CELL_LAYERS][LAYER_ID];
 	int nlayers;
 	bool force;
+	bool alone; /* refused while calls run */
 	char snapshot[64], name[64];
 	/* How far it came. */
 	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */

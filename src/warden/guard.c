@@ -12,19 +12,28 @@
 
 enum { STATUS_MAX = 64 * 1024 };
 
+/* Our own status: what is inherited from us never changes. */
+static struct buf ours = BUF_INIT(STATUS_MAX);
+
+void guard_look_ahead(void)
+{
+	if (ours.len == 0 && io_read_file(AT_FDCWD, "/proc/self/status", &ours) < 0)
+		buf_clear(&ours);
+}
+
 static int look(const struct warden *w, int pid, struct err *e)
 {
-	auto_done(buf_done) struct buf ours = BUF_INIT(STATUS_MAX), theirs = BUF_INIT(STATUS_MAX);
+	auto_done(buf_done) struct buf theirs = BUF_INIT(STATUS_MAX);
 	uint32_t base = w->spec.uid_base, own = getuid();
 	struct command_want want = {
 		.profile = w->profile, .root = UINT32_MAX, .user = own, .first = own, .last = own
 	};
 	char path[32];
-	int r = io_read_file(AT_FDCWD, "/proc/self/status", &ours);
+	int r;
 
+	guard_look_ahead();
 	(void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-	if (r == 0)
-		r = io_read_file(AT_FDCWD, path, &theirs);
+	r = ours.len ? io_read_file(AT_FDCWD, path, &theirs) : -EIO;
 	if (r < 0)
 		return err_sys(e, -r, "look at the first command");
 	if (w->rootful)

@@ -39,6 +39,21 @@ int warden_trace_end(struct warden *w)
 	return r;
 }
 
+/* Whoever starts us leaves all signals blocked, and some may have been ignored before. */
+static void default_signals(void)
+{
+	sigset_t none;
+
+	(void)signal(SIGTERM, SIG_DFL);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGQUIT, SIG_IGN);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* The creator's terminal is not ours: no signals from it, no output to it. */
 static int detach(void)
 {
@@ -53,10 +68,6 @@ static int detach(void)
 		(void)close(null);
 	(void)setsid();
 	(void)umask(022);
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGQUIT, SIG_IGN);
 	return raw_close_range(SLOT_FD + 1) < 0 ? -errno : 0;
 }
 
@@ -144,6 +155,7 @@ int main(int argc, char **argv)
 	cell_init(&w.cell);
 	w.trace.fd = FD_NONE;
 	w.started_ns = clock_mono_ns();
+	default_signals();
 	raise_files(&w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)
@@ -152,6 +164,9 @@ int main(int argc, char **argv)
 	    client_adopt(&w, CREATOR_FD, true) < 0)
 		return 1;
 	w.loop.turned = on_turned;
+	/* What is to be built is not known yet, but much of where. */
+	cgroup_look_ahead();
+	guard_look_ahead();
 	(void)loop_run(&w.loop);
 	warden_leave(&w);
 }

@@ -137,6 +137,7 @@ void warden_fail(struct warden *w, const char *what, int err);
 int warden_trace_end(struct warden *w);
 
 /* guard.c: for watch_guard(), or the call's gate. False: the sandbox ends. */
+void guard_look_ahead(void); /* at what it compares with */
 bool guard_first_exec(void *ctx, int pid);
 /* The sandbox is not what it must be: write that into the trace, tell those who wait, end it. */
 void guard_refuse(struct warden *w, const struct err *e);

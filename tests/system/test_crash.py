@@ -6,6 +6,7 @@ random processes of ours under load. Afterwards all that was acknowledged is the
 Named places exist only in a build of their own: build-crash, made here where it can be.
 """
 
+import collections
 import os
 import random
 import signal
@@ -19,6 +20,7 @@ from caylib import wait_until
 
 ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
 SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
+KNOWN_MAX = 40
 IN_CLI = ['op.begun', 'op.switched', 'op.done']
 IN_WARDEN = ['switch.moving', 'switch.moved', 'switch.renewed', 'switch.entered', 'switch.top', 'switch.renamed']
 IN_COPY = ['copy.copied', 'copy.renamed']
@@ -207,16 +209,37 @@ def test_death_while_layers_are_merged(world, point):
 
 
 def ours(cay):
-    """Wardens, inits and commands of this state directory."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
+    """Commands, wardens, gateways, inits and whatever else works for this state directory: pid -> name."""
+    known = caylib.processes()
+    roots = set()
+    for pid in known:
         try:
             with open(f'/proc/{pid}/environ', 'rb') as f:
                 if f'CAY_STATE={cay.state}'.encode() in f.read().split(b'\0'):
-                    found.append(int(pid))
+                    roots.add(pid)
         except OSError:
             continue
-    return found
+    grew = True
+    while grew:
+        more = {p for p, (parent, _, _) in known.items() if parent in roots} - roots
+        grew = bool(more)
+        roots |= more
+    return {p: known[p][2] for p in roots}
+
+
+def check_belongings(cay):
+    """What the kernel has of sandboxes belongs to one that lives, and each range of uids to one at most."""
+    live = {x['id'] for x in cay.json('ls', '--all') if x['state'] in ('running', 'paused')}
+    for text in caylib.control_groups([cay]):
+        assert text.split('/cay-')[1].split('/')[0] in live, text
+    for text in caylib.mounts(cay.state):
+        assert text == f'mount {cay.state}/pool', text
+    slots = [r[0] for r in rows(cay, 'SELECT uid_slot FROM sandboxes WHERE uid_slot IS NOT NULL')]
+    assert len(slots) == len(set(slots))
+    for pid, name in ours(cay).items():
+        spaces = os.path.exists(f'/proc/{pid}/ns/net')
+        assert live or not spaces or name in ('cay', 'cay-settle'), (pid, name)
+    assert set(os.listdir(os.path.join(cay.state, 'locks'))) <= {r[0] for r in rows(cay, 'SELECT id FROM sandboxes')}
 
 
 def settled(cay):
@@ -225,11 +248,19 @@ def settled(cay):
         cay('snapshot', box['id'])  # settles what a command has left, where it lives
     try:
         check_invariants(cay)
+        check_belongings(cay)
     except AssertionError as problem:
         print(problem, rows(cay, 'SELECT * FROM operations'), rows(cay, 'SELECT id, state, top FROM sandboxes'),
               [cay('snapshot', box['id']).err for box in cay.json('ls', '--all')])
         return False
     return True
+
+
+def load(cay, ref, first):
+    """Everything at once that changes a sandbox, and a command that goes on."""
+    return [cay.popen(*args) for args in (
+        ['snapshot', ref], ['exec', '--tx', ref, '--', 'sh', '-c', 'echo x > /tmp/x; exit 1'], ['rollback', ref],
+        ['fork', first], ['exec', ref, '--', 'sh', '-c', 'for i in 1 2 3 4 5; do echo $i > /tmp/g$i; done'])]
 
 
 def test_random_deaths_under_load(place):
@@ -239,21 +270,24 @@ def test_random_deaths_under_load(place):
     print(f'seed {seed}')
     r = random.Random(seed)
     known, stop = {}, time.monotonic() + SECONDS
-    rounds = 0
+    rounds, killed = 0, collections.Counter()
     while rounds < ROUNDS and time.monotonic() < stop:
         rounds += 1
-        ref = cay.create()
+        # Every third has a gateway.
+        ref = cay.create(*(['--allow', 'example.com'] if rounds % 3 == 0 else []))
         sh(cay, ref, f'echo {rounds} > /tmp/f')
         first = cay('snapshot', ref, check=True).out.strip()
         known[first] = f'{rounds}\n'
         sh(cay, ref, f'echo {rounds}b > /tmp/f')
-        work = [cay.popen(*args) for args in (['snapshot', ref], ['exec', '--tx', ref, '--', 'sh', '-c', 'echo x > /tmp/x; exit 1'],
-                                              ['rollback', ref], ['fork', first])]
-        time.sleep(r.random() * 0.02)
+        work = load(cay, ref, first)
+        time.sleep(r.random() * 0.03)
         victims = ours(cay)
-        if victims:
+        by_name = sorted(set(victims.values()))
+        if victims:  # by name first: there is one init and many commands
+            name = r.choice(by_name)
             try:
-                os.kill(r.choice(victims), signal.SIGKILL)
+                os.kill(r.choice(sorted(p for p in victims if victims[p] == name)), signal.SIGKILL)
+                killed[name] += 1
             except ProcessLookupError:
                 pass
         for w in work:
@@ -264,8 +298,17 @@ def test_random_deaths_under_load(place):
         wait_until(lambda: settled(cay), timeout=15, what='all invariants')
         cay('kill', '--all', '--yes')
         cay('gc', '--lost', check=True)
-    for name, want in known.items():
-        got = content(cay, name)
-        assert want is None or got == want, (seed, name)
+        while len(known) > KNOWN_MAX:
+            look(cay, known, r.choice(list(known)), seed)
+    print(f'{rounds} rounds, killed {dict(killed)}')
+    for name in list(known):
+        look(cay, known, name, seed)
     assert rounds >= 5
     end(cay)
+
+
+def look(cay, known, name, seed):
+    """At one that was acknowledged, which then may go."""
+    got, want = content(cay, name), known.pop(name)
+    assert want is None or got == want, (seed, name)
+    cay('snapshot', 'rm', name, check=True)

@@ -2,6 +2,7 @@
 """Servers of the test world (world.py): DNS, HTTP, HTTPS, echo, and a proxy. Counts what it serves."""
 
 import base64
+import gzip
 import hashlib
 import http.server
 import json
@@ -11,6 +12,7 @@ import socket
 import socketserver
 import ssl
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -37,8 +39,9 @@ ZONE = {
     'proxy.test': [world.PROXY4],
     'hang.test': [],
 }
+FOLDER = sys.argv[1] if len(sys.argv) > 1 else '.'
 LOCK = threading.Lock()
-STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0}
+STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0, 'ids': []}
 
 
 def count(key, n=1):
@@ -61,6 +64,7 @@ def dns_answer(msg):
     question = msg[12:at + 5]
     name = '.'.join(labels).lower()
     note('queries', [name, qtype])
+    note('ids', ident)
     if name == 'hang.test':
         return None
     if name == 'rebind.test':
@@ -105,6 +109,8 @@ class Web(http.server.BaseHTTPRequestHandler):
         note('requests', [self.command, self.path, self.headers.get('Host', '')])
         if self.headers.get('Upgrade', '').lower() == 'websocket':
             self.websocket()
+        elif self.path.startswith('/repo.git/'):
+            self.git(b'')
         elif self.path.startswith('/bytes/'):
             self.bytes(int(self.path.split('/')[2]))
         elif self.path.startswith('/chunked/'):
@@ -133,9 +139,27 @@ class Web(http.server.BaseHTTPRequestHandler):
                     break
         else:
             body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        if self.path.startswith('/repo.git/'):
+            self.git(body)
+            return
         self.reply(200, hashlib.sha256(body).hexdigest().encode())
 
     do_PUT = do_POST
+
+    def git(self, body):
+        """git's own server, as any web server runs it."""
+        path, _, query = self.path.partition('?')
+        if self.headers.get('Content-Encoding') == 'gzip':
+            body = gzip.decompress(body)
+        env = {**os.environ, 'GIT_PROJECT_ROOT': FOLDER, 'GIT_HTTP_EXPORT_ALL': '1', 'PATH_INFO': path, 'QUERY_STRING': query,
+               'REQUEST_METHOD': self.command, 'CONTENT_TYPE': self.headers.get('Content-Type', ''),
+               'CONTENT_LENGTH': str(len(body)), 'GIT_PROTOCOL': self.headers.get('Git-Protocol', ''), 'HOME': FOLDER,
+               'REMOTE_USER': 'test'}
+        out = subprocess.run(['git', '-c', 'safe.directory=*', 'http-backend'], input=body, env=env, check=False,
+                             stdout=subprocess.PIPE).stdout
+        head, _, data = out.partition(b'\r\n\r\n')
+        fields = dict(line.split(': ', 1) for line in head.decode().splitlines())
+        self.reply(int(fields.pop('Status', '200').split()[0]), data, **fields)
 
     def bytes(self, n):
         self.send_response(200)
@@ -266,7 +290,7 @@ def main(folder):
             if what == 'state':
                 print(json.dumps(STATE), flush=True)
             elif what == 'reset':
-                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0)
+                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0, ids=[])
                 print('null', flush=True)
     os._exit(0)
 

@@ -228,15 +228,14 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 	must(l, fdpass_send(l->setup_fd, &rep, sizeof rep, fds, n), "report");
 }
 
-/* One that was made for us, or our own since the clone. */
 static int enter_network(int netns_fd)
 {
 	if (netns_fd < 0)
-		return netns_lo_up();
+		return netns_fd;
 	return setns(netns_fd, CLONE_NEWNET) < 0 ? -errno : 0;
 }
 
-static void build(const struct launch *l, struct tree *t, struct parts *parts)
+static void build(const struct launch *l, struct tree *t, struct parts *parts, struct netns *own)
 {
 	const char *net = NULL;
 	int r;
@@ -256,7 +255,9 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts)
 	     "set the host name");
 	must(l, await_parts(l, parts), "wait for the upper directories");
 	t->userns_fd = parts->userns_fd;
-	must(l, enter_network(parts->netns_fd), "enter the network namespace");
+	if (!l->spec->rootful)
+		parts->netns_fd = netns_take(own);
+	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
 	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
 	r = tree_gather(t);
 	if (r == 0)
@@ -283,6 +284,7 @@ void launch_child(const struct launch *l)
 	struct tree t;
 	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
 	int m1, u2 = FD_NONE, sysctl_fd;
+	struct netns own;
 
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		parts.owner_ns[i] = FD_NONE;
@@ -291,14 +293,16 @@ void launch_child(const struct launch *l)
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
-	if (!l->spec->rootful)
+	if (!l->spec->rootful) {
 		must(l, wait_for_warden(l), "wait for the id map");
+		must(l, netns_begin(&own), LAUNCH_NETWORK);
+	}
 	if (l->spec->rootful)
 		must(l, fix_oom_order(), "set the order in which memory is taken back");
 	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	m1 = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
-	build(l, &t, &parts);
+	build(l, &t, &parts, &own);
 	must(l, pivot(&t), "pivot into the root");
 	if (l->spec->rootful)
 		must(l, enter_rootful(parts.userns_fd), "enter the user namespace");

@@ -42,7 +42,7 @@ struct launch {
 	/* Made while the child is at work already, and sent to it: launch_send_parts. */
 	int init_fd;   /* memfd with init */
 	int userns_fd; /* U2; FD_NONE when rootless */
-	int netns_fd;  /* its network namespace; FD_NONE when rootless */
+	int netns_fd;  /* its network namespace; FD_NONE when rootless: the child makes it */
 	struct netns net;
 	/* U2's maps as seen from here, and who init is out here. */
 	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
@@ -50,6 +50,9 @@ struct launch {
 	uint32_t init_uid, init_gid;
 	uint64_t core; /* RLIMIT_CORE inside */
 };
+
+/* What it was doing when a network namespace could not be had. */
+#define LAUNCH_NETWORK "make the network namespace"
 
 /* What the child says about itself: one message on setup_fd, fds only when ok. */
 struct launch_report {

@@ -15,7 +15,7 @@
 
 enum { STACK = 16384 };
 
-int netns_lo_up(void)
+static int lo_up(void)
 {
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
@@ -26,7 +26,7 @@ int netns_lo_up(void)
 }
 
 /*
- * Runs in the warden's memory and with its descriptors, at the same time: it does nothing but
+ * Runs in the caller's memory and with its descriptors, at the same time: it does nothing but
  * system calls, and these touch no more than errno, and that only where they fail.
  */
 static int make(void *arg)
@@ -38,7 +38,7 @@ static int make(void *arg)
 		n->made = -errno;
 		return 1;
 	}
-	r = netns_lo_up();
+	r = lo_up();
 	fd = r < 0 ? r : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	n->made = fd < 0 && r == 0 ? -errno : fd;
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network namespace of a sandbox, with its loopback device up. To make one takes the kernel
- * longer than all others together; root has it made aside, by a helper in the warden's own
- * memory, while everything else goes on. Without root only the child itself may make it.
+ * longer than all others together: it is made aside, by a helper in the caller's own memory,
+ * while everything else goes on. The caller is the warden, or without root, where only somebody
+ * in the sandbox's outer user namespace may make it, the child.
  */
 #pragma once
 
@@ -17,5 +18,3 @@ struct netns {
 int netns_begin(struct netns *n);
 /* Waits for it: the descriptor, or -errno. */
 int netns_take(struct netns *n);
-/* Bring up the loopback device of the network namespace that we are in. 0 or -errno. */
-int netns_lo_up(void);

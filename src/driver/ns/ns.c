@@ -4,7 +4,8 @@
  * child's half):
  *
  *   1 control groups with their limits
- *   2 clone3 into fresh namespaces and the group, while a helper makes the network (rootful)
+ *   2 clone3 into fresh namespaces and the group, while a helper makes the network; without
+ *     root the child has one make it
  *   3 id map of U1 (rootless)
  *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
  *     the child makes /proc and /dev
@@ -37,7 +38,7 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-/* Those of root's child; its network is made aside. */
+/* The network is made aside. */
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 enum { GONE_TIMEOUT_MS = 5000, ENDING_MS = 100 };
@@ -147,7 +148,7 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	pid_t pid;
 
 	if (!l->spec->rootful)
-		args.flags |= CLONE_NEWUSER | CLONE_NEWNET;
+		args.flags |= CLONE_NEWUSER;
 	if (cgroup_fd >= 0) {
 		args.flags |= RAW_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup_fd;
@@ -187,6 +188,8 @@ static void tell(int fd)
 
 static int explain_report(const struct launch_report *rep, struct err *e)
 {
+	if (strcmp(rep->what, LAUNCH_NETWORK) == 0)
+		return explain_clone(rep->sys, getuid() == 0, e);
 	err_sys(e, rep->sys, "%.*s", (int)sizeof rep->what, rep->what);
 	err_ctx(e, "build the sandbox");
 	if (rep->sys == EPERM && strstr(rep->what, "/proc"))
