@@ -5,6 +5,7 @@
 
 #include "base/dir.h"
 #include "cli/commands.h"
+#include "cli/keeper.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
 #include "store/pool.h"
@@ -167,6 +168,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	r.bytes = freed_bytes(&left, &s.state);
 	done = free_layers(&s, &r, e);
 	print(ctx, &r);
+	keeper_tend(&s.state);
 	return done < 0 ? -1 : r.code;
 }
 
