@@ -6,6 +6,7 @@
  * have the lock leaves the sandbox alone.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,10 @@ static bool has_files(const struct state *s, const char *id)
 }
 
 /*
+ * The kernel ends init with the warden, and all others with init, but not in that moment: who still
+ * writes would write to a sealed layer. So they are ended first, and where that takes long the
+ * sandbox is left to who looks next.
+ *
  * The lock is held, and given away. Where only the row is left, somebody who removes the
  * sandbox is about to delete that too: there is nothing that could be kept, but the lock, which
  * we have just made anew.
@@ -88,6 +93,8 @@ static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 	sandbox_row_done(&row);
 	if (r < 0)
 		return -1;
+	if (keep && state_end_processes(id, e) < 0)
+		return e->sys == EBUSY ? 0 : -1;
 	if (keep)
 		return strcmp(row.state, "lost") == 0 ? lost_keep(w->c, w->s, id, e)
 						      : lose(w, id, e);
@@ -123,6 +130,24 @@ static size_t start_of(const struct sweep *w, size_t n)
 static size_t how_many(const struct sweep *w, size_t n)
 {
 	return w->most > 0 && (size_t)w->most < n ? (size_t)w->most : n;
+}
+
+/* Of one that was made ahead and is gone with its directory only this is left. */
+static int sweep_uses(struct sweep *w, struct err *e)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	size_t n = 0;
+
+	if (db_query(w->c, &q, e,
+		     "SELECT DISTINCT sandbox FROM uses WHERE NOT EXISTS"
+		     " (SELECT 1 FROM sandboxes WHERE id = uses.sandbox)",
+		     "") < 0 ||
+	    db_id_list(w->c, q, &ids, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < how_many(w, n); i++)
+		look(w, ids[i], false);
+	return 0;
 }
 
 /* 1: there is something to do about a row if it is dead. */
@@ -253,6 +278,8 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	struct err broken;
 	int r = sweep_rows(&w, &broken);
 
+	if (r == 0)
+		r = sweep_uses(&w, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "sandboxes", false, &broken);
 	/* Subvolumes of which nothing else is left. What is not mounted is looked at once it is. */
