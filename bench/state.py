@@ -46,6 +46,35 @@ def measure(lab, state, fill, times):
     return {'first snapshot': first['took_ms'], **{k: statistics.median(v) for k, v in found.items()}}
 
 
+# About 5 s on one CPU: many small compilations, each with files of its own.
+BUILD = ('cd $(mktemp -d); i=0; while [ $i -lt {n} ]; do i=$((i + 1)); '
+         'printf "#include <stdio.h>\\n#include <stdlib.h>\\n#include <string.h>\\nint f%d(int x) {{ return printf(\\"%%d\\", x); }}\\n" $i > $i.c; '
+         'cc -O2 -c $i.c; done')
+
+
+def builds(lab, state, times):
+    """A build in a transaction against the same without one, in turn."""
+    ref = timed(lab, state, 'create')[0]
+    script = BUILD.format(n=lab.pick(120, 20))  # in a new directory: what lies below is not touched
+    found = {'plain': [], 'tx': []}
+    for _ in range(times):
+        for what, tx in (('plain', []), ('tx', ['--tx'])):
+            found[what].append(timed(lab, state, 'exec', *tx, ref, '--', 'sh', '-c', script)[1])
+    lab.cay_says(state, 'kill', ref)
+    lab.cay_says(state, 'gc')
+    return {k: statistics.median(v) for k, v in found.items()}
+
+
+def many_forks(lab, state, count):
+    ref = timed(lab, state, 'create')[0]
+    lab.cay_says(state, 'exec', ref, '--', 'sh', '-c', FILLS[0][1])
+    snap = timed(lab, state, 'snapshot', ref)[0]
+    out, ms = timed(lab, state, 'fork', snap, '--count', str(count))
+    lab.cay_says(state, 'kill', ref, *out.split())
+    lab.cay_says(state, 'gc')
+    return ms
+
+
 def bench(lab):
     state = lab.state('state', in_memory=True)
     times = lab.pick(15, 5)
@@ -60,3 +89,8 @@ def bench(lab):
         lab.fact(f'first snapshot, which seals {name}', row['first snapshot'], 'ms')
     lab.promise('fork of a snapshot / cold create', small['fork'] / small['create'], 1, 'x', f'{small["fork"]:.1f} ms')
     lab.promise('exec --tx of true', small['tx'], 5, 'ms', f'without a transaction {small["exec"]:.1f} ms')
+    build = builds(lab, state, lab.pick(5, 1))
+    lab.raw['state']['build'] = build
+    lab.promise('a build in a transaction / without', build['tx'] / build['plain'], 1.01, 'x', f'{build["plain"] / 1e3:.1f} s')
+    count = lab.pick(100, 10)
+    lab.promise(f'{count} forks of one snapshot', many_forks(lab, state, count), count, 'ms', 'one after the other, without a warm pool')

@@ -62,13 +62,24 @@ static void fix_make(const struct doctor_facts *f, struct check *c)
 		check_fix(c, "run cay where root may write to /sys/fs/cgroup");
 }
 
+/* v1 has a freezer of its own, which we do not use: hosts without any v2 are few and old. */
+static void no_freezer(struct checks *l)
+{
+	check_add(
+		l, GROUP, "freeze", CHECK_NOTE,
+		"only v2 groups have it: cay pause stops processes by signals, which they can notice, "
+		"and a snapshot is refused while commands run");
+}
+
 static void groups(const struct doctor_facts *f, struct checks *l)
 {
 	const struct probe_cgroup *g = &f->cgroup;
 	struct check *c;
 
-	if (g->mode == PROBE_CGROUP_NONE || g->mode == PROBE_CGROUP_V1)
+	if (g->mode == PROBE_CGROUP_NONE || g->mode == PROBE_CGROUP_V1) {
+		no_freezer(l);
 		return;
+	}
 	if (g->make < 0) {
 		c = check_add(
 			l, GROUP, "groups", CHECK_MISSING,
@@ -86,6 +97,8 @@ static void groups(const struct doctor_facts *f, struct checks *l)
 			  g->kill ? "" : "no cgroup.kill; ", g->freeze ? "" : "no cgroup.freeze; ",
 			  g->clone_into < 0 ? strerror(-g->clone_into)
 					    : "processes can be born in a group");
+	if (!g->freeze)
+		no_freezer(l);
 }
 
 static void controllers(const struct doctor_facts *f, struct checks *l)

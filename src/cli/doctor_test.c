@@ -252,6 +252,7 @@ static void every_kind_of_hierarchy_has_its_words(void)
 	expect(&f, "hierarchy", CHECK_OK, false, "v1 and v2", "");
 	expect(&f, "limits", CHECK_OK, false, "memory, pids, cpu, io, by v1", "");
 	f.cgroup.mode = PROBE_CGROUP_V1;
+	expect(&f, "freeze", CHECK_NOTE, false, "by signals", "");
 	f.cgroup.make = -ENOENT;
 	expect(&f, "hierarchy", CHECK_NOTE, false, "v1 only", "unified");
 	CHECK(!find(&f, "groups"));
@@ -289,6 +290,8 @@ static void controllers_that_are_missing_or_wait_are_told(void)
 	expect(&f, "limits", CHECK_OK, false, "(cpu, io given to us", "");
 	f.cgroup.kill = false;
 	expect(&f, "kill, freeze", CHECK_NOTE, false, "no cgroup.kill", "");
+	f.cgroup.freeze = false;
+	expect(&f, "freeze", CHECK_NOTE, false, "a snapshot is refused while commands run", "");
 }
 
 static void a_place_that_cannot_be_used_blocks(void)

@@ -25,7 +25,7 @@ struct limit_opts {
 	{ "cpus", 0, OPT_NUMBER, "N", "CPU time: so many CPUs' worth (0.5, 2)", &(l).cpu_milli }, \
 	{ "pids", 0, OPT_COUNT, "N", "Processes and threads", &(l).pids }, \
 	{ "files", 0, OPT_COUNT, "N", "Open files of one process", &(l).files }, \
-	{ "disk", 0, OPT_SIZE, "SIZE", "What may be written to disk in all", &(l).disk }, \
+	{ "disk", 0, OPT_SIZE, "SIZE", "What may be written to disk since the last snapshot", &(l).disk }, \
 	{ "call-timeout", 0, OPT_DURATION, "TIME", \
 	  "End every command after this time, unless it has its own --timeout", \
 	  &(l).call_timeout_ms }, \

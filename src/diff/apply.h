@@ -121,6 +121,9 @@ int apply_add_step(struct apply *a, const struct apply_step *s, const char *path
 int apply_stage(struct apply *a, const struct diff *d, const struct apply_rules *rules,
 		struct err *e);
 int apply_journal_write(struct apply *a, struct err *e);
+/* Its text, and back: 0, or -EBADMSG for what we would not write. */
+int apply_journal_put(const struct apply *a, struct buf *b);
+int apply_journal_parse(struct apply *a, struct str body);
 /* 1: read, 0: there is none. */
 int apply_journal_read(struct apply *a, struct err *e);
 void apply_stage_name(char out[40], char kind, size_t i);

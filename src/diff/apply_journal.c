@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "diff/apply.h"
@@ -15,7 +16,7 @@
 
 enum { MOST = 1 << 30 };
 
-static int put_all(const struct apply *a, struct buf *b)
+int apply_journal_put(const struct apply *a, struct buf *b)
 {
 	int r = buf_printf(b, "%s%c%s%c", HEAD, 0, a->id, 0);
 
@@ -34,7 +35,7 @@ int apply_journal_write(struct apply *a, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
 	auto_close int fd = FD_NONE;
-	int r = put_all(a, &b);
+	int r = apply_journal_put(a, &b);
 
 	apply_tick(a);
 	fd = openat(a->stage_fd, "journal.new", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
@@ -84,7 +85,8 @@ static int parse_step(const char *text, struct apply_step *s)
 	int n = sscanf(text, "%c %llu %llu %llu %u %u %u %llu %u%c", &op, &ino, &size, &mtime,
 		       &s->old.mode, &s->old.uid, &s->old.gid, &new_ino, &s->mode, &end);
 
-	if (n != 9 || !strchr("xzdarm", op))
+	/* We never plan to give more than these. */
+	if (n != 9 || !strchr("xzdarm", op) || (s->mode & ~0777u) != 0)
 		return -EBADMSG;
 	s->op = (enum apply_op)op;
 	s->old.ino = ino;
@@ -94,9 +96,9 @@ static int parse_step(const char *text, struct apply_step *s)
 	return 0;
 }
 
-static int parse(struct apply *a, const struct buf *b)
+int apply_journal_parse(struct apply *a, struct str body)
 {
-	const char *at = b->data, *end = b->data + b->len, *text = next(&at, end);
+	const char *at = body.p, *end = body.p + body.n, *text = next(&at, end);
 
 	if (!text || strcmp(text, HEAD) != 0 || !(text = next(&at, end)) ||
 	    !str_copy(a->id, sizeof a->id, str_of(text)))
@@ -111,19 +113,41 @@ static int parse(struct apply *a, const struct buf *b)
 		if (r < 0)
 			return r;
 	}
-	return text ? 0 : -EBADMSG;
+	return text && at == end ? 0 : -EBADMSG;
+}
+
+/*
+ * One that came with the directory, as a file of somebody's repository or as a link to elsewhere,
+ * is none of ours: nobody but the owner may read what we write.
+ */
+static int open_own(const struct apply *a)
+{
+	auto_close int fd = openat(a->stage_fd, "journal",
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600 || st.st_nlink != 1)
+		return -EBADMSG;
+	return TAKE_FD(fd);
 }
 
 int apply_journal_read(struct apply *a, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
-	int r = io_read_file(a->stage_fd, "journal", &b);
+	auto_close int fd = open_own(a);
+	int r = fd;
 
 	if (r == -ENOENT)
 		return 0;
+	if (r >= 0)
+		r = io_read_all(fd, &b);
 	if (r == 0)
-		r = b.len ? parse(a, &b) : -EBADMSG;
-	if (r < 0)
-		return err_sys(e, -r, "read the journal in " APPLY_DIR);
-	return 1;
+		r = b.len ? apply_journal_parse(a, buf_str(&b)) : -EBADMSG;
+	if (r == 0)
+		return 1;
+	err_sys(e, -r, "read the journal in " APPLY_DIR);
+	return err_hint(
+		e, "where no cay apply was cut off here it is somebody else's: remove " APPLY_DIR);
 }

@@ -346,7 +346,8 @@ static void a_journal_with_a_path_that_leads_out_is_refused(void)
 		(void)snprintf(
 			script, sizeof script,
 			"mkdir -p host/.cay-apply && printf 'cay-apply 1\\0box\\0d 0 0 0 0 0 0 0 "
-			"493\\0%s\\0end\\0' > host/.cay-apply/journal",
+			"493\\0%s\\0end\\0' > host/.cay-apply/journal && "
+			"chmod 600 host/.cay-apply/journal",
 			paths[i]);
 		t_sh(script);
 		host = t_open("host");
@@ -358,9 +359,46 @@ static void a_journal_with_a_path_that_leads_out_is_refused(void)
 	}
 }
 
+static void a_journal_that_is_not_ours_is_refused(void)
+{
+	static const struct {
+		const char *made_by;
+		bool ours;
+	} cases[] = {
+		{ "chmod 600 journal", true },
+		{ "chmod 644 journal", false },
+		{ "mv journal j; chmod 600 j; ln -s j journal", false },
+		{ "chmod 600 journal; ln journal j", false },
+		{ "rm journal; mkfifo -m 600 journal", false },
+		{ "sed -i s/493/2541/ journal; chmod 600 journal", false }, /* setuid */
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char script[512];
+		struct apply a;
+		struct err e = { 0 };
+		int host;
+
+		t_tree_begin();
+		(void)snprintf(
+			script, sizeof script,
+			"mkdir -p host/.cay-apply && cd host/.cay-apply && printf 'cay-apply "
+			"1\\0box\\0d 0 0 0 0 0 0 0 493\\0sub\\0end\\0' > journal && %s",
+			cases[i].made_by);
+		t_sh(script);
+		host = t_open("host");
+		apply_init(&a, host, "");
+		CHECK((apply_lock(&a, &e) == 0) == cases[i].ours);
+		CHECK(cases[i].ours || strstr(e.hint, ".cay-apply"));
+		apply_done(&a);
+		(void)close(host);
+		t_tree_end();
+	}
+}
+
 T_MAIN(T(all_of_it_is_taken_over), T(a_crash_anywhere_can_be_finished),
        T(a_crash_anywhere_can_be_undone), T(a_crash_while_finishing_can_be_finished),
        T(a_crash_while_undoing_can_be_undone), T(what_changed_on_the_host_is_refused),
        T(a_change_in_the_last_moment_undoes_everything), T(a_link_put_in_the_way_leads_nowhere),
        T(special_files_and_git_hooks_are_not_taken),
-       T(a_journal_with_a_path_that_leads_out_is_refused))
+       T(a_journal_with_a_path_that_leads_out_is_refused), T(a_journal_that_is_not_ours_is_refused))

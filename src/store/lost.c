@@ -226,10 +226,6 @@ int lost_keep(struct catalog *c, const struct state *s, const char *id, struct e
 	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
 	int r;
 
-	/* The kernel ends them all with init, and that with the warden, but not in that moment. Who
-	 * still writes would write to a sealed layer. */
-	if (state_end_processes(id, e) < 0)
-		return -1;
 	if (state_sandbox_open(s, id, &dir, e) < 0 || pool_open(s, &pool, e) < 0)
 		return -1;
 	if (pool_find(pool, id, &disk, e) < 0)

@@ -6,6 +6,7 @@
  * have the lock leaves the sandbox alone.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,10 @@ static bool has_files(const struct state *s, const char *id)
 }
 
 /*
+ * The kernel ends init with the warden, and all others with init, but not in that moment: who still
+ * writes would write to a sealed layer. So they are ended first, and where that takes long the
+ * sandbox is left to who looks next.
+ *
  * The lock is held, and given away. Where only the row is left, somebody who removes the
  * sandbox is about to delete that too: there is nothing that could be kept, but the lock, which
  * we have just made anew.
@@ -88,6 +93,8 @@ static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 	sandbox_row_done(&row);
 	if (r < 0)
 		return -1;
+	if (keep && state_end_processes(id, e) < 0)
+		return e->sys == EBUSY ? 0 : -1;
 	if (keep)
 		return strcmp(row.state, "lost") == 0 ? lost_keep(w->c, w->s, id, e)
 						      : lose(w, id, e);

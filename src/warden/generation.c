@@ -119,13 +119,17 @@ void turn_fail(struct warden *w, const struct err *why)
 {
 	struct turn *t = w->turn;
 	struct err ignored;
+	int r;
 
 	if (t->last.root_fd >= 0)
 		cell_swap(&w->cell, &t->last);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
-	turn_move_back(w, t);
-	if (t->client)
+	r = turn_move_back(w, t);
+	/* An answer would close the journal, by which the files are found again. */
+	if (r < 0)
+		warden_fail(w, "undo a switch", -r);
+	else if (t->client)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
 	turn_free(w);
 }

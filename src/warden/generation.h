@@ -37,7 +37,7 @@ struct turn {
 bool turn_find_same(const struct warden *w, struct turn *t);
 /* Uppers to their new place and back. */
 int turn_move_away(struct warden *w, struct turn *t);
-void turn_move_back(struct warden *w, struct turn *t);
+int turn_move_back(struct warden *w, struct turn *t);
 /* Look at the uppers in `next` before anybody can use them; make them the uppers. */
 int turn_remember_fresh(struct warden *w);
 int turn_rename_next(struct warden *w);
@@ -47,7 +47,7 @@ void turn_end_sweepers(struct warden *w);
 
 /* generation_volume.c: the same in the pool */
 int volume_move_away(struct warden *w, struct turn *t);
-void volume_move_back(struct warden *w, struct turn *t);
+int volume_move_back(struct warden *w, struct turn *t);
 int volume_rename_next(struct warden *w);
 /* A layer `name` that is a copy of the uppers as they are now. */
 int volume_copy(const struct warden *w, const char *name);

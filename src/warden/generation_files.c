@@ -104,26 +104,23 @@ int turn_move_away(struct warden *w, struct turn *t)
 	return r;
 }
 
-void turn_move_back(struct warden *w, struct turn *t)
+int turn_move_back(struct warden *w, struct turn *t)
 {
 	char name[24], from[PLACE];
 
-	if (w->spec.pool) {
-		volume_move_back(w, t);
-		return;
-	}
+	if (w->spec.pool)
+		return volume_move_back(w, t);
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		if (!t->moved[i])
 			continue;
 		(void)snprintf(name, sizeof name, "upper/%d", i);
-		if (renameat(place_of(w, t, i, from), from, w->disk_fd, name) < 0) {
-			warden_fail(w, "undo a switch", errno);
-			return;
-		}
+		if (renameat(place_of(w, t, i, from), from, w->disk_fd, name) < 0)
+			return -errno;
 		t->moved[i] = false;
 	}
 	if (t->seal[0])
 		(void)unlinkat(w->layers_fd, t->seal, AT_REMOVEDIR);
+	return 0;
 }
 
 int turn_remember_fresh(struct warden *w)

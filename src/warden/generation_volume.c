@@ -59,7 +59,7 @@ int volume_move_away(struct warden *w, struct turn *t)
 	return r;
 }
 
-void volume_move_back(struct warden *w, struct turn *t)
+int volume_move_back(struct warden *w, struct turn *t)
 {
 	char from[PLACE];
 	int r = 0;
@@ -72,8 +72,7 @@ void volume_move_back(struct warden *w, struct turn *t)
 		t->moved[i] = false;
 	}
 	t->volume_moved = false;
-	if (r < 0)
-		warden_fail(w, "undo a switch", -r);
+	return r;
 }
 
 int volume_rename_next(struct warden *w)

@@ -167,12 +167,13 @@ def test_nothing_changed_needs_no_layer(fresh_cay):
 MAKE = '''
 set -e; cd /tmp; umask 022
 mkdir -p t/a/b t/gone t/closed; echo one > t/a/one; echo two > t/a/b/two; ln t/a/one t/a/twin; ln -s ../nowhere t/a/link
+python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('t/socket')"
 echo g > t/gone/g; mkfifo t/pipe; python3 -c "import os; os.setxattr('t/a/one', 'user.k', b'v\\\\0w')"
 dd if=/dev/zero of=t/sparse bs=1 count=1 seek=9999999 2>/dev/null; chmod 4755 t/a/b/two; chmod 700 t/closed
 touch -d 2001-02-03T04:05:06.789 t/a/one t/a t/gone
 '''
 RUIN = '''
-cd /tmp; rm -rf t/gone; echo x >> t/a/one; mv t/a t/z; mkdir t/a; echo new > t/a/new; chmod 777 t; rm t/pipe; chmod 0 t/closed
+cd /tmp; rm -rf t/gone; echo x >> t/a/one; mv t/a t/z; mkdir t/a; echo new > t/a/new; chmod 777 t; rm t/pipe t/socket; chmod 0 t/closed
 python3 -c "import os; os.setxattr('t/z/twin', 'user.k', b'other')"; touch t; ln -sf other t/z/link; echo > /var/tmp/n
 '''
 
@@ -192,6 +193,39 @@ def test_after_abort_every_detail_is_as_before(cay, box, mode, user):
     assert fingerprint(cay, box, '/tmp', user) == before
     assert sh(cay, box, 'stat -c "%a %u %g %y" / /tmp /var/tmp') == root
     sh(cay, box, 'chmod -R u+rwx /tmp/t; rm -rf /tmp/t', *options)
+
+
+@pytest.mark.parametrize('user', [None, 'root'])
+def test_every_detail_outlasts_the_merging_of_layers(fresh_cay, mode, user):
+    if mode == 'rootless' and user:
+        pytest.skip('there is no root inside')
+    cay, options = fresh_cay, ['--user', user] if user else []
+    box = cay.create()
+    sh(cay, box, MAKE + ('chown 5:6 t/a/b/two; chmod 4711 t/a/b/two' if user else ''), *options)
+    made = fingerprint(cay, box, '/tmp/t', user)
+    snaps = [cay('snapshot', box, check=True).out.strip()]
+    sh(cay, box, RUIN + 'mkdir t/gone; echo again > t/gone/h', *options)  # opaque: g must not shine through
+    ruined = fingerprint(cay, box, '/tmp/t', user)
+    for i in range(18):
+        sh(cay, box, f'echo {i} > /tmp/n', *options)
+        snaps.append(cay('snapshot', box, check=True).out.strip())
+    wait_until(lambda: cay('tidy', check=True) and levels(cay) > 0, what='a merged layer')
+    for name, want in ((snaps[0], made), (snaps[1], ruined), (snaps[-1], ruined)):
+        fork = cay('fork', name, check=True).out.strip()
+        assert fingerprint(cay, fork, '/tmp/t', user) == want
+        cay('kill', fork, check=True)
+    cay('rollback', box, snaps[0], check=True)
+    assert fingerprint(cay, box, '/tmp/t', user) == made
+    cay('kill', box, check=True)
+    forget(cay, *snaps)
+
+
+def levels(cay):
+    """How many layers are merged ones."""
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    (n,), = db.execute('SELECT count(*) FROM layers WHERE level > 0')
+    db.close()
+    return n
 
 
 def test_transactions_nest(cay, box):

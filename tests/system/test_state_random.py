@@ -179,33 +179,77 @@ def check(cay, name, model):
     cay('kill', other, check=True)
 
 
+AGENT_STEPS = int(os.environ.get('CAY_AGENT_STEPS', '8'))
+GIT = 'git -c user.name=a -c user.email=a@b -c safe.directory=*'
+# Everything but the order in which directories list their names.
+HASH = 'cd /tmp/w && tar c --sort=name --format=pax --xattrs --pax-option=delete=atime,delete=ctime . | sha256sum'
+
+
+def make_project(source, with_npm):
+    """A repository with a program, its test, and where npm is there a package beside it."""
+    source.mkdir()
+    (source / 'main.c').write_text('int main(void) { return 0; }\n')
+    (source / 'Makefile').write_text('main: main.c\n\tcc -O1 -o main main.c\ntest: main\n\t./main\n')
+    (source / '.gitignore').write_text('main\nnode_modules\n')
+    if with_npm:
+        (source / 'lib').mkdir()
+        (source / 'lib' / 'package.json').write_text('{"name":"lib","version":"1.0.0","main":"i.js"}')
+        (source / 'lib' / 'i.js').write_text('module.exports = 42\n')
+        (source / 'package.json').write_text('{"name":"app","version":"1.0.0"}')
+        assert os.system(f'cd {source}/lib && npm pack --silent > /dev/null') == 0
+    assert os.system(f'cd {source} && git init -q && {GIT} add . && {GIT} commit -qm 0') == 0
+
+
+def agent_step(i, with_npm):
+    """Edit, build, test, commit; now and then a package comes or goes, or a branch is left."""
+    lines = ['cd /tmp/w', f'echo "int f{i}(void) {{ return {i}; }}" >> main.c', f'echo {i} > note{i % 4}', 'make -s test']
+    if with_npm and i % 4 == 1:
+        lines += ['export HOME=/tmp npm_config_cache=/tmp/npm npm_config_update_notifier=false',
+                  'npm install --silent --offline --no-audit --no-fund ./lib/lib-1.0.0.tgz', 'node -e "process.exit(require(\'lib\') - 42)"']
+    if with_npm and i % 8 == 7:
+        lines.append('rm -rf node_modules')
+    if i % 10 == 9:
+        lines.append(f'{GIT} checkout -q -b b{i}')
+    if i % 12 == 11:
+        lines.append(f'{GIT} gc -q --prune=now')
+    return ' && '.join(lines + [f'{GIT} add -A', f'{GIT} commit -qm {i}'])
+
+
 @pytest.mark.slow
 def test_work_of_an_agent_survives_jumping_about(fresh_cay, tmp_path):
-    """git, edits, builds and commits with a snapshot at each step; then random ones are gone back to."""
+    """A snapshot after each step of the work; random ones are gone back to, and the work goes on from there."""
     cay = fresh_cay
     if shutil.which('git') is None or shutil.which('cc') is None:
         pytest.skip('needs git and cc')
-    source = tmp_path / 'src'
-    source.mkdir()
-    (source / 'main.c').write_text('int main(void) { return 0; }\n')
-    (source / 'Makefile').write_text('main: main.c\n\tcc -o main main.c\n')
-    for line in ('git init -q', 'git -c user.name=a -c user.email=a@b add .', 'git -c user.name=a -c user.email=a@b commit -qm 0'):
-        assert os.system(f'cd {source} && {line}') == 0
-    ref = cay.create('--ro', f'{source}:/src')
-    git = 'cd /tmp/w && git -c user.name=a -c user.email=a@b'
-    hashes = r'cd /tmp/w && find . -path ./.git/index -prune -o -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum'
-    cay('exec', ref, '--', 'sh', '-c', 'git -c safe.directory="*" clone -q /src /tmp/w', check=True)
+    with_npm = shutil.which('npm', path='/usr/bin') is not None
+    make_project(tmp_path / 'src', with_npm)
+    seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
+    print(f'seed {seed}, npm {with_npm}')
+    r = random.Random(seed)
+    ref = cay.create('--ro', f'{tmp_path}/src:/src')
+
+    def inside(script):
+        return cay('exec', ref, '--', 'sh', '-ec', script, check=True, timeout=120).out
+    inside(f'{GIT} clone -q /src /tmp/w')
     steps = []
-    for i in range(int(os.environ.get('CAY_AGENT_STEPS', '12'))):
-        cay('exec', ref, '--', 'sh', '-c', f'{git} status --porcelain; echo "int f{i}(void) {{ return {i}; }}" >> main.c; '
-            f'echo {i} > note{i % 4}; make -s && ./main && {git} add -A && {git} commit -qm {i}', check=True, timeout=60)
-        name = cay('snapshot', ref, check=True).out.strip()
-        steps.append((name, cay('exec', ref, '--', 'sh', '-c', hashes, check=True).out))
-    r = random.Random(1)
-    for name, want in r.sample(steps, min(6, len(steps))):
-        cay('exec', ref, '--', 'sh', '-c', 'rm -rf /tmp/w/.git/objects; echo junk > /tmp/w/main.c', check=True)
+
+    def jump():
+        name, want, head = r.choice(steps)
+        inside('rm -rf /tmp/w/.git/objects /tmp/w/node_modules; echo junk > /tmp/w/main.c; chmod 0 /tmp/w/Makefile; touch /tmp/w/*')
         cay('rollback', ref, name, check=True)
-        assert cay('exec', ref, '--', 'sh', '-c', hashes, check=True).out == want
-        assert cay('exec', ref, '--', 'sh', '-c', f'{git} status --porcelain && git fsck --no-progress 2> /dev/null', check=True).out == ''
+        assert inside(HASH) == want, (seed, name)
+        assert inside(f'cd /tmp/w && {GIT} status --porcelain && {GIT} fsck --no-progress 2> /dev/null') == ''
+        assert inside(f'cd /tmp/w && {GIT} rev-parse HEAD') == head
+        assert inside('cd /tmp/w && make -s test') == ''
+
+    for i in range(AGENT_STEPS):
+        inside(agent_step(i, with_npm))
+        head = inside(f'cd /tmp/w && {GIT} rev-parse HEAD')
+        name = cay('snapshot', ref, check=True).out.strip()
+        steps.append((name, inside(HASH), head))
+        if i % 4 == 3:
+            jump()
+    for _ in range(min(6, AGENT_STEPS)):
+        jump()
     cay('kill', ref, check=True)
     cay('snapshot', 'rm', *[s[0] for s in steps], check=True)
