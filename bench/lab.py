@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client', 'bench/bench-many',
-            'bench/bench-net', 'bench/bench-walls', 'bench/bench-whose')
+PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'bench/bench-spawn', 'bench/bench-exec-client',
+            'bench/bench-claim-client', 'bench/bench-many', 'bench/bench-net', 'bench/bench-walls', 'bench/bench-whose')
 
 
 def quantile(values, q):
@@ -52,7 +52,10 @@ class Lab:
 
     def done(self):
         for state in self.states:
-            subprocess.run([self.cay, 'kill', '--all'], env=self.env(state), capture_output=True, check=False)
+            pools = subprocess.run([self.cay, 'pool', 'ls', '-q'], env=self.env(state), capture_output=True, text=True,
+                                   check=False).stdout.split()
+            for words in [*(['pool', 'set', name, '0'] for name in pools), ['kill', '--all']]:
+                subprocess.run([self.cay, *words], env=self.env(state), capture_output=True, check=False)
         for place in (self.folder, self.memory):
             shutil.rmtree(place, ignore_errors=True)
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -113,7 +114,7 @@ static int say_hello(int fd, struct err *e)
 	return io_write_all(fd, b.data, b.len) < 0 ? gone(e) : 0;
 }
 
-int client_connect(const struct state *s, const char *id, int *ret_fd, struct err *e)
+int client_dial(const struct state *s, const char *id, int *ret_fd, struct err *e)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	auto_close int dir = FD_NONE;
@@ -130,7 +131,15 @@ int client_connect(const struct state *s, const char *id, int *ret_fd, struct er
 			      strerror(errno));
 		return err_hint(e, "it was lost; remove what is left with: cay kill %s", id);
 	}
-	if (say_hello(fd, e) < 0)
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int client_connect(const struct state *s, const char *id, int *ret_fd, struct err *e)
+{
+	auto_close int fd = FD_NONE;
+
+	if (client_dial(s, id, &fd, e) < 0 || say_hello(fd, e) < 0)
 		return -1;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -322,6 +331,22 @@ int client_destroy(const struct state *s, const char *id, const char *reason, st
 		return -1;
 	/* It answers, or it is gone: either way it has ended when its lock is free. */
 	(void)expect(&r, MSG_C_DESTROYED, &f, &ignored);
+	return await_death(s, id, e);
+}
+
+int client_discard(const struct state *s, const char *id, struct err *e)
+{
+	const struct timeval patience = { .tv_sec = 2 };
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	auto_done(reader_done) struct reader r = { .fd = FD_NONE };
+	struct frame f;
+
+	if (field_put_c(&b, TAG_WARM, "") < 0)
+		return err_sys(e, ENOMEM, "ask");
+	if (ask_with(s, id, MSG_C_DESTROY, buf_str(&b), &r, e) < 0 ||
+	    setsockopt(r.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
+	    expect(&r, MSG_C_DESTROYED, &f, e) < 0)
+		return -1;
 	return await_death(s, id, e);
 }
 

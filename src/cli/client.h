@@ -60,6 +60,8 @@ int client_order(const struct state *s, const char *id, enum client_order order,
 		 struct client_state *ret, struct err *e);
 /* Ends the sandbox and waits until its warden is gone. */
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e);
+/* The same for one that has no owner (store/warm.h). CONFLICT where it has got one. */
+int client_discard(const struct state *s, const char *id, struct err *e);
 /* Waits until every event up to now is in the trace; its head. */
 int client_settle(const struct state *s, const char *id, uint64_t *ret_seq, char ret_hash[65],
 		  struct err *e);
@@ -74,7 +76,9 @@ int client_file_op(const struct state *s, const char *id, enum call_op op, const
 		   uint64_t mode, const char *user, struct client_io io, struct buf *ret_stderr,
 		   int *ret_exit, struct err *e);
 
-/* A connected socket that has said hello. The caller owns it. */
+/* A connected socket. The caller owns it. */
+int client_dial(const struct state *s, const char *id, int *ret_fd, struct err *e);
+/* One that has said hello. */
 int client_connect(const struct state *s, const char *id, int *ret_fd, struct err *e);
 /* Fill e from MSG_C_ERROR. Returns -1. */
 int client_take_error(const struct frame *f, struct err *e);

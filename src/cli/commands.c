@@ -23,6 +23,8 @@ const struct cmd *const commands[] = {
 	&cmd_fork,
 	&cmd_explore,
 	&cmd_tx,
+	&cmd_pool_set,
+	&cmd_pool_ls,
 	&cmd_trace,
 	&cmd_net,
 	&cmd_port,
@@ -38,6 +40,7 @@ const struct cmd *const commands[] = {
 	&cmd_help,
 	&cmd_settle,
 	&cmd_tidy,
+	&cmd_pool_keep,
 	&cmd_complete,
 	NULL,
 };

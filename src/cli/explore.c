@@ -33,20 +33,18 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int fork_all(struct cli_store *s, const struct origin *from, struct branch *b, int n,
-		    int *ret_made, struct err *e)
-{
-	for (int i = 0; i < n; i++) {
-		auto_done(newborn_done) struct newborn born = { NEWBORN_INIT };
-		char name[80];
+struct branches {
+	struct branch *b;
+	int made;
+};
 
-		(void)snprintf(name, sizeof name, "%s-%d", o.name ? o.name : "", i + 1);
-		if (origin_fork(s, from, o.name ? name : NULL, &born, e) < 0)
-			return -1;
-		b[i].number = i + 1;
-		(void)str_copy(b[i].id, sizeof b[i].id, str_of(born.row.id));
-		*ret_made = i + 1;
-	}
+static int add_branch(void *ctx, unsigned i, const struct newborn *born)
+{
+	struct branches *f = ctx;
+
+	f->b[i].number = (int)i + 1;
+	(void)str_copy(f->b[i].id, sizeof f->b[i].id, str_of(born->row.id));
+	f->made = (int)i + 1;
 	return 0;
 }
 
@@ -57,8 +55,8 @@ static int measure(struct cli_store *s, const struct origin *from, struct branch
 	struct snapshot_row was = { 0 };
 
 	(void)str_copy(was.id, sizeof was.id, str_of(from->holder));
-	(void)str_copy(was.sandbox, sizeof was.sandbox, str_of(from->recipe_of));
-	(void)str_copy(was.top, sizeof was.top, str_of(from->top));
+	(void)str_copy(was.sandbox, sizeof was.sandbox, str_of(from->of.recipe_of));
+	(void)str_copy(was.top, sizeof was.top, str_of(from->of.top));
 	if (layers_open_snapshot(s, &was, &old, e) < 0)
 		return -1;
 	for (int i = 0; i < n; i++) {
@@ -197,13 +195,15 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin
 		.first_success = o.first_success,
 		.quiet = o.quiet || o.json,
 	};
-	int made = 0, winner = -1;
+	struct branches made = { .b = b };
+	const struct forks f = { o.name, true, (unsigned)n, NULL, add_branch, &made };
+	int winner = -1;
 	struct err ignored = { 0 };
 
-	if (fork_all(s, from, b, n, &made, e) == 0 &&
+	if (origin_fork(s, from, &f, e) == 0 &&
 	    explore_run(b, (unsigned)n, &how, &winner, e) == 0 && measure(s, from, b, n, e) == 0)
 		return conclude(s, b, n, winner, e);
-	(void)drop_others(s, b, made, &ignored);
+	(void)drop_others(s, b, made.made, &ignored);
 	return -1;
 }
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/fork.h"
+#include "cli/keeper.h"
 #include "cli/moment.h"
 #include "cli/newborn.h"
 #include "cli/output.h"
+#include "store/warm.h"
+
+/* How many are claimed at once, and so the most that one failure takes with it. */
+enum { TOGETHER = 64, MOST = 100000 };
 
 static struct {
 	uint64_t count;
@@ -26,8 +32,8 @@ static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret,
 
 	if (moment_open(&m, s, id, e) < 0 || moment_snapshot(&m, &row, NULL, e) < 0)
 		return -1;
-	(void)str_copy(ret->recipe_of, sizeof ret->recipe_of, str_of(m.row.id));
-	(void)str_copy(ret->top, sizeof ret->top, str_of(row.top));
+	(void)str_copy(ret->of.recipe_of, sizeof ret->of.recipe_of, str_of(m.row.id));
+	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(row.top));
 	(void)str_copy(ret->holder, sizeof ret->holder, str_of(row.id));
 	return 0;
 }
@@ -47,8 +53,8 @@ int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct
 		}
 		return -1;
 	}
-	(void)str_copy(ret->recipe_of, sizeof ret->recipe_of, str_of(snap.sandbox));
-	(void)str_copy(ret->top, sizeof ret->top, str_of(snap.top));
+	(void)str_copy(ret->of.recipe_of, sizeof ret->of.recipe_of, str_of(snap.sandbox));
+	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(snap.top));
 	return 0;
 }
 
@@ -79,62 +85,122 @@ void origin_close(struct cli_store *s, struct origin *from)
 	from->holder[0] = '\0';
 }
 
-int origin_fork(struct cli_store *s, const struct origin *from, const char *name, struct newborn *n,
-		struct err *e)
+static void name_it(char out[64], const char *name, bool numbered, unsigned number)
+{
+	if (name && numbered)
+		(void)snprintf(out, 64, "%.48s-%u", name, number);
+	else
+		(void)snprintf(out, 64, "%s", name ? name : "");
+}
+
+/* Those that were claimed and are not finished have an owner who does not want them any more. */
+static void drop_rest(struct newborn *ns, size_t from, size_t n)
 {
 	struct err ignored = { 0 };
 
-	if (n->warden_fd < 0 && newborn_hatch(n, &s->state, e) < 0)
-		return -1;
-	if (newborn_fork(n, s->catalog, from->recipe_of, from->top, name, e) < 0)
-		return -1;
-	if (newborn_await(n, e) == 0 && newborn_release(n, e) == 0)
-		return 0;
-	(void)newborn_destroy(n, &ignored);
-	return -1;
+	for (size_t i = from; i < n; i++)
+		(void)newborn_destroy(&ns[i], &ignored);
 }
 
-static int fork_all(const struct cmd_ctx *ctx, struct cli_store *s, const struct origin *from,
-		    struct newborn *n, struct err *e)
+static int finish(struct newborn *ns, unsigned n, const struct forks *f, unsigned first,
+		  struct err *e)
 {
-	uint64_t count = o.count ? o.count : 1;
-	char name[80];
+	for (unsigned i = 0; i < n; i++) {
+		int r = newborn_finish(&ns[i], e);
 
-	for (uint64_t i = 1; i <= count; i++) {
-		(void)snprintf(name, sizeof name, "%s-%llu", o.name ? o.name : "",
-			       (unsigned long long)i);
-		if (origin_fork(s, from, count > 1 && o.name ? name : o.name, n, e) < 0)
-			return -1;
-		print_made(ctx, n);
-		newborn_done(n);
-		*n = (struct newborn){ NEWBORN_INIT };
+		if (r == 0)
+			r = f->fn(f->ctx, first + i, &ns[i]) ? 1 : 0;
+		if (r != 0) {
+			drop_rest(ns, i + 1, n);
+			return r;
+		}
 	}
 	return 0;
+}
+
+static int fork_some(struct cli_store *s, const struct origin *from, const struct forks *f,
+		     struct newborn *ns, unsigned first, struct err *e)
+{
+	unsigned n = f->count - first < TOGETHER ? f->count - first : TOGETHER;
+	char names[TOGETHER][64];
+	int r;
+
+	for (unsigned i = 0; i < n; i++) {
+		ns[i] = (struct newborn){ NEWBORN_INIT };
+		name_it(names[i], f->name, f->numbered, first + i + 1);
+	}
+	if (first == 0 && f->first) {
+		ns[0] = *f->first;
+		*f->first = (struct newborn){ NEWBORN_INIT };
+	}
+	r = newborn_fork(ns, n, &s->state, s->catalog, &from->of, names, e);
+	if (r == 0)
+		r = finish(ns, n, f, first, e);
+	for (unsigned i = 0; i < n; i++)
+		newborn_done(&ns[i]);
+	return r;
+}
+
+int origin_fork(struct cli_store *s, const struct origin *from, const struct forks *f,
+		struct err *e)
+{
+	auto_free struct newborn *ns = calloc(TOGETHER, sizeof *ns);
+	int r = 0;
+
+	if (!ns)
+		return err_sys(e, ENOMEM, "fork");
+	for (unsigned first = 0; first < f->count && r == 0; first += TOGETHER)
+		r = fork_some(s, from, f, ns, first, e);
+	/* Whoever could have claimed some sees to it that others can. */
+	keeper_tend(&s->state);
+	return r < 0 ? -1 : 0;
+}
+
+static int print_one(void *ctx, unsigned i, const struct newborn *n)
+{
+	(void)i;
+	print_made(ctx, n);
+	return 0;
+}
+
+/* Its warden starts while we read the catalog, unless there may be one that is ready. */
+static int open_early(struct cli_store *s, struct newborn *first, struct err *e)
+{
+	if (cli_store_open_state(s, e) < 0)
+		return -1;
+	if (!warm_exists(&s->state) && newborn_hatch(first, &s->state, e) < 0)
+		return -1;
+	return catalog_open(&s->state, &s->catalog, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(newborn_done) struct newborn first = { NEWBORN_INIT };
+	struct forks f = { o.name, o.count > 1, o.count ? (unsigned)o.count : 1,
+			   NULL,   print_one,	ctx };
 	struct err ignored = { 0 };
 	struct origin from = { 0 };
 	int r;
 
 	if (cmd_need_args(ctx, 1, 1, "a sandbox or snapshot", e) < 0)
 		return -1;
+	if (o.count > MOST)
+		return err_set(e, ERR_INVALID, "--count: at most %d", MOST);
 	if (o.name && !state_name_ok(o.name))
 		return err_set(
 			e, ERR_INVALID,
 			"--name '%.200s': letters, digits and '_.-', a letter or digit first",
 			o.name);
-	if (cli_store_open_state(&s, e) < 0 || newborn_hatch(&first, &s.state, e) < 0)
-		return -1;
-	if (catalog_open(&s.state, &s.catalog, e) < 0 ||
-	    origin_open(&s, ctx->args[0], &from, e) < 0) {
+	r = open_early(&s, &first, e);
+	if (r == 0)
+		r = origin_open(&s, ctx->args[0], &from, e);
+	if (r < 0) {
 		(void)newborn_destroy(&first, &ignored);
 		return -1;
 	}
-	r = fork_all(ctx, &s, &from, &first, e);
+	f.first = first.warden_fd >= 0 ? &first : NULL;
+	r = origin_fork(&s, &from, &f, e);
 	origin_close(&s, &from);
 	return r;
 }

@@ -6,7 +6,7 @@
 #include "cli/sandboxes.h"
 
 struct origin {
-	char recipe_of[ID_SIZE], top[ID_SIZE];
+	struct newborn_origin of;
 	char holder[ID_SIZE]; /* snapshot that is ours and goes again; empty: none */
 };
 
@@ -14,6 +14,18 @@ struct origin {
 int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct err *e);
 /* Let go of what it holds. Forks that were made keep their layers. */
 void origin_close(struct cli_store *s, struct origin *from);
-/* A running sandbox, released; of a warden that was hatched, or not yet. name may be NULL. */
-int origin_fork(struct cli_store *s, const struct origin *from, const char *name,
-		struct newborn *ret, struct err *e);
+/*
+ * So many running sandboxes; fn is called for each, numbered from 0 on, and returns non-zero to
+ * stop. name: NULL, or numbered: of NAME-1, NAME-2 and so on. first: one that was hatched for it,
+ * which is taken over; or NULL. Those that fn was called for stay when a later one fails.
+ */
+struct forks {
+	const char *name;
+	bool numbered;
+	unsigned count;
+	struct newborn *first;
+	int (*fn)(void *ctx, unsigned i, const struct newborn *n);
+	void *ctx;
+};
+int origin_fork(struct cli_store *s, const struct origin *from, const struct forks *f,
+		struct err *e);

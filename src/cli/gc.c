@@ -5,6 +5,7 @@
 
 #include "base/dir.h"
 #include "cli/commands.h"
+#include "cli/keeper.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
 #include "store/pool.h"
@@ -137,14 +138,17 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 /* Layers that no sandbox and no snapshot has, and what was being made of some. */
 static int free_layers(struct cli_store *s, struct result *r, struct err *e)
 {
-	auto_close int lock = FD_NONE;
+	auto_close int lock = FD_NONE, pool = FD_NONE;
 	uint64_t bytes = 0;
+	int done;
 
-	if (layers_lock(&s->state, true, &lock, e) < 0 ||
-	    catalog_free_layers(s->catalog, &s->state, &r->layers, &bytes, e) < 0)
+	if (layers_lock(&s->state, true, &lock, e) < 0)
 		return -1;
+	done = catalog_free_layers(s->catalog, &s->state, &r->layers, &bytes, e);
 	r->bytes += bytes;
-	return 0;
+	if (done < 0 || pool_open(&s->state, &pool, e) < 0)
+		return -1;
+	return pool_sweep_groups(&s->state, pool, e) < 0 ? -1 : 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -152,6 +156,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(leftovers_done) struct leftovers left = { 0 };
 	struct result r = { 0 };
+	int done;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_store_open(&s, e) < 0)
 		return -1;
@@ -161,10 +166,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	    settle_lost(ctx, &s, &r, e) < 0)
 		return -1;
 	r.bytes = freed_bytes(&left, &s.state);
-	if (free_layers(&s, &r, e) < 0)
-		return -1;
+	done = free_layers(&s, &r, e);
 	print(ctx, &r);
-	return r.code;
+	keeper_tend(&s.state);
+	return done < 0 ? -1 : r.code;
 }
 
 const struct cmd cmd_gc = {

@@ -19,7 +19,7 @@ static const struct {
 	{ "State", " snapshot snapshots rollback fork tx apply explore " },
 	{ "Time", " pause resume extend kill gc " },
 	{ "Network", " port policy check policy explain policy show policy set " },
-	{ "Cay", " doctor setup pool completion version help " },
+	{ "Cay", " doctor setup pool set pool ls completion version help " },
 };
 
 enum { TITLE_WIDTH = 10, NAME_WIDTH = 16, OPTION_WIDTH = 28 };

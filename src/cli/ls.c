@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/keeper.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
 
@@ -168,6 +169,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (t.n)
 		out_table_print(&t, stdout, o.wide ? 0 : out_width(), !o.no_header, ctx->color_out);
 	say_what_is_missing(ctx, shown, lost);
+	keeper_tend(&s.state);
 	return 0;
 }
 

@@ -10,8 +10,48 @@
 #include "cli/policy_load.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
+#include "wire/proxy.h"
 
 enum { RESOLV_CONF_MOST = 64 * 1024, SERVERS_MOST = 4 };
+
+static const char *const proxies[] = { "CAY_PROXY", "HTTPS_PROXY", "https_proxy",
+				       "ALL_PROXY", "all_proxy",   NULL };
+
+static const char *first_env(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+/* What the gateway could not make sense of is said here, where somebody reads it. */
+static int check_host(struct err *e)
+{
+	const char *servers = getenv("CAY_NAMESERVERS"), *url = first_env(proxies);
+	struct proxy p;
+
+	if (url && strcmp(url, "none") != 0 && proxy_parse(str_of(url), &p) < 0) {
+		(void)err_set(e, ERR_INVALID, "the proxy '%s' of the environment cannot be used",
+			      strchr(url, '@') ? strrchr(url, '@') + 1 : url);
+		return err_hint(e, "http://[user:password@]host:port and socks5://host:port can; "
+				   "CAY_PROXY=none: without one");
+	}
+	for (const char *at = servers; at && *(at += strspn(at, ", "));) {
+		struct str one = { at, strcspn(at, ", ") };
+		struct host h;
+		uint16_t port;
+
+		if (ip_parse(one, &h.ip) < 0 && (authority_parse(one, &h, &port) < 0 || !h.ip.len))
+			return err_set(e, ERR_INVALID, "CAY_NAMESERVERS: '%.*s' is not an address",
+				       (int)one.n, one.p);
+		at += one.n;
+	}
+	return 0;
+}
 
 int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct err *e)
 {
@@ -24,7 +64,7 @@ int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct er
 				       "network that it could be kept from");
 		return 0;
 	}
-	return policy_load(&s, ret_policy, NULL, e);
+	return check_host(e) < 0 ? -1 : policy_load(&s, ret_policy, NULL, e);
 }
 
 static int put_servers(struct buf *b, const char *text, const char *separators)
@@ -65,21 +105,8 @@ static int put_resolv_conf(struct buf *b)
 	return list.len ? put_servers(b, list.data, " ") : put_servers(b, "127.0.0.1", " ");
 }
 
-static const char *first_env(const char *const *names)
-{
-	for (; *names; names++) {
-		const char *value = getenv(*names);
-
-		if (value && *value)
-			return value;
-	}
-	return NULL;
-}
-
 int net_opts_put_build(const struct buf *policy, struct buf *b)
 {
-	static const char *const proxies[] = { "CAY_PROXY", "HTTPS_PROXY", "https_proxy",
-					       "ALL_PROXY", "all_proxy",   NULL };
 	static const char *const excepts[] = { "NO_PROXY", "no_proxy", NULL };
 	const char *servers = getenv("CAY_NAMESERVERS"), *proxy = first_env(proxies);
 	const char *except = first_env(excepts);

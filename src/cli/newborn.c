@@ -15,67 +15,16 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/random.h"
+#include "cli/claim.h"
 #include "cli/client.h"
-#include "cli/sandboxes.h"
+#include "cli/keeper.h"
+#include "cli/recipe.h"
 #include "cli/warden_start.h"
-#include "image/template.h"
 #include "store/pool.h"
+#include "store/pools.h"
 #include "store/snapshots.h"
 
-enum {
-	SLOT_TRIES = 8,
-	SWEEP = 4,
-	READY_TIMEOUT_MS = 30000,
-	END_TIMEOUT_MS = 10000
-};
-
-static int put_mount(struct buf *b, enum mount_kind kind, const char *dest, char *const *lower,
-		     int nlower, const uid_t *owner)
-{
-	auto_done(buf_done) struct buf m = BUF_INIT(LIMIT_FRAME_BODY);
-	int r = field_put_u64(&m, M_KIND, kind);
-
-	if (r == 0)
-		r = field_put_c(&m, M_DEST, dest);
-	for (int i = 0; i < nlower && r == 0; i++)
-		r = field_put_c(&m, M_LOWER, lower[i]);
-	if (r == 0 && owner)
-		r = field_put_u64(&m, M_OWNER, *owner);
-	return r < 0 ? r : field_put(b, TAG_MOUNT, buf_str(&m));
-}
-
-static int put_mounts(struct buf *b, const struct template *t, const struct sandbox_plan *p)
-{
-	int r = 0;
-
-	for (int i = 0; i < t->nmounts && r == 0; i++) {
-		const struct template_mount *m = &t->mounts[i];
-
-		r = put_mount(b, m->kind, m->dest, m->lower, m->nlower, NULL);
-	}
-	for (int i = 0; i < p->nmounts && r == 0; i++) {
-		const struct sandbox_mount *m = &p->mounts[i];
-
-		r = put_mount(b, m->ro ? MOUNT_RO : MOUNT_OVERLAY, m->dest, &m->path, 1, &m->owner);
-	}
-	return r;
-}
-
-static int put_defaults(struct buf *b, const struct sandbox_opts *o, const struct sandbox_plan *p)
-{
-	const char *cwd = o->cwd ? o->cwd : p->first_dir;
-	int r = field_put_c(b, TAG_USER, o->user ? o->user : "1000");
-
-	for (int i = 0; i < p->nenv && r == 0; i++)
-		r = field_put_c(b, TAG_ENV, p->env[i]);
-	for (int i = 0; i < p->nlabels && r == 0; i++)
-		r = field_put_c(b, TAG_LABEL, p->labels[i]);
-	if (r == 0 && cwd)
-		r = field_put_c(b, TAG_CWD, cwd);
-	if (r == 0)
-		r = net_opts_put_build(&p->net_policy, b);
-	return r < 0 ? r : limit_opts_put_build(&o->limits, b);
-}
+enum { SLOT_TRIES = 8, SWEEP = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
 
 static int put_identity(struct buf *b, const struct newborn *n, const char *hostname)
 {
@@ -96,25 +45,14 @@ static int put_identity(struct buf *b, const struct newborn *n, const char *host
 		r = field_put_c(b, TAG_TEXT, n->row.template_);
 	if (r == 0 && n->row.name[0])
 		r = field_put_c(b, TAG_NAME, n->row.name);
+	if (r == 0 && n->warm)
+		r = field_put_c(b, TAG_WARM, n->warm);
 	if (r == 0)
 		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
 	if (r == 0 && n->row.uid_slot >= 0)
 		r = field_put_u64(b, TAG_UID_BASE,
 				  UID_SLOT_BASE + (uint64_t)n->row.uid_slot * UID_SLOT_SIZE);
 	return r;
-}
-
-/* What is not the sandbox's own alone. A later one may be made of the same. */
-static int put_recipe(struct buf *b, const struct sandbox_opts *o, const struct sandbox_plan *p,
-		      const struct template *t)
-{
-	int r = field_put_u64(b, TAG_TRACE, p->trace);
-
-	if (r == 0)
-		r = field_put_u64(b, TAG_PROFILE, p->profile);
-	if (r == 0)
-		r = put_mounts(b, t, p);
-	return r < 0 ? r : put_defaults(b, o, p);
 }
 
 static int send_build(const struct newborn *n, const char *hostname, struct err *e)
@@ -142,8 +80,7 @@ static int send_build(const struct newborn *n, const char *hostname, struct err 
 	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
 }
 
-/* One frame from the warden, whole; it is small. *ret_used: the bytes that it took. */
-static int await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, struct err *e)
+int newborn_await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, struct err *e)
 {
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -174,7 +111,9 @@ int newborn_await(struct newborn *n, struct err *e)
 	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
 	struct frame f;
 
-	if (await_frame(n->warden_fd, READY_TIMEOUT_MS, &in, &f, e) < 0)
+	if (n->claimed)
+		return 0;
+	if (newborn_await_frame(n->warden_fd, READY_TIMEOUT_MS, &in, &f, e) < 0)
 		return -1;
 	if (f.type == MSG_C_ERROR)
 		return client_take_error(&f, e);
@@ -227,26 +166,42 @@ static int hatch(struct newborn *n, struct err *e)
 	return warden_start(n, warden, e);
 }
 
-static int make(struct newborn *n, const char *hostname, struct err *e)
+/*
+ * One that ends with its command has a row only where somebody else could ask for what it holds:
+ * its name, or layers of a snapshot.
+ */
+static int add_row(struct newborn *n, struct err *e)
 {
-	bool root = geteuid() == 0;
-	int r = n->warden_fd < 0 ? hatch(n, e) : 0;
-
-	if (r == 0)
-		r = read_stack(n, e);
-	if (r == 0)
-		r = send_build(n, hostname, e);
-	n->asked = r == 0;
-	/* One that ends with its command has a row only where somebody else could ask for what it
-	 * holds: its name, or layers of a snapshot. */
-	if (r < 0 || (n->row.ephemeral && !n->row.name[0] && !n->row.top[0]))
-		return r;
+	if (n->row.ephemeral && !n->row.name[0] && !n->row.top[0])
+		return 0;
 	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
 		return -1;
 	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
 	n->row.layers = (const char(*)[ID_SIZE])n->layers;
 	n->row.nlayers = n->nlayers;
-	return catalog_add_sandbox(n->catalog, &n->row, root, e);
+	return catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e);
+}
+
+/* It has no row: what nobody else may have or take away is noted by itself. */
+static int hold(struct newborn *n, struct err *e)
+{
+	if (n->row.uid_slot >= 0 && catalog_check_slot(n->catalog, n->row.uid_slot, e) < 0)
+		return -1;
+	return catalog_hold_layers(n->catalog, n->row.id, n->layers, n->nlayers, e);
+}
+
+static int make(struct newborn *n, const char *hostname, struct err *e)
+{
+	int r = n->warden_fd < 0 ? hatch(n, e) : 0;
+
+	if (r == 0)
+		r = read_stack(n, e);
+	if (r == 0 && n->warm)
+		r = hold(n, e);
+	if (r == 0)
+		r = send_build(n, hostname, e);
+	n->asked = r == 0;
+	return r < 0 || n->warm ? r : add_row(n, e);
 }
 
 static void undo(struct newborn *n)
@@ -258,7 +213,47 @@ static void undo(struct newborn *n)
 	n->row.uid_slot = -1;
 }
 
-static int make_it(struct newborn *n, const char *hostname, struct err *e)
+static int keep(struct newborn *n, struct err *e)
+{
+	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
+
+	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
+		return err_sys(e, errno, "tell the warden to keep the sandbox");
+	return 0;
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_late(struct newborn *n, struct err *e)
+{
+	if (!n->catalog && catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
+		return 0;
+	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+}
+
+static int add_claimed(struct newborn *n, struct err *e)
+{
+	int r = add_row(n, e);
+
+	return r < 0 && e->sys == EADDRINUSE ? add_late(n, e) : r;
+}
+
+/* Where one is ready its owner is all that it lacks. */
+static int take_ready(struct newborn *n, const char *hostname, struct err *e)
+{
+	if (n->warm || n->warden_fd >= 0 || !claim(n, 1, hostname))
+		return 0;
+	if (add_claimed(n, e) == 0)
+		return 1;
+	undo(n);
+	return -1;
+}
+
+static int make_cold(struct newborn *n, const char *hostname, struct err *e)
 {
 	for (int i = 0;; i++) {
 		if (make(n, hostname, e) == 0)
@@ -271,82 +266,28 @@ static int make_it(struct newborn *n, const char *hostname, struct err *e)
 	}
 }
 
+static int make_it(struct newborn *n, const char *hostname, struct err *e)
+{
+	int r = take_ready(n, hostname, e);
+
+	return r == 0 ? make_cold(n, hostname, e) : r < 0 ? -1 : 0;
+}
+
 static int begin(struct newborn *n, bool ephemeral, struct err *e)
 {
+	bool early = n->early;
+
 	*n = (struct newborn){ NEWBORN_INIT };
 	n->row.ephemeral = ephemeral;
 	n->row.uid_slot = -1;
-	return state_open(&n->state, e);
-}
-
-/* The mounts of a recipe; one of the plan must not cover any of them. */
-static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_plan *p,
-		       struct err *e)
-{
-	struct field f, m;
-
-	while (field_next(&recipe, &f) > 0) {
-		struct str body = f.value;
-
-		if (f.tag != TAG_MOUNT)
-			continue;
-		while (field_next(&body, &m) > 0)
-			for (int i = 0; m.tag == M_DEST && i < p->nmounts; i++) {
-				struct str dest = str_of(p->mounts[i].dest);
-
-				if (str_starts(m.value, dest) &&
-				    (m.value.n == dest.n || m.value.p[dest.n] == '/'))
-					return err_set(e, ERR_INVALID,
-						       "'%.200s' would cover what the snapshot has "
-						       "at '%.*s'",
-						       p->mounts[i].path, (int)m.value.n,
-						       m.value.p);
-			}
-		if (field_put(to, TAG_MOUNT, f.value) < 0)
-			return err_sys(e, ENOMEM, "read a recipe");
-	}
+	if (state_open(&n->state, e) < 0)
+		return -1;
+	/* Where some are ready, whether one is to be built is known when the template is found. */
+	n->early = early && !warm_exists(&n->state);
 	return 0;
 }
 
-/* Files and mounts of the snapshot, everything else as it is asked for now. */
-static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
-			 struct err *e)
-{
-	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
-	struct template none = { 0 };
-	struct snapshot_row row = { 0 };
-	int r;
-
-	if (catalog_open(&n->state, &n->catalog, e) < 0 ||
-	    catalog_find_snapshot(n->catalog, p->template_, &row, e) < 0)
-		return -1;
-	p->seen_ns = spec_seen_ns(row.spec);
-	r = catalog_recipe(n->catalog, row.sandbox, &recipe, e);
-	if (r == 0)
-		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
-	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
-	snapshot_row_done(&row);
-	if (r == 0 && put_recipe(&n->recipe, o, p, &none) < 0)
-		r = err_sys(e, ENOMEM, "tell the warden what to build");
-	return r;
-}
-
-static int write_recipe(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
-			struct err *e)
-{
-	struct template t = { 0 };
-	int r;
-
-	if (strncmp(p->template_, "snap:", 5) == 0)
-		return from_snapshot(n, o, p, e);
-	if (template_resolve(n->state.dir, p->template_, &t, e) < 0)
-		return -1;
-	r = put_recipe(&n->recipe, o, p, &t);
-	template_done(&t);
-	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
-}
-
-int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
+int newborn_plan(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
 {
 	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
 
@@ -355,63 +296,116 @@ int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemer
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", plan.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", o->name ? o->name : "");
 	plan.seen_ns = clock_real_ns();
-	if (hatch(n, e) < 0 || write_recipe(n, o, &plan, e) < 0) {
+	if ((n->early && hatch(n, e) < 0) || recipe_write(n, o, &plan, e) < 0) {
 		undo(n);
 		return -1;
 	}
 	n->row.spec = sandbox_plan_spec(o, &plan);
-	return make_it(n, o->hostname, e);
+	return 0;
 }
 
-int newborn_hatch(struct newborn *n, const struct state *s, struct err *e)
+int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e)
+{
+	n->early = true;
+	return newborn_plan(n, o, ephemeral, e) < 0 ? -1 : make_it(n, o->hostname, e);
+}
+
+int newborn_ready(struct newborn *n, struct str recipe, const char *top, const char *warm,
+		  struct err *e)
+{
+	if (begin(n, false, e) < 0 || catalog_open(&n->state, &n->catalog, e) < 0)
+		return -1;
+	n->warm = warm;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
+	if (buf_add_str(&n->recipe, recipe) < 0)
+		return err_sys(e, ENOMEM, "make a sandbox ready");
+	if (make_it(n, NULL, e) < 0)
+		return -1;
+	if (newborn_await(n, e) == 0 && keep(n, e) == 0) {
+		n->made = false;
+		return 0;
+	}
+	undo(n);
+	return -1;
+}
+
+static void borrow(struct newborn *n, const struct state *s)
 {
 	*n = (struct newborn){ NEWBORN_INIT };
 	n->row.uid_slot = -1;
 	n->state = *s;
 	n->borrowed = true;
+}
+
+int newborn_hatch(struct newborn *n, const struct state *s, struct err *e)
+{
+	borrow(n, s);
 	if (hatch(n, e) == 0)
 		return 0;
 	undo(n);
 	return -1;
 }
 
-int newborn_fork(struct newborn *n, struct catalog *c, const char *recipe_of, const char *top,
-		 const char *name, struct err *e)
+static int plan_fork(struct newborn *n, struct catalog *c, const struct newborn_origin *from,
+		     const char *name, struct err *e)
 {
 	n->catalog = c;
-	if (catalog_recipe(c, recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(c, recipe_of, &n->row, e) < 0) {
-		undo(n);
+	if (catalog_recipe(n->catalog, from->recipe_of, &n->recipe, e) < 0 ||
+	    catalog_recipe_row(n->catalog, from->recipe_of, &n->row, e) < 0)
 		return -1;
-	}
-	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
-	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name ? name : "");
-	return make_it(n, NULL, e);
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(from->top));
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name);
+	return 0;
+}
+
+/* Those that were ready are acknowledged together: with one write that has to last. */
+static int add_together(struct newborn *ns, size_t n, struct catalog *c, struct err *e)
+{
+	int r = 0;
+
+	if (!claim(ns, n, NULL))
+		return 0;
+	if (catalog_batch_begin(c, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = ns[i].claimed ? add_claimed(&ns[i], e) : 0;
+	return catalog_batch_end(c, r, e);
+}
+
+int newborn_fork(struct newborn *ns, size_t n, const struct state *s, struct catalog *c,
+		 const struct newborn_origin *from, char (*names)[64], struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (ns[i].warden_fd < 0)
+			borrow(&ns[i], s);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = plan_fork(&ns[i], c, from, names[i], e);
+	if (r == 0)
+		r = add_together(ns, n, c, e);
+	for (size_t i = 0; i < n && r < 0; i++)
+		undo(&ns[i]);
+	return r;
+}
+
+int newborn_finish(struct newborn *n, struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (!n->claimed && make_cold(n, NULL, e) < 0)
+		return -1;
+	if (newborn_await(n, e) == 0 && newborn_release(n, e) == 0)
+		return 0;
+	(void)newborn_destroy(n, &ignored);
+	return -1;
 }
 
 int newborn_release(struct newborn *n, struct err *e)
 {
-	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
-
-	if (catalog_set_state(n->catalog, n->row.id, "running", e) < 0)
+	if (!n->row.running && catalog_set_state(n->catalog, n->row.id, "running", e) < 0)
 		return -1;
-	if (!n->row.ephemeral &&
-	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
-		return err_sys(e, errno, "tell the warden to keep the sandbox");
-	return 0;
-}
-
-/*
- * The lock on a range of uids is what parts the living. A range that a row keeps for the files
- * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
- */
-static int add_late(struct newborn *n, struct err *e)
-{
-	if (catalog_open(&n->state, &n->catalog, e) < 0)
-		return -1;
-	if (catalog_add_sandbox(n->catalog, &n->row, n->row.uid_slot >= 0, e) == 0)
-		return 0;
-	return e->sys == EADDRINUSE ? catalog_add_sandbox(n->catalog, &n->row, false, e) : -1;
+	return n->row.ephemeral ? 0 : keep(n, e);
 }
 
 int newborn_register(struct newborn *n, struct err *e)
@@ -482,6 +476,8 @@ int newborn_destroy(struct newborn *n, struct err *e)
 		return 0;
 	n->made = false;
 	end_warden(n);
+	if (n->claimed && claim_lock(n, e) < 0)
+		return -1;
 	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
 	 * room. */
 	r = state_remove(&n->state, n->row.id, TAKE_FD(n->lock_fd), e);
@@ -500,6 +496,10 @@ void newborn_done(struct newborn *n)
 	buf_done(&n->recipe);
 	free(n->layers);
 	sandbox_row_done(&n->row);
-	if (n->state.fd >= 0 && !n->borrowed)
-		state_done(&n->state);
+	if (n->state.fd < 0 || n->borrowed)
+		return;
+	/* Whoever could have claimed one sees to it that others can. */
+	if (!n->warm)
+		keeper_tend(&n->state);
+	state_done(&n->state);
 }

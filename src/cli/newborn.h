@@ -15,6 +15,7 @@
 #include "cli/sandbox_options.h"
 #include "store/catalog.h"
 #include "store/state.h"
+#include "wire/frame.h"
 
 struct newborn {
 	struct state state;
@@ -33,6 +34,9 @@ struct newborn {
 	bool made;					/* there is something to undo */
 	bool asked;					/* the warden has been told what to build */
 	bool borrowed;					/* state and catalog are the caller's */
+	bool early;	  /* its warden may start before it is known what is to be built */
+	bool claimed;	  /* it was there already, and its warden is no child of ours (claim.h) */
+	const char *warm; /* it is made for whoever comes: the directory that lists it */
 };
 
 #define NEWBORN_INIT \
@@ -45,14 +49,31 @@ struct newborn {
  * ready, and a failure to build comes as the first answer.
  */
 int newborn_create(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/* What forks are made of: a sandbox's recipe, and the stack under `top` (empty: none). */
+struct newborn_origin {
+	char recipe_of[ID_SIZE], top[ID_SIZE];
+};
 /* A warden that starts while it is found out what it is to build. s is borrowed. */
 int newborn_hatch(struct newborn *n, const struct state *s, struct err *e);
 /*
- * Of it one like the sandbox whose recipe this is, with the files of the stack under `top` (empty:
- * none): its own in nothing but id, host name, machine id and name (NULL: none). c is borrowed.
+ * n of them, each its own in nothing but id, host name, machine id and name (empty: none), as far
+ * as some are ready; the others, and those that were hatched, are only planned. s and c are
+ * borrowed. newborn_finish() has to follow, for each: it runs and stays when that returns. On
+ * failure there is none of them.
  */
-int newborn_fork(struct newborn *n, struct catalog *c, const char *recipe_of, const char *top,
-		 const char *name, struct err *e);
+int newborn_fork(struct newborn *ns, size_t n, const struct state *s, struct catalog *c,
+		 const struct newborn_origin *from, char (*names)[64], struct err *e);
+int newborn_finish(struct newborn *n, struct err *e);
+/*
+ * A ready one for whoever comes (store/warm.h), of the recipe that n holds; top: the layers that it
+ * starts from. It stays when this returns.
+ */
+int newborn_ready(struct newborn *n, struct str recipe, const char *top, const char *warm,
+		  struct err *e);
+/* Up to the recipe and the row, nothing is made: what newborn_create() would build. */
+int newborn_plan(struct newborn *n, const struct sandbox_opts *o, bool ephemeral, struct err *e);
+/* One frame from a warden, whole; borrowed from `in`. */
+int newborn_await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, struct err *e);
 /* Wait until it is ready. */
 int newborn_await(struct newborn *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */

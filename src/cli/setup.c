@@ -112,7 +112,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 const struct cmd cmd_setup = {
 	.name = "setup",
 	.synopsis = "pool [--size SIZE | DIR] | pool --remove",
-	.summary = "Prepare this host: a pool for limits on disk and quick snapshots",
+	.summary = "Prepare this host: a storage pool for limits on disk and quick snapshots",
 	.details =
 		"A pool is a btrfs: a sparse file in the state directory, mounted when it is needed, "
 		"or a new directory on a btrfs that is there. Every sandbox that root makes from "
@@ -121,7 +121,8 @@ const struct cmd cmd_setup = {
 		"EDQUOT. A snapshot while commands run copies nothing, so that they stand still "
 		"only for milliseconds. Without a pool what a sandbox writes is watched, and its "
 		"calls are killed above the limit. Needs root and, for a file, btrfs-progs. "
-		"Sandboxes and snapshots that exist stay where they are.",
+		"Sandboxes and snapshots that exist stay where they are. Pools of sandboxes that "
+		"are ready before they are asked for are another thing: cay pool set.",
 	.examples = "sudo cay setup pool --size 50G\n"
 		    "sudo cay setup pool /mnt/btrfs/cay\n"
 		    "sudo cay setup pool --remove",

@@ -2,14 +2,11 @@
 /* cay tidy: what is done in the background, so that stacks of layers stay shallow. */
 #include "cli/tidy.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "cli/commands.h"
+#include "cli/detached.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
 
@@ -42,29 +39,11 @@ const struct cmd cmd_tidy = {
 	.hidden = true,
 };
 
-/* Nobody waits for it, and it outlives us. */
-static void spawn_detached(const char *state_dir)
+static void start_detached(const char *state_dir)
 {
-	char program[LIMIT_PATH], state[LIMIT_PATH + 16];
-	char *argv[] = { "cay", "tidy", NULL }, *envp[] = { state, NULL };
-	posix_spawn_file_actions_t fa;
-	posix_spawnattr_t at;
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	pid_t pid;
+	static const char *const words[] = { "tidy", NULL };
 
-	if (n < 0 || posix_spawn_file_actions_init(&fa) != 0)
-		return;
-	program[n] = '\0';
-	(void)snprintf(state, sizeof state, "CAY_STATE=%s", state_dir);
-	for (int i = 0; i < 3; i++)
-		(void)posix_spawn_file_actions_addopen(&fa, i, "/dev/null", i ? O_WRONLY : O_RDONLY,
-						       0);
-	if (posix_spawnattr_init(&at) == 0) {
-		(void)posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID);
-		(void)posix_spawn(&pid, program, &fa, &at, argv, envp);
-		(void)posix_spawnattr_destroy(&at);
-	}
-	(void)posix_spawn_file_actions_destroy(&fa);
+	detached_start(state_dir, words);
 }
 
 int tidy_stack(struct cli_store *s, size_t depth, struct err *e)
@@ -72,6 +51,6 @@ int tidy_stack(struct cli_store *s, size_t depth, struct err *e)
 	if (depth >= URGENT)
 		return tidy_now(s, true, e);
 	if (depth >= FLATTEN_FROM && depth % FLATTEN_SPARE == 0)
-		spawn_detached(s->state.dir);
+		start_detached(s->state.dir);
 	return 0;
 }

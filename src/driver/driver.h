@@ -4,8 +4,8 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, renew and seal any number of times, kill, destroy. destroy is legal after any
- * failed or finished call, once.
+ * Order: create, perhaps adopt, renew and seal any number of times, kill, destroy. destroy is legal
+ * after any failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
  * as long as the cell; renew makes the next generation from other layers, and whoever enters it
@@ -175,6 +175,11 @@ static inline void cell_swap(struct cell *c, struct cell_next *n)
 struct driver {
 	const char *name;
 	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
+	/*
+	 * It was made before anybody asked for it, and nothing has run in it: what tells its age
+	 * is as of now, and where renamed it has the host name of spec.
+	 */
+	int (*adopt)(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e);
 	/*
 	 * The next generation over the layers of spec, with new uppers in the directory `next` of
 	 * the sandbox's own; the mounts for which same[i] is set are taken over as they are. The

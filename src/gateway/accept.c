@@ -10,7 +10,11 @@
 #include "base/netplan.h"
 #include "gateway/flow.h"
 
-enum { BATCH = 64, ORIGINAL_DST = 80 };
+enum {
+	BATCH = 64,
+	ORIGINAL_DST = 80,
+	SEARCHES_A_S = 100, /* among all sockets inside, of which there can be many */
+};
 
 struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target *from,
 			    const struct target *to)
@@ -19,10 +23,18 @@ struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target
 	struct sockdiag_end local = { .family = family, .port = from->port };
 	struct sockdiag_end remote = { .family = family, .port = to->port };
 	struct sockdiag_owner o = { 0 };
+	uint64_t now;
 
 	memcpy(local.addr, from->ip.b, from->ip.len);
 	memcpy(remote.addr, to->ip.b, to->ip.len);
-	if (sockdiag_find(g->fds[SOCK_DIAG], protocol, &local, &remote, &o) < 0)
+
+	if (sockdiag_find(g->fds[SOCK_DIAG], protocol, &local, &remote, &o) == 0)
+		return o;
+	now = clock_mono_ns();
+	if (bucket_ready(&g->searches, now) < 1)
+		return (struct sockdiag_owner){ 0 };
+	bucket_take(&g->searches, 1, now);
+	if (sockdiag_find_like(g->fds[SOCK_DIAG], protocol, &local, &remote, &o) < 0)
 		return (struct sockdiag_owner){ 0 };
 	return o;
 }
@@ -83,6 +95,7 @@ int accept_begin(struct gateway *g)
 {
 	int r = 0, on = 1;
 
+	bucket_init(&g->searches, SEARCHES_A_S, SEARCHES_A_S, clock_mono_ns());
 	for (int i = 0; i < 2 && r == 0; i++) {
 		int fd = g->fds[i ? SOCK_TCP6 : SOCK_TCP4];
 

@@ -12,6 +12,7 @@
 #include "base/b64.h"
 #include "policy/address.h"
 #include "sys/route.h"
+#include "wire/proxy.h"
 
 /* A rule for exactly this address, and not for a range that happens to hold it. */
 static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
@@ -107,37 +108,13 @@ static int put_auth(struct via *v, struct str userinfo)
 
 int via_parse(struct via *v, struct str url)
 {
-	static const struct {
-		struct str prefix;
-		bool socks;
-	} kinds[] = { { STR("http://"), false },
-		      { STR("socks5://"), true },
-		      { STR("socks5h://"), true },
-		      { STR(""), false } };
-	const char *at, *slash;
-	size_t i = 0;
+	struct proxy p;
 
-	while (!str_starts(url, kinds[i].prefix))
-		i++;
-	url.p += kinds[i].prefix.n;
-	url.n -= kinds[i].prefix.n;
-	slash = memchr(url.p, '/', url.n);
-	if (slash)
-		url.n = (size_t)(slash - url.p);
-	at = memrchr(url.p, '@', url.n);
-	v->socks = kinds[i].socks;
-	if (at) {
-		struct str userinfo = { url.p, (size_t)(at - url.p) };
-
-		if (v->socks || put_auth(v, userinfo) < 0)
-			return -EINVAL;
-		url.n -= userinfo.n + 1;
-		url.p = at + 1;
-	}
-	if (authority_parse(url, &v->host, &v->port) < 0)
+	if (proxy_parse(url, &p) < 0 || (p.userinfo.n && put_auth(v, p.userinfo) < 0))
 		return -EINVAL;
-	if (!v->port)
-		v->port = v->socks ? 1080 : 3128;
+	v->socks = p.socks;
+	v->host = p.host;
+	v->port = p.port;
 	v->set = true;
 	return 0;
 }

@@ -16,7 +16,7 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 /* A non-blocking connection that is under way, or there (*ret_open); fd or -errno. */
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
 
-/* "http://[user:password@]host:port", "socks5://…" or "socks5h://…". 0 or -EINVAL. */
+/* As proxy_parse(). 0 or -EINVAL. */
 int via_parse(struct via *v, struct str url);
 /* This name goes through the proxy. NULL: an address does. */
 bool via_wanted(const struct via *v, const char *name);

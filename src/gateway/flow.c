@@ -100,7 +100,7 @@ static void on_deadline(struct flow *f)
 		begin(f);
 		break;
 	case FLOW_LOOK:
-		f->looked = true; /* silence is an answer too */
+		f->looked = f->silent = true; /* silence is an answer too, for now */
 		f->proto = PROTO_TCP;
 		flow_step(f);
 		break;
@@ -112,11 +112,8 @@ static void on_deadline(struct flow *f)
 		break;
 	case FLOW_PASS:
 		unthrottle(f);
-		if (f->sniff && !f->looked) {
-			f->looked = true;
-			f->proto = PROTO_TCP;
-			flow_await_more(&f->side[UP], 0);
-		}
+		if (f->sniff && !f->looked && flow_let_go(f) < 0)
+			return;
 		if (f->http)
 			flow_http(f);
 		else
@@ -215,6 +212,7 @@ static void flow_free(struct flow *f, bool reset)
 	g->free_slots[g->nfree++] = f->slot;
 	g->nflows--;
 	free(f->name);
+	free(f->first);
 	free(f->hello);
 	free(f->http);
 	free(f);
@@ -283,6 +281,16 @@ static void begin(struct flow *f)
 	flow_step(f);
 }
 
+void flow_fit_buffers(const struct gateway *g, int fd)
+{
+	int size = g->nflows <= LIMIT_NET_SNUG ? LIMIT_NET_BUFFER : LIMIT_NET_BUFFER_LEAST;
+
+	if (g->nflows <= LIMIT_NET_ROOMY)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to)
 {
 	struct flow *f = calloc(1, sizeof *f);
@@ -301,6 +309,7 @@ void flow_new(struct gateway *g, int fd, const struct target *from, const struct
 	f->side[DOWN] = (struct side){ .f = f, .fd = FD_NONE };
 	g->flows[slot] = f;
 	g->nflows++;
+	flow_fit_buffers(g, fd);
 	if (g->ask && flow_owner(f)->inode &&
 	    CONN_SAY(&g->warden, GW_WHOSE, slot, { GW_T_INODE, f->owner.inode, NULL }) == 0) {
 		flow_deadline(f, OWN_MS); /* FLOW_OWN */

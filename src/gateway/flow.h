@@ -93,8 +93,11 @@ struct flow {
 	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
+	bool silent;  /* it had said nothing that tells when it was decided on: look later */
 	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
 	enum policy_proto proto;
+	char *first; /* what was let go before it was known what it begins, at most SNIFF_LINE */
+	size_t nfirst;
 	struct tls_hello *hello;
 	struct http_relay *http;
 	struct dns_pending *dns;
@@ -109,6 +112,8 @@ struct flow {
 };
 
 /* flow.c */
+/* What a slow side has not taken waits in the kernel: bound that where there are many. */
+void flow_fit_buffers(const struct gateway *g, int fd);
 /* Takes fd. */
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to);
 /* Look whose it is, once: before anything is told of it, or answered. */
@@ -155,6 +160,8 @@ void flow_via(struct flow *f);
 enum look { LOOK_DONE, LOOK_MORE, LOOK_BAD };
 /* BAD: it has been refused, f may be gone. */
 enum look flow_look(struct flow *f);
+/* It has begun something and waits: pass that on, but remember it. -1: f is gone. */
+int flow_let_go(struct flow *f);
 /* What there is, without taking it: a view of a buffer that all share. -EAGAIN where nothing is. */
 int flow_peek(struct side *s, struct str *ret);
 /* Take what was peeked at. */

@@ -46,6 +46,10 @@ static void opened(struct flow *f)
 	flow_deadline(f, 0);
 	tell_connected(f);
 	flow_tell_tls(f);
+	if (f->silent) {
+		f->looked = false;
+		f->sniff = true;
+	}
 	f->state = FLOW_PASS;
 	f->side[UP].ready = true; /* most clients have spoken by now */
 	f->via_step = 0;
@@ -137,6 +141,7 @@ static int start(struct flow *f, const struct ip *ip, uint16_t port)
 		s->fd = FD_NONE;
 		return -1;
 	}
+	flow_fit_buffers(f->g, s->fd);
 	(void)flow_owner(f); /* now, while the other end is busy with us */
 	f->state = FLOW_DIAL;
 	if (open) { /* near by: no need to wait for the news of it */

@@ -12,19 +12,24 @@ enum { SCRATCH = 64 * 1024 }; /* more than any head or hello that is accepted */
 
 static char scratch[SCRATCH];
 
-int flow_peek(struct side *s, struct str *ret)
+static int peek_behind(struct side *s, size_t before, struct str *ret)
 {
 	ssize_t n;
 
 	do {
-		n = recv(s->fd, scratch, sizeof scratch, MSG_PEEK | MSG_DONTWAIT);
+		n = recv(s->fd, scratch + before, sizeof scratch - before, MSG_PEEK | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	if (n == 0)
 		s->eof = s->hup = true;
-	*ret = (struct str){ scratch, (size_t)n };
+	*ret = (struct str){ scratch, before + (size_t)n };
 	return 0;
+}
+
+int flow_peek(struct side *s, struct str *ret)
+{
+	return peek_behind(s, 0, ret);
 }
 
 void flow_discard(struct side *s, size_t n)
@@ -48,6 +53,47 @@ void flow_await_more(struct side *s, size_t than)
 	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
+/* The first bytes, with those that were let go. */
+static int peek_first(struct flow *f, struct str *ret)
+{
+	memcpy(scratch, f->first ? f->first : "", f->nfirst);
+	return peek_behind(&f->side[UP], f->nfirst, ret);
+}
+
+static enum look await_first(struct flow *f, struct str in, bool likely)
+{
+	f->likely = likely;
+	flow_await_more(&f->side[UP], in.n - f->nfirst);
+	return LOOK_MORE;
+}
+
+int flow_let_go(struct flow *f)
+{
+	struct side *s = &f->side[UP];
+	uint64_t left;
+	size_t taken;
+	struct str in;
+	char *grown;
+
+	if (flow_peek(s, &in) < 0 || in.n == 0)
+		return 0; /* it will be found where it is read */
+	grown = realloc(f->first, f->nfirst + in.n);
+	if (!grown) {
+		flow_end(f, "out of memory", true);
+		return -1;
+	}
+	f->first = grown;
+	memcpy(f->first + f->nfirst, in.p, in.n);
+	flow_await_more(s, 0);
+	left = in.n;
+	s->ready = true;
+	if (flow_pump(f, UP, &left) < 0)
+		return -1;
+	taken = in.n - (size_t)left + (f->way[UP].pipe ? f->way[UP].held : 0);
+	f->nfirst += taken;
+	return 0;
+}
+
 static void spoke(struct flow *f, enum policy_proto proto)
 {
 	f->proto = proto;
@@ -66,11 +112,8 @@ static enum look look_tls(struct flow *f, struct str in)
 		return LOOK_BAD;
 	}
 	n = tls_hello_parse(in, f->hello);
-	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH) {
-		flow_await_more(&f->side[UP], in.n);
-		f->likely = true;
-		return LOOK_MORE;
-	}
+	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH)
+		return await_first(f, in, true);
 	spoke(f, PROTO_TLS);
 	if (n <= 0) /* no name in it could be trusted */
 		*f->hello = (struct tls_hello){ .why = "it cannot be read" };
@@ -80,13 +123,18 @@ static enum look look_tls(struct flow *f, struct str in)
 static enum look look_http(struct flow *f, struct str in)
 {
 	static struct http_head head; /* large, and of no use after this */
-	int64_t n = http_request_parse(in, &head);
+	int64_t n;
 
-	if (n == 0 && !f->side[UP].hup) {
-		flow_await_more(&f->side[UP], in.n);
-		f->likely = true;
-		return LOOK_MORE;
+	if (f->nfirst) { /* its beginning is at the server: nothing can be judged any more */
+		spoke(f, PROTO_HTTP);
+		flow_refuse_http(f, 400,
+				 "the first line has pauses, or is too long to be judged; "
+				 "a rule with protocol: tcp lets anything pass");
+		return LOOK_BAD;
 	}
+	n = http_request_parse(in, &head);
+	if (n == 0 && !f->side[UP].hup)
+		return await_first(f, in, true);
 	if (!f->http)
 		f->http = calloc(1, sizeof *f->http);
 	spoke(f, PROTO_HTTP);
@@ -102,7 +150,7 @@ enum look flow_look(struct flow *f)
 {
 	struct side *s = &f->side[UP];
 	struct str in;
-	int r = flow_peek(s, &in);
+	int r = peek_first(f, &in);
 
 	if (r == -EAGAIN)
 		return LOOK_MORE;
@@ -113,9 +161,7 @@ enum look flow_look(struct flow *f)
 	switch (sniff(in, s->hup)) {
 	case SNIFF_MORE:
 	case SNIFF_LIKELY:
-		f->likely = sniff(in, s->hup) == SNIFF_LIKELY;
-		flow_await_more(s, in.n);
-		return LOOK_MORE;
+		return await_first(f, in, sniff(in, s->hup) == SNIFF_LIKELY);
 	case SNIFF_TLS:
 		return look_tls(f, in);
 	case SNIFF_HTTP:

@@ -66,6 +66,7 @@ struct gateway {
 	struct pipe *pipes; /* that are empty */
 	int npipes;
 	int nqueries;
+	struct bucket searches;	  /* for owners that are not where they should be */
 	struct bucket dns_events; /* how many queries are told */
 	uint64_t dns_untold;
 	bool ask;  /* the warden tells whose a connection is */

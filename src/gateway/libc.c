@@ -2,7 +2,7 @@
 /*
  * What c-ares asks the C library for and a jail does not have: the names of services, of devices
  * and of the host. Answered here, because libc's own answers bring NSS, iconv and the
- * dynamic loader along, 300 KiB that lie in the memory of every gateway and could be called by
+ * dynamic loader along, 200 KiB that lie in the memory of every gateway and could be called by
  * whoever takes one over.
  */
 #include <errno.h>

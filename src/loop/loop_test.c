@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "t.h"
 
+enum { END_MS = 100 }; /* when all else has long happened */
+
 static struct loop l;
 static char order[32];
 
@@ -94,7 +96,7 @@ static void a_stopped_timer_does_not_run(void)
 	CHECK(loop_init(&l) == 0);
 	loop_timer_stop(&l, &b.t);
 	loop_timer_set(&l, &a.t, 1 * NS_PER_MS, on_note);
-	loop_timer_set(&l, &end.t, 5 * NS_PER_MS, on_note_and_stop);
+	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
 	loop_timer_stop(&l, &a.t);
 	loop_timer_stop(&l, &a.t);
 	CHECK(loop_run(&l) == 0);
@@ -184,7 +186,7 @@ static void a_source_may_free_itself_and_others_of_the_batch(void)
 	b->other = a;
 	CHECK(loop_add(&l, &a->io, a->fds[0], EPOLLIN, on_readable_free_both) == 0);
 	CHECK(loop_add(&l, &b->io, b->fds[0], EPOLLIN, on_readable_free_both) == 0);
-	loop_timer_set(&l, &end.t, 5 * NS_PER_MS, on_note_and_stop);
+	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
 	CHECK(loop_run(&l) == 0);
 	CHECK_STR(order, "x.");
 	loop_done(&l);
@@ -217,7 +219,7 @@ static void a_source_taken_out_and_put_back_still_gets_its_event(void)
 	a->other = b;
 	CHECK(loop_add(&l, &a->io, a->fds[0], EPOLLIN, on_readable_swap) == 0);
 	CHECK(loop_add(&l, &b->io, b->fds[0], EPOLLIN, on_readable_note) == 0);
-	loop_timer_set(&l, &end.t, 5 * NS_PER_MS, on_note_and_stop);
+	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
 	CHECK(loop_run(&l) == 0);
 	CHECK_STR(order, "ab.");
 	source_free(a);

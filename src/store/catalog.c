@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/pools.h"
 #include "store/snapshots.h"
 
 static const char *const states[] = { "creating", "running", "lost" };
@@ -68,7 +69,7 @@ static int lowest_slot(struct catalog *c, int *ret, struct err *e)
 	return err_hint(e, "end sandboxes that are not needed: cay ls, cay kill ID");
 }
 
-static int check_slot(struct catalog *c, int slot, struct err *e)
+int catalog_check_slot(struct catalog *c, int slot, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int r;
@@ -92,7 +93,7 @@ static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool wa
 	if (!want)
 		*ret = -1;
 	else if (*ret >= 0)
-		return check_slot(c, *ret, e);
+		return catalog_check_slot(c, *ret, e);
 	else
 		return lowest_slot(c, ret, e);
 	return 0;
@@ -116,7 +117,8 @@ static int check_stack(struct catalog *c, const struct sandbox_row *row, struct 
 	for (size_t i = 0; n == row->nlayers && i < n; i++)
 		if (strcmp(now[i], row->layers[i]) != 0)
 			n = SIZE_MAX;
-	if (n == row->nlayers)
+	/* What it has mounted is held already, whatever is in the place of it now. */
+	if (row->held || n == row->nlayers)
 		return 0;
 	err_set(e, ERR_CONFLICT, "layers were merged meanwhile");
 	e->sys = EADDRINUSE;
@@ -135,7 +137,7 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
 		     " uid_slot, top) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9)",
 		     "tttttiiit", row->id, row->name[0] ? row->name : NULL, row->template_,
-		     states[0], row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
+		     row->state, row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
 		     (int64_t)slot, row->top[0] ? row->top : NULL) < 0 ||
 	    db_step(c, q, e) < 0)
 		return -1;
@@ -153,7 +155,7 @@ int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_ui
 		return -1;
 	if (row->created_ns == 0)
 		row->created_ns = clock_real_ns();
-	(void)str_copy(row->state, sizeof row->state, str_of(states[0]));
+	(void)str_copy(row->state, sizeof row->state, str_of(states[row->running]));
 	if (db_begin(c, !row->ephemeral, e) < 0)
 		return -1;
 	return db_end(c, insert(c, row, want_uid_slot, e), e);
@@ -202,19 +204,40 @@ int catalog_set_state(struct catalog *c, const char *id, const char *state, stru
 	return db_end(c, update_state(c, id, state, e), e);
 }
 
+/* One that never had a row may hold layers: it was made ahead (store/pools.h). */
+static int let_go(struct catalog *c, const char *id, struct err *e)
+{
+	sqlite3_stmt *q = NULL;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT 1 FROM uses WHERE sandbox = ?1", "t", id) < 0)
+		return -1;
+	r = db_step(c, q, e);
+	db_finalize(q);
+	if (r <= 0)
+		return r;
+	if (db_begin(c, false, e) < 0)
+		return -1;
+	return db_end(c, db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", id), e);
+}
+
 int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
 {
 	int ephemeral = is_ephemeral(c, id, e);
 	int r;
 
+	if (ephemeral == -ENOENT)
+		return let_go(c, id, e);
 	if (ephemeral < 0)
-		return ephemeral == -ENOENT ? 0 : -1;
+		return -1;
 	if (db_begin(c, !ephemeral, e) < 0)
 		return -1;
 	r = db_do(c, e, "DELETE FROM calls WHERE sandbox = ?1", "t", id);
 	if (r == 0)
 		r = db_do(c, e, "DELETE FROM sandboxes WHERE id = ?1", "t", id);
-	if (r == 0 && !ephemeral)
+	if (r == 0 && ephemeral)
+		r = db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", id);
+	else if (r == 0)
 		r = db_del_state(c, id, e);
 	return db_end(c, r, e);
 }

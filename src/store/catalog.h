@@ -38,6 +38,8 @@ struct sandbox_row {
 	struct str recipe; /* only to be added, borrowed; none: no snapshots can be taken */
 	const char (*layers)[ID_SIZE]; /* likewise: the stack that its warden was told of */
 	size_t nlayers;
+	bool held;    /* likewise: it holds them already (store/pools.h) */
+	bool running; /* likewise: it is that, not `creating` */
 };
 
 struct call_row {
@@ -60,13 +62,16 @@ int catalog_open(const struct state *s, struct catalog **ret, struct err *e);
 void catalog_close(struct catalog *c);
 
 /*
- * Insert in state `creating` (set in row, as is created_ns where it is 0); where want_uid_slot,
+ * Insert in state `creating`, or `running` (set in row, as is created_ns where it is 0); where want_uid_slot,
  * row's own slot is taken (CONFLICT with sys EADDRINUSE where another has it), or where that is
  * -1 the lowest free one is chosen and set in row, LIMIT where all are taken. CONFLICT with the
  * holder's id where the name is taken.
  */
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
 			struct err *e);
+/* What is written between the two is written together, durably, or not at all: r < 0. */
+int catalog_batch_begin(struct catalog *c, struct err *e);
+int catalog_batch_end(struct catalog *c, int r, struct err *e);
 /* One of the states above; NOT_FOUND. */
 int catalog_set_state(struct catalog *c, const char *id, const char *state, struct err *e);
 /* Deletes the row and its calls; 0 also where there is none. */

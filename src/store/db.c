@@ -108,6 +108,18 @@ static const char *const migrations[] = {
 	" note TEXT,"
 	" snapshot_kind INTEGER NOT NULL"
 	") WITHOUT ROWID;",
+	/* store/pools.h */
+	"CREATE TABLE pools("
+	" template TEXT NOT NULL,"
+	" options TEXT NOT NULL,"
+	" snapshot TEXT NOT NULL,"
+	" recipe BLOB NOT NULL,"
+	" wanted INTEGER NOT NULL,"
+	" claimed INTEGER NOT NULL DEFAULT 0,"
+	" key TEXT NOT NULL DEFAULT '',"
+	" problem TEXT NOT NULL DEFAULT '',"
+	" PRIMARY KEY(template, options)"
+	") WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };
@@ -275,6 +287,8 @@ int db_begin(struct catalog *c, bool durable, struct err *e)
 {
 	int sync = durable ? SYNC_FULL : SYNC_NORMAL;
 
+	if (c->batch)
+		return 0;
 	/* The pragma has no effect within a transaction. */
 	if (c->sync != sync) {
 		if (db_do(c, e, durable ? "PRAGMA synchronous = 2" : "PRAGMA synchronous = 1", "") <
@@ -289,12 +303,28 @@ int db_end(struct catalog *c, int r, struct err *e)
 {
 	struct err ignored;
 
+	if (c->batch)
+		return r < 0 ? -1 : 0;
 	if (r == 0)
 		r = db_do(c, e, "COMMIT", "");
 	/* Some failures, such as a full disk, have rolled back already. */
 	if (r < 0 && !sqlite3_get_autocommit(c->db))
 		(void)db_do(c, &ignored, "ROLLBACK", "");
 	return r < 0 ? -1 : 0;
+}
+
+int catalog_batch_begin(struct catalog *c, struct err *e)
+{
+	if (db_begin(c, true, e) < 0)
+		return -1;
+	c->batch = true;
+	return 0;
+}
+
+int catalog_batch_end(struct catalog *c, int r, struct err *e)
+{
+	c->batch = false;
+	return db_end(c, r, e);
 }
 
 void db_text(sqlite3_stmt *q, int i, char *dst, size_t size)

@@ -14,6 +14,7 @@ struct catalog {
 	sqlite3 *db;
 	char path[sizeof((struct state *)0)->dir + sizeof "/catalog.db"];
 	int sync;	     /* value of the pragma; -1: as SQLite starts */
+	bool batch;	     /* a transaction is open that holds others (catalog_batch_begin) */
 	int frames;	     /* in the write-ahead log after the last commit */
 	uint64_t busy_until; /* monotonic ns: when a wait for the lock is given up */
 };

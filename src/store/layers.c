@@ -115,17 +115,21 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 {
 	struct freed f = { .bytes = ret_bytes };
 	auto_close int pool = FD_NONE;
+	int r;
 
 	if (ret_bytes)
 		*ret_bytes = 0;
 	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
 		return -1;
-	if (free_below(c, s->fd, &f, e) < 0 || pool_open(s, &pool, e) < 0 ||
-	    (pool >= 0 && free_below(c, pool, &f, e) < 0))
-		return -1;
+	r = free_below(c, s->fd, &f, e);
+	/* Of a pool that cannot be opened the rest is done all the same, and it is said. */
+	if (r == 0)
+		r = pool_open(s, &pool, e);
+	if (r == 0 && pool >= 0)
+		r = free_below(c, pool, &f, e);
 	if (ret_n)
 		*ret_n = f.n;
-	return 0;
+	return r;
 }
 
 void catalog_free_layers_soon(struct catalog *c, const struct state *s)

@@ -44,7 +44,8 @@ static int explain_mount(int err, struct err *e)
 		return err_hint(e, "this kernel has no btrfs: sudo modprobe btrfs");
 	if (err == ENOENT || err == ENXIO)
 		return err_hint(e, "there are no loop devices here: sudo modprobe loop");
-	return -1;
+	return err_hint(e, "the kernel's log says more (dmesg); to give up all that is in it: "
+			   "cay setup pool --remove");
 }
 
 int pool_mount(const struct state *s, struct err *e)
@@ -115,6 +116,16 @@ int pool_look(const struct state *s, struct pool_info *ret, struct err *e)
 	ret->size = (uint64_t)st.f_blocks * st.f_frsize;
 	ret->free = (uint64_t)st.f_bavail * st.f_frsize;
 	return 1;
+}
+
+int pool_sweep_groups(const struct state *s, int pool_fd, struct err *e)
+{
+	int r;
+
+	if (pool_fd < 0 || faccessat(s->fd, POOL_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	r = btrfs_forget_gone(pool_fd);
+	return r < 0 ? err_sys(e, -r, "look for quota groups in the pool") : r;
 }
 
 int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e)

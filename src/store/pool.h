@@ -31,6 +31,8 @@ struct pool_info {
 int pool_open(const struct state *s, int *ret_fd, struct err *e);
 /* 1: *ret tells about it. 0: there is none. */
 int pool_look(const struct state *s, struct pool_info *ret, struct err *e);
+/* Forget the quota groups of what is gone, where the file system is ours alone. */
+int pool_sweep_groups(const struct state *s, int pool_fd, struct err *e);
 /* Whether one was set up, without opening it. */
 bool pool_exists(const struct state *s);
 

@@ -132,6 +132,24 @@ static size_t how_many(const struct sweep *w, size_t n)
 	return w->most > 0 && (size_t)w->most < n ? (size_t)w->most : n;
 }
 
+/* Of one that was made ahead and is gone with its directory only this is left. */
+static int sweep_uses(struct sweep *w, struct err *e)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	size_t n = 0;
+
+	if (db_query(w->c, &q, e,
+		     "SELECT DISTINCT sandbox FROM uses WHERE NOT EXISTS"
+		     " (SELECT 1 FROM sandboxes WHERE id = uses.sandbox)",
+		     "") < 0 ||
+	    db_id_list(w->c, q, &ids, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < how_many(w, n); i++)
+		look(w, ids[i], false);
+	return 0;
+}
+
 /* 1: there is something to do about a row if it is dead. */
 static int is_open(struct catalog *c, const char *id, struct err *e)
 {
@@ -260,6 +278,8 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	struct err broken;
 	int r = sweep_rows(&w, &broken);
 
+	if (r == 0)
+		r = sweep_uses(&w, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "sandboxes", false, &broken);
 	/* Subvolumes of which nothing else is left. What is not mounted is looked at once it is. */

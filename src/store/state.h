@@ -12,6 +12,7 @@
  *                         as CAY_KEEP_ENDED says (an eighth more may lie there until trimmed)
  *   templates/            layers
  *   pool, pool.img        where there is one (store/pool.h)
+ *   warm/                 likewise: lists of ready sandboxes (store/warm.h)
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the
  * directory, then the catalog row, then starts the warden, which inherits the lock's

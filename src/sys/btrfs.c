@@ -14,6 +14,7 @@
 
 enum {
 	SUPER_MAGIC = 0x9123683e,
+	LEVEL_SHIFT = 48,  /* of a quota group's id; those of subvolumes are of level 0 */
 	ENABLE_SIMPLE = 4, /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA; Debian 12's headers are older */
 };
 
@@ -164,4 +165,66 @@ int btrfs_forget(int fd, uint64_t id)
 	struct btrfs_ioctl_qgroup_create_args args = { .create = 0, .qgroupid = id };
 
 	return say(fd, BTRFS_IOC_QGROUP_CREATE, &args);
+}
+
+/* Quota groups of subvolumes from *from on, at most IDS; how many. *from is where to go on. */
+enum { IDS = 32 };
+static int list_groups(int fd, uint64_t *from, uint64_t ids[IDS])
+{
+	struct btrfs_ioctl_search_args args = {
+		.key = { .tree_id = BTRFS_QUOTA_TREE_OBJECTID,
+			 .min_offset = *from,
+			 .max_offset =
+				 BTRFS_LAST_FREE_OBJECTID & ~(UINT64_C(0xffff) << LEVEL_SHIFT),
+			 .max_transid = UINT64_MAX,
+			 .min_type = BTRFS_QGROUP_INFO_KEY,
+			 .max_type = BTRFS_QGROUP_INFO_KEY,
+			 .nr_items = IDS },
+	};
+	size_t at = 0;
+	int r = say(fd, BTRFS_IOC_TREE_SEARCH, &args), n = 0;
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < args.key.nr_items && n < IDS; i++) {
+		struct btrfs_ioctl_search_header head;
+
+		if (at + sizeof head > sizeof args.buf)
+			return -EBADMSG;
+		memcpy(&head, args.buf + at, sizeof head);
+		at += sizeof head + head.len;
+		ids[n++] = head.offset;
+		*from = head.offset + 1;
+	}
+	return n;
+}
+
+static int is_there(int fd, uint64_t id)
+{
+	struct btrfs_ioctl_search_args args = {
+		.key = { .tree_id = BTRFS_ROOT_TREE_OBJECTID,
+			 .min_objectid = id,
+			 .max_objectid = id,
+			 .max_offset = UINT64_MAX,
+			 .max_transid = UINT64_MAX,
+			 .min_type = BTRFS_ROOT_ITEM_KEY,
+			 .max_type = BTRFS_ROOT_ITEM_KEY,
+			 .nr_items = 1 },
+	};
+	int r = say(fd, BTRFS_IOC_TREE_SEARCH, &args);
+
+	return r < 0 ? r : args.key.nr_items > 0;
+}
+
+int btrfs_forget_gone(int fd)
+{
+	uint64_t from = BTRFS_FIRST_FREE_OBJECTID, ids[IDS];
+	int n, forgotten = 0;
+
+	while ((n = list_groups(fd, &from, ids)) > 0)
+		for (int i = 0; i < n; i++)
+			/* One whose space is still being given back goes the next time. */
+			if (is_there(fd, ids[i]) == 0 && btrfs_forget(fd, ids[i]) == 0)
+				forgotten++;
+	return n < 0 && n != -ENOENT ? n : forgotten;
 }

@@ -51,3 +51,5 @@ struct btrfs_usage {
 int btrfs_usage(int fd, uint64_t id, struct btrfs_usage *ret);
 /* Forget the quota group of a subvolume that is gone. -EBUSY until its space was given back. */
 int btrfs_forget(int fd, uint64_t id);
+/* The same for all that are gone, in the whole file system; how many. Older kernels leave them. */
+int btrfs_forget_gone(int fd);

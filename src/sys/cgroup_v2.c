@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "sys/cgroup_find.h"
 #include "sys/cgroup_limit.h"
+#include "sys/proc_text.h"
 
 enum { FILE_MAX = 256 * 1024, PERIOD_US = 100000 };
 
@@ -29,21 +30,53 @@ static bool file_lists(int fd, const char *file, const char *word)
 	return false;
 }
 
-/* True where nobody is in the group but us and whoever started us. */
-static bool only_we(int own_fd)
+/* We, whoever started us, or a helper that we have started. */
+static bool is_ours(pid_t pid)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
+	char path[40], parent[24];
+
+	if (pid == getpid() || pid == getppid())
+		return true;
+	if (pid <= 0) /* of another pid namespace */
+		return false;
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	/* One that is gone meanwhile is in nobody's way. */
+	if (io_read_file(AT_FDCWD, path, &b) < 0)
+		return true;
+	return str_copy(parent, sizeof parent, proc_value(buf_str(&b), "PPid:")) &&
+	       strtol(parent, NULL, 10) == getpid();
+}
+
+/* For each process of the group; stops where it fails. */
+static int each_process(int own_fd, int (*with)(int own_fd, pid_t pid))
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
 	char *save = NULL;
+	int r = io_read_file(own_fd, "cgroup.procs", &b);
 
-	if (io_read_file(own_fd, "cgroup.procs", &b) < 0 || !b.data)
-		return false;
-	for (char *at = strtok_r(b.data, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
-		long pid = strtol(at, NULL, 10);
+	if (r < 0 || !b.data)
+		return r;
+	for (char *at = strtok_r(b.data, "\n", &save); at && r == 0;
+	     at = strtok_r(NULL, "\n", &save))
+		r = with(own_fd, (pid_t)strtol(at, NULL, 10));
+	return r;
+}
 
-		if (pid != getpid() && pid != getppid())
-			return false;
-	}
-	return true;
+static int refuse_others(int own_fd, pid_t pid)
+{
+	(void)own_fd;
+	return is_ours(pid) ? 0 : -EBUSY;
+}
+
+static int move_aside(int own_fd, pid_t pid)
+{
+	char text[24];
+	int r;
+
+	(void)snprintf(text, sizeof text, "%d", (int)pid);
+	r = io_write_file(own_fd, CGROUP_SELF "/cgroup.procs", text);
+	return r == -ESRCH ? 0 : r;
 }
 
 /*
@@ -62,21 +95,16 @@ static bool has_processes(int own_fd)
 
 static int step_aside(int own_fd)
 {
-	const pid_t we[] = { getppid(), getpid() };
-	char pid[24];
-	int r = 0;
+	int r;
 
 	if (!has_processes(own_fd))
 		return 0;
-	if (!only_we(own_fd))
-		return -EBUSY;
+	r = each_process(own_fd, refuse_others);
+	if (r < 0)
+		return r;
 	if (mkdirat(own_fd, CGROUP_SELF, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	for (size_t i = 0; i < ARRAY_LEN(we) && r == 0; i++) {
-		(void)snprintf(pid, sizeof pid, "%d", (int)we[i]);
-		r = io_write_file(own_fd, CGROUP_SELF "/cgroup.procs", pid);
-	}
-	return r;
+	return each_process(own_fd, move_aside);
 }
 
 int cgroup_v2_enable(int own_fd, enum cgroup_controller c, char why[CGROUP_WHY])

@@ -115,15 +115,11 @@ static int take_dump(const char *data, size_t len, const struct sockdiag_end *lo
 	return 0;
 }
 
-/*
- * The translation of addresses has changed the port, or the program asked another resolver than
- * us: then it is one of those that talk to that remote end, or from that port.
- */
-static int find_like(int fd, const struct request *exact, const struct sockdiag_end *local,
-		     const struct sockdiag_end *remote, struct sockdiag_owner *ret)
+int sockdiag_find_like(int fd, int protocol, const struct sockdiag_end *local,
+		       const struct sockdiag_end *remote, struct sockdiag_owner *ret)
 {
 	_Alignas(8) char answer[16384];
-	struct request q = *exact;
+	struct request q = request(protocol, local, remote);
 	int r = 0, found = 0;
 
 	q.h.nlmsg_flags |= NLM_F_DUMP;
@@ -146,7 +142,6 @@ int sockdiag_find(int fd, int protocol, const struct sockdiag_end *local,
 		  const struct sockdiag_end *remote, struct sockdiag_owner *ret)
 {
 	struct request q = request(protocol, local, remote);
-	int r = find_exact(fd, &q, ret);
 
-	return r == -ENOENT ? find_like(fd, &q, local, remote, ret) : r;
+	return find_exact(fd, &q, ret);
 }

@@ -28,3 +28,10 @@ struct sockdiag_owner {
  */
 int sockdiag_find(int fd, int protocol, const struct sockdiag_end *local,
 		  const struct sockdiag_end *remote, struct sockdiag_owner *ret);
+/*
+ * Where that is gone: the socket that talks to that remote end, or from that port. For when the
+ * translation of addresses has changed the port, or the program asked another resolver than us.
+ * Looks at all sockets of the namespace.
+ */
+int sockdiag_find_like(int fd, int protocol, const struct sockdiag_end *local,
+		       const struct sockdiag_end *remote, struct sockdiag_owner *ret);

@@ -13,6 +13,7 @@
 #include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 enum { DEFAULT_USER = 1000 };
 
@@ -143,6 +144,9 @@ static int take_text(struct warden *w, struct field f, struct err *e)
 	case TAG_PROGRAM:
 		w->program = text;
 		break;
+	case TAG_WARM:
+		w->warm = text;
+		break;
 	case TAG_CWD:
 		w->defaults.cwd = text;
 		break;
@@ -174,6 +178,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_PATH:
 	case TAG_DISK_PATH:
 	case TAG_PROGRAM:
+	case TAG_WARM:
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
@@ -186,6 +191,28 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 		return limits_take(w, f) < 0 || expiry_take(w, f) < 0
 			       ? bad(e, "a number is not eight bytes")
 			       : 0;
+	}
+}
+
+int build_take_late(struct warden *w, struct field f, struct err *e)
+{
+	switch (f.tag) {
+	case TAG_ENV:
+	case TAG_CWD:
+	case TAG_USER:
+	case TAG_HOSTNAME:
+	case TAG_EPHEMERAL:
+	case TAG_TIMEOUT_MS:
+	case TAG_TTL_MS:
+	case TAG_IDLE_MS:
+	case TAG_ON_TIMEOUT:
+		return take_field(w, f, e);
+	case TAG_TEXT: /* what only the trace wants to know */
+	case TAG_NAME:
+	case TAG_LABEL:
+		return 0;
+	default:
+		return bad(e, "a ready sandbox cannot be given that any more");
 	}
 }
 
@@ -229,6 +256,9 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 		return bad(e, "something is missing");
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
+	/* Its gateway would have events to tell before there is a trace. */
+	if (w->warm && w->spec.network)
+		return bad(e, "a ready sandbox has no network");
 	w->spec.user = DEFAULT_USER;
 	return find_state(w, e) < 0 ? -1 : find_pool(w, e);
 }
@@ -286,7 +316,7 @@ static void trace_texts(struct trace *t, struct str body, uint16_t tag, const ch
 		trace_array_end(t);
 }
 
-static int trace_created(struct warden *w, struct str body, struct err *e)
+int build_trace(struct warden *w, struct str body, struct err *e)
 {
 	struct trace *t = &w->trace;
 	int r;
@@ -340,7 +370,7 @@ static int start_watching(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
-	return walk_open(w, e);
+	return w->warm ? 0 : walk_open(w, e);
 }
 
 /* What needs no more than the uppers. */
@@ -360,10 +390,21 @@ static int while_starting(void *ctx, struct err *e)
 
 static void trace_refused(struct warden *w, const struct err *e)
 {
-	if (!w->cell.refused)
+	if (!w->cell.refused || w->warm)
 		return;
 	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
 	trace_text(&w->trace, "detail", str_of(e->msg));
+	warden_trace_end(w);
+}
+
+void build_begin(struct warden *w)
+{
+	limits_trace_unenforced(w);
+	disk_open(w);
+	w->state = SANDBOX_RUNNING;
+	expiry_open(w);
+	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
+	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
 	warden_trace_end(w);
 }
 
@@ -371,7 +412,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 {
 	if (build_parse(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
 		return -1;
-	if (trace_created(w, body, e) < 0)
+	if (!w->warm && build_trace(w, body, e) < 0)
 		return -1;
 	w->spec.meanwhile = (struct cell_meanwhile){ while_building, while_starting, w };
 	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
@@ -380,13 +421,9 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 	}
 	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
 		return -1;
-	limits_trace_unenforced(w);
-	disk_open(w);
-	w->state = SANDBOX_RUNNING;
-	expiry_open(w);
-	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
-	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
-	warden_trace_end(w);
+	if (w->warm)
+		return warm_open(w, e);
+	build_begin(w);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
 {
@@ -85,22 +86,28 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 	return 0;
 }
 
-static int say_ready(struct client *c)
+/* claimed: by one who did not choose the uids, nor tell us of the layers. */
+static int say_ready(struct client *c, bool claimed)
 {
 	const struct warden *w = c->w;
-	struct conn_field fields[2 + ARRAY_LEN(w->cell.unenforced)] = {
+	struct conn_field fields[3 + CELL_LAYERS + ARRAY_LEN(w->cell.unenforced)] = {
 		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
 		{ TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL },
 	};
 	char text[ARRAY_LEN(w->cell.unenforced)][CGROUP_WHY + 48];
 	int n = 2;
 
+	if (claimed && w->rootful)
+		fields[n++] = (struct conn_field){ TAG_UID_BASE, w->spec.uid_base, NULL };
+	for (int i = 0; claimed && i < w->spec.nlayers; i++)
+		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
+
 	for (int i = 0; i < w->cell.nunenforced; i++)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
 						   limits_warning(&w->cell.unenforced[i], text[i],
 								  sizeof text[i]) };
 	/* Who runs one command in it has asked for that already. */
-	if (w->ephemeral)
+	if (w->ephemeral && !claimed)
 		return conn_mention(&c->conn, MSG_C_READY, 0, fields, n);
 	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
 }
@@ -114,8 +121,46 @@ static int on_build(struct client *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox is built already");
 	if (warden_build(w, f->body, e) < 0)
 		return -1;
-	r = say_ready(c);
+	r = say_ready(c, false);
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
+}
+
+/* From now on it belongs to this client, and to nobody who was there before. */
+static int on_claim(struct client *c, const struct frame *f, struct err *e)
+{
+	struct warden *w = c->w;
+	int r;
+
+	if (w->state != SANDBOX_WARM)
+		return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
+	if (warm_claim(w, f->body, e) < 0)
+		return -1;
+	for (struct client *other = w->clients; other; other = other->next)
+		other->creator = other == c;
+	w->kept = false;
+	r = say_ready(c, true);
+	return r < 0 ? err_sys(e, -r, "answer") : 0;
+}
+
+/* WARM: only while it has no owner, whose it would be to end. */
+static int on_destroy(struct client *c, const struct frame *f, struct err *e)
+{
+	struct str body = f->body;
+	struct field field;
+
+	while (field_next(&body, &field) > 0)
+		if (field.tag == TAG_WARM && c->w->state != SANDBOX_WARM)
+			return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
+	c->wants_destroyed = true;
+	warden_end(c->w, "killed");
+	return 0;
+}
+
+/* What may be asked of a sandbox that nobody owns: nothing may run in it, or change it. */
+static bool may_ask_warm(uint8_t type)
+{
+	return type == MSG_C_HELLO || type == MSG_C_CLAIM || type == MSG_C_KEEP ||
+	       type == MSG_C_INFO || type == MSG_C_DESTROY;
 }
 
 static int on_settle(struct client *c, uint32_t chan, struct err *e)
@@ -217,11 +262,15 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 {
 	if (!c->greeted && f->type != MSG_C_HELLO)
 		return err_set(e, ERR_INVALID, "the client did not say hello");
+	if (c->w->state == SANDBOX_WARM && !may_ask_warm(f->type))
+		return err_set(e, ERR_NOT_ALLOWED, "the sandbox has no owner yet");
 	switch (f->type) {
 	case MSG_C_HELLO:
 		return on_hello(c, f, e);
 	case MSG_C_BUILD:
 		return on_build(c, f, e);
+	case MSG_C_CLAIM:
+		return on_claim(c, f, e);
 	case MSG_C_EXEC:
 		return call_start(c, f->chan, f->body, e);
 	case MSG_C_PS:
@@ -243,9 +292,7 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 	case MSG_C_EXTEND:
 		return on_order(c, f, e);
 	case MSG_C_DESTROY:
-		c->wants_destroyed = true;
-		warden_end(c->w, "killed");
-		return 0;
+		return on_destroy(c, f, e);
 	case MSG_C_KEEP:
 		c->w->kept |= c->creator;
 		return 0;

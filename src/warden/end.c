@@ -23,6 +23,7 @@
 #include "warden/net.h"
 #include "warden/pause.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 enum { FLUSH_MS = 2000 };
 
@@ -130,6 +131,7 @@ void warden_end(struct warden *w, const char *reason)
 	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
 	if (w->state == SANDBOX_PAUSED && w->cell.has_cgroup)
 		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
+	warm_close(w);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
 	w->alone = is_alone(w);

@@ -6,6 +6,7 @@
 
 enum sandbox_state {
 	SANDBOX_NEW,
+	SANDBOX_WARM, /* built, and waits for an owner (warm.h) */
 	SANDBOX_RUNNING,
 	SANDBOX_PAUSED,
 	SANDBOX_ENDING,

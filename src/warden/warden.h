@@ -111,6 +111,10 @@ struct warden {
 	struct loop_timer disk_timer;
 	bool disk_full; /* more was written than --disk allows, when last looked */
 	struct loop_io signal_io;
+	/* warm.h */
+	char *warm;  /* directory that lists it while it has no owner; NULL: it was built for one */
+	int warm_fd; /* of it */
+	struct loop_timer warm_timer;
 	struct net *net;    /* NULL: no network */
 	struct dial *dials; /* ports inside that clients wait for */
 	uint32_t ndials, last_dial;
@@ -146,6 +150,12 @@ void guard_refuse(struct warden *w, const struct err *e);
 int warden_build(struct warden *w, struct str body, struct err *e);
 /* Its first step: spec and defaults from the request. Makes and opens nothing. */
 int build_parse(struct warden *w, struct str body, struct err *e);
+/* One field of those that an owner may choose when all else is built. */
+int build_take_late(struct warden *w, struct field f, struct err *e);
+/* Begin the trace with what was asked for. */
+int build_trace(struct warden *w, struct str body, struct err *e);
+/* Its last step: it runs, and its clocks do. */
+void build_begin(struct warden *w);
 void warden_free_spec(struct warden *w);
 
 /* layers.c: our own view of the layers, for finding changes */

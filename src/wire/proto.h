@@ -55,8 +55,10 @@ enum msg {
 	MSG_C_PAUSE = 84,  /* stop everything inside; answered by STATE, like the next two */
 	MSG_C_RESUME = 85,
 	MSG_C_EXTEND = 86, /* TTL_MS: time to live from now on; 0: no end */
+	MSG_C_CLAIM = 90,  /* a ready sandbox, by its first owner: WARM, EPHEMERAL, TEXT, NAME,
+			      HOSTNAME, USER, CWD, ENV*, LABEL*, times; answered by READY */
 	/* warden to client */
-	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING* */
+	MSG_C_READY = 96,   /* built; PID of init, START_US, WARNING*; claimed: UID_BASE, LAYER* */
 	MSG_C_STARTED = 97, /* CALL, PID, WARNING */
 	MSG_C_STDOUT = 98,  /* raw bytes */
 	MSG_C_STDERR = 99,  /* raw bytes */
@@ -189,6 +191,9 @@ enum tag {
 	TAG_ON_TIMEOUT = 202, /* 0: kill, 1: pause */
 	TAG_TTL_LEFT_MS = 203,
 	TAG_IDLE_LEFT_MS = 204,
+	/* Ready sandboxes */
+	TAG_WARM = 210, /* MSG_C_BUILD: wait for an owner, listed in this directory; MSG_C_CLAIM: the
+			   last part of its path, which says what kind of sandbox it is */
 };
 
 /* Fields nested in TAG_MOUNT. */

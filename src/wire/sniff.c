@@ -87,6 +87,21 @@ static bool begins_known(struct str word)
 	return false;
 }
 
+/* What RFC 9110 lets a method be; no server has been seen to wait 4 KiB for the end of another. */
+static bool is_token(struct str word)
+{
+	static const struct str marks = STR("!#$%&'*+-.^_`|~");
+
+	for (size_t i = 0; i < word.n; i++) {
+		char c = word.p[i];
+
+		if (!(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z') &&
+		    !memchr(marks.p, c, marks.n))
+			return false;
+	}
+	return true;
+}
+
 /* No server takes a control character in a request's first line. */
 static bool is_binary(struct str line)
 {
@@ -126,8 +141,10 @@ static enum sniff http(struct str first, bool end)
 		return SNIFF_OTHER; /* or one word alone */
 	if (is_known((struct str){ line.p, word }) && word < line.n)
 		return SNIFF_HTTP;
-	if (has_version(line) || line.n >= SNIFF_LINE)
+	if (has_version(line))
 		return SNIFF_HTTP;
+	if (line.n >= SNIFF_LINE)
+		return is_token((struct str){ line.p, word }) ? SNIFF_HTTP : SNIFF_OTHER;
 	if (lf || end)
 		return SNIFF_OTHER;
 	return word == line.n && begins_known(line) ? SNIFF_LIKELY : SNIFF_MORE;

@@ -58,6 +58,9 @@ static void a_first_line_without_end_is_judged_as_http(void)
 	line[4] = ' ';
 	CHECK(sniff((struct str){ line, sizeof line - 1 }, false) == SNIFF_MORE);
 	CHECK(sniff((struct str){ line, sizeof line }, false) == SNIFF_HTTP);
+	line[1] = '"'; /* no method has that */
+	CHECK(sniff((struct str){ line, sizeof line - 1 }, false) == SNIFF_MORE);
+	CHECK(sniff((struct str){ line, sizeof line }, false) == SNIFF_OTHER);
 }
 
 static void the_end_decides(void)

@@ -4,6 +4,7 @@
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -11,10 +12,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import caylib  # noqa: E402
 
 CAYS = []
+# Seconds since the epoch; what would begin later is left out, and said so.
+DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
 
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
+    config.addinivalue_line('markers', 'alone: is about time, or loads the machine: not beside others')
     caylib.become_subreaper()
     # Who runs us in the background has it ignored, and so would all that we start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,6 +26,11 @@ def pytest_configure(config):
 
 def pytest_report_header():
     return f"cay: {caylib.CAY} ({'rootful' if caylib.ROOTFUL else 'rootless'})"
+
+
+def pytest_runtest_setup():
+    if time.time() > DEADLINE:
+        pytest.skip('no time left')
 
 
 def make_cay():
@@ -48,9 +57,27 @@ def cay():
     drop_cay(shared)
 
 
+@pytest.fixture(scope='session')
+def built_cay():
+    """Only to take its template from."""
+    own = caylib.Cay()
+    own('run', '--', 'true')
+    yield own
+    own.remove()
+
+
 @pytest.fixture
-def fresh_cay():
-    """The same with an empty state directory for one test."""
+def fresh_cay(built_cay):
+    """The same with a state directory for one test, in which there is nothing but a template."""
+    own = make_cay()
+    own.take_template(built_cay)
+    yield own
+    drop_cay(own)
+
+
+@pytest.fixture
+def empty_cay():
+    """The same without a template."""
     own = make_cay()
     yield own
     drop_cay(own)
@@ -73,7 +100,7 @@ def box(cay, no_leftovers):
 @pytest.fixture(autouse=True)
 def no_leftovers(request):
     """A test that leaves a process, mount, group, file or row behind fails."""
-    for name in ('cay', 'fresh_cay'):  # made first, so that they are still there at the end
+    for name in ('cay', 'fresh_cay', 'empty_cay'):  # made first, so that they are still there at the end
         if name in request.fixturenames:
             request.getfixturevalue(name)
     before = caylib.everything(CAYS)

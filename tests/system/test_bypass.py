@@ -248,6 +248,9 @@ for number, cut in enumerate((1, 3, 10)):
     add(f'HTTP with pauses, port of any protocol, {cut}', 'slow', 'web.test', 8080, [data[:cut], data[cut:]], log=f'smuggled-s{number}')
     data = hello(sni(b'other.test') + GROUPS)
     add(f'TLS with pauses, port of any protocol, {cut}', 'slow', 'web.test', 7000, [data[:cut], data[cut:]], lacks=['other.test'])
+for number, sends in enumerate((['FOO', ' /{} HTTP/1.1'], ['F', 'OO /{} HTTP/1.1'], ['FOO /', '{} HT', 'TP/1.1'], ['FOO /{}', ' ', 'HTTP/1.1'])):
+    data = [x.replace('{}', f'smuggled-u{number}') for x in sends] + ['\r\nHost: other.test\r\n\r\n']
+    add(f'HTTP with an unknown method and pauses, {number}', 'slow', 'web.test', 8080, data, log=f'smuggled-u{number}')
 RULES = [('a.web.test', 'POST', '/pub/x'), ('a.web.test', 'GET', '/x'), ('a.web.test', 'get', '/pub/x'), ('a.web.test', 'GET', '/pub/../x'),
          ('a.web.test', 'GET', '/pub/%2e%2e/x'), ('a.web.test', 'GET', '/pub/..%2fx'), ('a.web.test', 'GET', '/pub/..;/x'),
          ('a.web.test', 'GET', '//pub/x'), ('a.web.test', 'GET', '/pub\\..\\x'), ('a.web.test', 'GET', '/%70ub/x'),

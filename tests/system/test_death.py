@@ -9,7 +9,9 @@ import pytest
 
 import caylib
 
+pytestmark = pytest.mark.alone
 GONE_S = 1.0 * caylib.SLOWER
+TIMEOUT = f'{int(1000 * caylib.SLOWER)}ms'  # in which a command comes up
 BOMB_SIZE = 400 if caylib.SLOWER == 1 else 80
 URGENT = -15
 
@@ -124,7 +126,7 @@ def test_nothing_survives_kill(cay, kind):
 def test_nothing_survives_the_timeout_of_run(cay, kind):
     def attempt():
         before = alive(cay)
-        process = start(cay, 'run', '--timeout', '1s', '--', *STUBBORN[kind])
+        process = start(cay, 'run', '--timeout', TIMEOUT, '--', *STUBBORN[kind])
         took = await_gone(cay, before, time.monotonic() + 1)
         finish(process)
         assert process.returncode == 124
@@ -182,7 +184,7 @@ def test_a_call_that_timed_out_leaves_nothing_of_itself(cay):
     before = alive(cay)
     box = cay('create', check=True).out.strip()
     idle = alive(cay)
-    process = start(cay, 'exec', '--timeout', '1s', box, '--', *bomb(BOMB_SIZE // 4))
+    process = start(cay, 'exec', '--timeout', TIMEOUT, box, '--', *bomb(BOMB_SIZE // 4))
     finish(process)
     assert process.returncode == 124
     caylib.wait_until(lambda: not alive(cay) - idle, 2, 'the call is gone')

@@ -12,6 +12,7 @@ import pytest
 import caylib
 from caylib import GROUPS, ROOTFUL, SLOWER, read_text
 
+pytestmark = pytest.mark.alone
 MIB = 1 << 20
 SAMPLES = 15
 TRIES = 4

@@ -9,6 +9,8 @@ import pytest
 
 import caylib
 
+pytestmark = pytest.mark.alone
+
 
 def integrity(cay):
     db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'))
@@ -28,14 +30,14 @@ def test_thirty_runs_at_once_all_succeed(cay):
     assert integrity(cay) == 'ok'
 
 
-def test_thirty_first_runs_at_once_share_one_template(fresh_cay):
-    running = [fresh_cay.popen('run', '--', 'true') for _ in range(30)]
+def test_thirty_first_runs_at_once_share_one_template(empty_cay):
+    running = [empty_cay.popen('run', '--', 'true') for _ in range(30)]
     for p in running:
         with p:
             r = p.finish(120)
             assert (r.code, r.err) == (0, ''), r
-    assert len(os.listdir(os.path.join(fresh_cay.state, 'templates/host'))) == 1
-    assert integrity(fresh_cay) == 'ok'
+    assert len(os.listdir(os.path.join(empty_cay.state, 'templates/host'))) == 1
+    assert integrity(empty_cay) == 'ok'
 
 
 def test_eight_loops_of_create_exec_kill_at_once(cay):

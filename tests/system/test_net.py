@@ -335,6 +335,7 @@ def test_a_gateway_that_dies_is_replaced_with_its_policy(net, netbox):
     assert whats == ['died', 'restarted']
 
 
+@pytest.mark.skipif(caylib.SANITIZED, reason='its run-time library needs files')
 def test_the_gateway_is_jailed(net, netbox):
     box = netbox('--allow', 'web.test')
     net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/', check=True)
@@ -380,6 +381,32 @@ def test_the_host_s_proxy_is_used_for_dialling(net):
     assert r.out.splitlines() == [f'GET /x at {w.WEB4}', f'GET /y at {w.WEB4}', f'GET /z at {w.OTHER4}'], r
     auth = 'Basic ' + base64.b64encode(b'me:secret').decode()
     assert net.world.ask('state')['proxied'] == [['web.test:443', auth], ['web.test:80', auth]]
+
+
+def test_a_proxy_or_nameserver_that_is_none_is_said_at_once(net):
+    for env, word in (({'HTTPS_PROXY': 'https://me:secret@proxy.test:443'}, 'proxy.test:443'), ({'ALL_PROXY': 'socks5://u:p@proxy.test'}, 'proxy.test'),
+                      ({'CAY_NAMESERVERS': f'{w.DNS4},dns.test'}, "'dns.test'")):
+        r = net('run', '--allow', 'web.test', '--', 'true', env=env)
+        assert r.code == 125 and word in r.err and 'secret' not in r.err, r
+        net('run', '--', 'true', env=env, check=True)  # without a network nobody needs them
+
+
+@pytest.mark.parametrize('proxy', [f'socks5://{w.PROXY4}:1080', 'socks5h://proxy.test'])
+def test_the_host_s_socks_proxy_is_used_for_dialling(net, netbox, proxy):
+    env = {'ALL_PROXY': proxy, 'NO_PROXY': 'a.web.test'}
+    box = net('create', '--ro', f'{net.world.dir}/cert.pem:/cert.pem', '--allow', '*.test', '--allow', '*.web.test', env=env,
+              check=True).out.strip()
+    try:
+        r = net('exec', box, '--', 'sh', '-c', f'{CURL} https://web.test/x; {CURL} http://git.test/bytes/300000 | wc -c; {CURL} http://a.web.test/z; '
+                f'{CURL} -w "%{{http_code}}" -o /dev/null http://other.test/')
+        assert r.out.splitlines() == [f'GET /x at {w.WEB4}', '300000', f'GET /z at {w.WEB4}', '502'], r
+        state = net.world.ask('state')
+        assert state['proxied'] == [['web.test:443', '05010003'], ['git.test:80', '05010003'], ['other.test:80', '05010003']]
+        # The proxy looks names up: only its own, and those that are dialled directly, were asked for here.
+        assert {q[0] for q in state['queries']} <= {'proxy.test', 'a.web.test'}
+        assert [e['reason'] for e in net.events(box, 'net.fail')] == ['refused']
+    finally:
+        net('kill', box)
 
 
 def test_a_port_inside_is_reached_from_the_host(net, netbox):
@@ -459,7 +486,7 @@ slow = socks[0]
 slow.setblocking(False)
 sent = 0
 try:
-    while True: sent += slow.send(b'x' * 65536)
+    while True: sent += slow.send(b'\\n' + b'x' * 65535)
 except BlockingIOError: pass
 fast = socks[1]; fast.sendall(b'still'); assert fast.recv(10) == b'still'
 slow.settimeout(10); got = 0

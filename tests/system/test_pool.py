@@ -356,3 +356,17 @@ def test_forks_are_compared_with_what_they_began_with(pool):
     forks = [json.loads(line) for line in done.out.splitlines()]
     assert [(f['files'], f['added_lines']) for f in forks] == [(1, 1), (1, 2)]
     assert subvolumes(pool) == sorted([box, *(f['id'] for f in forks)])
+
+
+@needs_btrfs
+def test_a_pool_that_cannot_be_mounted_is_said_and_the_rest_is_cleaned_up(fresh_cay):
+    fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    subprocess.run(['umount', f'{fresh_cay.state}/pool'], check=True)
+    for size in (0, 256 << 20):
+        os.truncate(f'{fresh_cay.state}/pool.img', size)
+    os.makedirs(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa', exist_ok=True)
+    done = fresh_cay('gc')
+    assert done.code != 0 and done.out.startswith('Removed')
+    assert 'mount the pool' in done.err and 'cay setup pool --remove' in done.err
+    assert not os.path.exists(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa')
+    fresh_cay('setup', 'pool', '--remove', check=True)

@@ -140,6 +140,9 @@ class World:
     def run_in(self, net, script, **env):
         subprocess.run(['sh', '-ec', script], env={**os.environ, **env}, check=True, preexec_fn=lambda: self.enter(net))
 
+    def output_in(self, net, script):
+        return subprocess.run(['sh', '-ec', script], check=True, capture_output=True, text=True, preexec_fn=lambda: self.enter(net)).stdout
+
     def certificates(self):
         names = ','.join(f'DNS:{n}' for n in ('web.test', '*.web.test', 'other.test', 'private.test', 'git.test'))
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',

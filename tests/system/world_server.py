@@ -41,7 +41,7 @@ ZONE = {
 }
 FOLDER = sys.argv[1] if len(sys.argv) > 1 else '.'
 LOCK = threading.Lock()
-STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0, 'ids': []}
+STATE = {'queries': [], 'connections': 0, 'up': 0, 'down': 0, 'requests': [], 'proxied': [], 'rebind': 0, 'ids': [], 'chaos': []}
 
 
 def count(key, n=1):
@@ -65,7 +65,7 @@ def dns_answer(msg):
     name = '.'.join(labels).lower()
     note('queries', [name, qtype])
     note('ids', ident)
-    if name == 'hang.test':
+    if name.endswith('hang.test'):
         return None
     if name == 'rebind.test':
         with LOCK:
@@ -125,7 +125,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         else:
             self.reply(200, f'{self.command} {self.path} at {self.connection.getsockname()[0]}\n'.encode())
 
-    do_HEAD = do_DELETE = do_GET
+    do_HEAD = do_DELETE = do_FOO = do_GET
 
     def do_POST(self):
         note('requests', [self.command, self.path, self.headers.get('Host', '')])
@@ -215,6 +215,62 @@ class Echo(socketserver.BaseRequestHandler):
             pass
 
 
+class Chaos(socketserver.BaseRequestHandler):
+    """An echo that dies after so many bytes, which the first four say; notes what each connection had."""
+
+    def handle(self):
+        up = down = 0
+        last = None
+        try:
+            while last is None or up < last:
+                data = self.request.recv(65536)
+                if not data:
+                    break
+                if last is None:
+                    last = struct.unpack('>I', data[:4])[0] or 1 << 62
+                up += len(data)
+                self.request.sendall(data)
+                down += len(data)
+            if last is not None and up >= last:
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            else:
+                self.request.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        note('chaos', [up, down])
+
+
+class Silent(socketserver.BaseRequestHandler):
+    """Accepts, and that is all."""
+
+    def handle(self):
+        time.sleep(60)
+
+
+class Flood(socketserver.BaseRequestHandler):
+    """Sends 8 MB at once and closes."""
+
+    def handle(self):
+        try:
+            self.request.sendall(bytes(8 << 20))
+        except OSError:
+            pass
+
+
+def deaf(address):
+    """A port at which connections hang: its queue is full and nobody empties it."""
+    s = socket.socket()
+    s.bind(address)
+    s.listen(0)
+    held = [s]
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(address)
+        held.append(c)
+    return held
+
+
 class Banner(socketserver.BaseRequestHandler):
     """Speaks first, as ssh and mail servers do."""
 
@@ -224,6 +280,16 @@ class Banner(socketserver.BaseRequestHandler):
             self.request.recv(100)
         except OSError:
             pass
+
+
+def relay(a, b):
+    ends = {a: b, b: a}
+    while True:
+        for s in select.select(list(ends), [], [])[0]:
+            data = s.recv(65536)
+            if not data:
+                return
+            ends[s].sendall(data)
 
 
 class Proxy(socketserver.StreamRequestHandler):
@@ -242,13 +308,35 @@ class Proxy(socketserver.StreamRequestHandler):
         host, port = line[1].rsplit(':', 1)
         with socket.create_connection((ZONE[host][0], int(port)), 5) as up:
             self.wfile.write(b'HTTP/1.1 200 fine\r\n\r\n')
-            ends = {self.connection: up, up: self.connection}
-            while ends:
-                for s in select.select(list(ends), [], [])[0]:
-                    data = s.recv(65536)
-                    if not data:
-                        return
-                    ends[s].sendall(data)
+            relay(self.connection, up)
+
+
+class Socks(socketserver.StreamRequestHandler):
+    """SOCKS5, names only, in packets of one byte; other.test it refuses."""
+
+    def say(self, data):
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in data:
+            self.connection.sendall(bytes([byte]))
+            time.sleep(0.002)
+
+    def handle(self):
+        version, n = self.rfile.read(2)
+        methods = self.rfile.read(n)
+        if version != 5 or 0 not in methods:
+            self.say(b'\5\xff')
+            return
+        self.say(b'\5\0')
+        head = self.rfile.read(4)
+        host = self.rfile.read(self.rfile.read(1)[0]).decode()
+        port, = struct.unpack('>H', self.rfile.read(2))
+        note('proxied', [f'{host}:{port}', head.hex()])
+        if host == 'other.test':
+            self.say(b'\5\2\0\1' + bytes(6))
+            return
+        with socket.create_connection((ZONE[host][0], port), 5) as up:
+            self.say(b'\5\0\0\3\x07bound.x\0\1')
+            relay(self.connection, up)
 
 
 class Threads(socketserver.ThreadingTCPServer):
@@ -280,9 +368,14 @@ def main(folder):
         tls.socket = context.wrap_socket(tls.socket, server_side=True, do_handshake_on_connect=False)
         serve(tls)
         serve(kind((address, 7000), Echo))
+        serve(kind((address, 7001), Chaos))
+        serve(kind((address, 7003), Silent))
+        serve(kind((address, 7004), Flood))
         serve(kind((address, 22), Banner))
         serve(kind((address, 2525), Banner))
     serve(Threads((world.PROXY4, 3128), Proxy))
+    serve(Threads((world.PROXY4, 1080), Socks))
+    hanging = deaf((world.WEB4, 7002))  # noqa: F841, kept open
     print('ready', flush=True)
     for line in sys.stdin:
         what, *args = json.loads(line)
@@ -290,7 +383,7 @@ def main(folder):
             if what == 'state':
                 print(json.dumps(STATE), flush=True)
             elif what == 'reset':
-                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0, ids=[])
+                STATE.update(queries=[], connections=0, up=0, down=0, requests=[], proxied=[], rebind=0, ids=[], chaos=[])
                 print('null', flush=True)
     os._exit(0)
 

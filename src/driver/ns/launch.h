@@ -136,3 +136,6 @@ int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct
 int seal(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
 /* Wait for the helper of the last one. */
 void renew_reap(struct cell *c);
+
+/* adopt.c */
+int adopt(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e);

@@ -424,6 +424,7 @@ static int destroy(struct cell *c, struct err *e)
 const struct driver ns_driver = {
 	.name = "ns",
 	.create = create,
+	.adopt = adopt,
 	.renew = renew,
 	.seal = seal,
 	.kill = kill_all,

@@ -121,9 +121,12 @@ static int make_work(const struct prepare *p, int i)
 	return own(p->s, p->work_fd, name, 0, 0);
 }
 
-static int put_file(const struct cell_spec *s, int dirfd, const char *name, const char *text)
+/* how: O_EXCL for a new file, O_TRUNC for one of ours that gets another content. */
+static int put_file(const struct cell_spec *s, int dirfd, const char *name, const char *text,
+		    int how)
 {
-	auto_close int fd = openat(dirfd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	auto_close int fd =
+		openat(dirfd, name, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC | how, 0644);
 	int r;
 
 	if (fd < 0)
@@ -187,31 +190,74 @@ static int make_etc(const struct prepare *p, int root_fd)
 
 static int put_resolver(const struct cell_spec *s, int etc)
 {
-	return put_file(s, etc, "resolv.conf", "nameserver " NETPLAN_GATEWAY4_TEXT "\n");
+	return put_file(s, etc, "resolv.conf", "nameserver " NETPLAN_GATEWAY4_TEXT "\n", O_EXCL);
+}
+
+static int put_names(const struct cell_spec *s, int etc, int how)
+{
+	char text[256];
+	int r;
+
+	(void)snprintf(text, sizeof text,
+		       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n127.0.1.1\t%s\n",
+		       s->hostname);
+	r = put_file(s, etc, "hosts", text, how);
+	(void)snprintf(text, sizeof text, "%s\n", s->hostname);
+	return r < 0 ? r : put_file(s, etc, "hostname", text, how);
 }
 
 /* The sandbox's own identity. A template without a plain /etc goes without. */
 static int put_identity(const struct prepare *p, int root_fd)
 {
 	const struct cell_spec *s = p->s;
-	char text[256], id[34];
+	char id[34];
 	auto_close int etc = make_etc(p, root_fd);
 	int r;
 
 	if (etc < 0)
 		return etc == -ENOENT ? 0 : etc;
-	(void)snprintf(text, sizeof text,
-		       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n127.0.1.1\t%s\n",
-		       s->hostname);
-	r = put_file(s, etc, "hosts", text);
+	r = put_names(s, etc, O_EXCL);
 	if (r == 0 && s->network)
 		r = put_resolver(s, etc);
-	(void)snprintf(text, sizeof text, "%s\n", s->hostname);
-	if (r == 0)
-		r = put_file(s, etc, "hostname", text);
 	if (r == 0)
 		r = machine_id(id);
-	return r < 0 ? r : put_file(s, etc, "machine-id", id);
+	return r < 0 ? r : put_file(s, etc, "machine-id", id, O_EXCL);
+}
+
+/* Their inodes stay, so that it does not matter what the mounts have seen of them. */
+int prepare_names(const struct cell_spec *s)
+{
+	auto_close int etc =
+		openat(s->disk_fd, "upper/0/etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (etc < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return put_names(s, etc, O_TRUNC);
+}
+
+/* What the template lacks is not there to be made younger. */
+static int touch(const struct cell_spec *s, const char *name)
+{
+	return utimensat(s->disk_fd, name, NULL, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT
+		       ? -errno
+		       : 0;
+}
+
+int prepare_times(const struct cell_spec *s)
+{
+	static const char *const ours[] = { "upper/0/etc/hosts", "upper/0/etc/hostname",
+					    "upper/0/etc/machine-id", "upper/0/etc/resolv.conf",
+					    "upper/0/etc" };
+	char name[24];
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ours) && r == 0; i++)
+		r = touch(s, ours[i]);
+	for (int i = 0; i < s->nmounts && r == 0; i++) {
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		r = s->mounts[i].kind == MOUNT_OVERLAY ? touch(s, name) : 0;
+	}
+	return r;
 }
 
 /*

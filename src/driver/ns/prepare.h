@@ -17,6 +17,13 @@
 int prepare_uppers(const struct cell_spec *s, bool quota, struct err *e);
 
 /*
+ * Of a sandbox in which nothing has run yet: /etc/hosts and /etc/hostname for another host name;
+ * and all that was made of now. 0 or -errno.
+ */
+int prepare_names(const struct cell_spec *s);
+int prepare_times(const struct cell_spec *s);
+
+/*
  * The uppers of the next generation, in `next`: empty, with the attributes of what they lie
  * over; none for mounts that stay the same. What an earlier attempt has left is removed.
  */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/pool_kind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/recipe.h"
+#include "cli/warden_start.h"
+#include "image/template.h"
+#include "store/snapshots.h"
+
+void pool_kind_done(struct pool_kind *k)
+{
+	buf_done(&k->recipe);
+}
+
+static bool is_of_template(struct field f)
+{
+	struct str body = f.value;
+	struct field m;
+
+	while (f.tag == TAG_MOUNT && field_next(&body, &m) > 0)
+		if (m.tag == M_OWNER)
+			return false;
+	return f.tag == TAG_MOUNT;
+}
+
+int pool_kind_keep(struct str recipe, bool of_snapshot, struct buf *ret)
+{
+	auto_done(buf_done) struct buf built = BUF_INIT(LIMIT_FRAME_BODY);
+	int r = warm_split(recipe, false, &built);
+	struct str rest = buf_str(&built);
+	struct field f;
+
+	while (r >= 0 && (r = field_next(&rest, &f)) > 0)
+		if (of_snapshot || !is_of_template(f))
+			r = field_put(ret, f.tag, f.value);
+	return r;
+}
+
+static int of_snapshot(struct cli_store *s, const struct pool_row *row, struct pool_kind *k,
+		       struct err *e)
+{
+	struct snapshot_row snap = { 0 };
+
+	if (catalog_find_snapshot(s->catalog, row->snapshot, &snap, e) < 0)
+		return -1;
+	(void)str_copy(k->top, sizeof k->top, str_of(snap.top));
+	snapshot_row_done(&snap);
+	return 0;
+}
+
+static int of_template(struct cli_store *s, const struct pool_row *row, struct pool_kind *k,
+		       struct err *e)
+{
+	struct template t = { 0 };
+	int r;
+
+	if (template_resolve(s->state.dir, row->template_, &t, e) < 0)
+		return -1;
+	r = recipe_put_template(&k->recipe, &t);
+	template_done(&t);
+	return r < 0 ? err_sys(e, -r, "read the template") : 0;
+}
+
+int pool_kind_find(struct cli_store *s, const struct pool_row *row, struct pool_kind *ret,
+		   struct err *e)
+{
+	char warden[LIMIT_PATH + 32], program[LIMIT_PATH];
+	int r;
+
+	if (warden_find(warden, sizeof warden, program, e) < 0)
+		return -1;
+	r = row->snapshot[0] ? of_snapshot(s, row, ret, e) : of_template(s, row, ret, e);
+	if (r < 0)
+		return -1;
+	if (buf_add_str(&ret->recipe, buf_str(&row->recipe)) < 0)
+		return err_sys(e, ENOMEM, "read a pool");
+	r = warm_key(&s->state, warden, buf_str(&ret->recipe), ret->top, ret->key);
+	if (r < 0)
+		return err_sys(e, -r, "find out what is to be made");
+	if (r > 0)
+		return 0;
+	(void)err_set(e, ERR_INVALID, "sandboxes with a network or with --ro cannot be made ahead");
+	return err_hint(e, "make them when they are needed: cay create, cay run");
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a row of store/pools.h means now: the template may have changed since it was written. */
+#pragma once
+
+#include "cli/sandboxes.h"
+#include "store/pools.h"
+
+struct pool_kind {
+	struct buf recipe; /* what is built */
+	char top[ID_SIZE];
+	char key[WARM_KEY];
+};
+
+#define POOL_KIND_INIT \
+	{ \
+		.recipe = BUF_INIT(LIMIT_FRAME_BODY) \
+	}
+
+/* NOT_FOUND where its template is gone, INVALID where none of the kind can be made ahead. */
+int pool_kind_find(struct cli_store *s, const struct pool_row *row, struct pool_kind *ret,
+		   struct err *e);
+void pool_kind_done(struct pool_kind *k);
+DEFINE_AUTO(struct pool_kind, pool_kind_done)
+DEFINE_AUTO(struct pool_row, pool_row_done)
+
+/* The part of a recipe that a row keeps: without what comes from the template. 0 or -errno. */
+int pool_kind_keep(struct str recipe, bool of_snapshot, struct buf *ret);

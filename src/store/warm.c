@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/warm.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/dir.h"
+#include "base/io.h"
+
+static void kind_path(const char *key, char out[sizeof "warm/" + WARM_KEY])
+{
+	(void)snprintf(out, sizeof "warm/" + WARM_KEY, "warm/%s", key);
+}
+
+int warm_open_kind(const struct state *s, const char *key)
+{
+	char path[sizeof "warm/" + WARM_KEY];
+	int fd;
+
+	kind_path(key, path);
+	fd = openat(s->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int warm_make_kind(const struct state *s, const char *key)
+{
+	char path[sizeof "warm/" + WARM_KEY];
+	int r = io_mkdir(s->fd, "warm", 0700);
+
+	kind_path(key, path);
+	if (r == 0)
+		r = io_mkdir(s->fd, path, 0700);
+	return r < 0 ? r : warm_open_kind(s, key);
+}
+
+/* Names of at most size - 1 bytes that `wanted` takes. */
+static int list(int dir_fd, bool (*wanted)(const char *), size_t size, void **ret, size_t *ret_n)
+{
+	auto_done(dir_free) DIR *d = dir_open_at(dir_fd, ".");
+	auto_free char *names = NULL;
+	size_t n = 0, room = 0;
+
+	if (!d)
+		return -errno;
+	for (struct dirent *de = readdir(d); de; de = readdir(d)) {
+		if (!wanted(de->d_name) || strlen(de->d_name) >= size)
+			continue;
+		if (n == room) {
+			char *more = reallocarray(names, room + 32, 2 * size);
+
+			if (!more)
+				return -ENOMEM;
+			names = more;
+			room = (room + 32) * 2;
+		}
+		(void)snprintf(names + n++ * size, size, "%s", de->d_name);
+	}
+	*ret = TAKE_PTR(names);
+	*ret_n = n;
+	return 0;
+}
+
+int warm_list(int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
+{
+	void *names = NULL;
+	int r = list(kind_fd, state_id_ok, ID_SIZE, &names, ret_n);
+
+	*ret = names;
+	return r;
+}
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == WARM_KEY - 1 && strspn(name, "0123456789abcdef") == WARM_KEY - 1;
+}
+
+int warm_kinds(const struct state *s, char (**ret)[WARM_KEY], size_t *ret_n)
+{
+	auto_close int fd = openat(s->fd, "warm", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	void *names = NULL;
+	int r = fd < 0 ? -errno : list(fd, is_key, WARM_KEY, &names, ret_n);
+
+	*ret = names;
+	return r;
+}
+
+uint64_t warm_claims(const struct state *s, const char *key)
+{
+	char path[sizeof "warm/" + WARM_KEY + sizeof "/.claims"];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "warm/%s/.claims", key);
+	return fstatat(s->fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_size;
+}
+
+void warm_drop_kind(const struct state *s, const char *key)
+{
+	char path[sizeof "warm/" + WARM_KEY];
+	auto_close int fd = warm_open_kind(s, key);
+
+	if (fd >= 0)
+		(void)unlinkat(fd, ".claims", 0);
+	kind_path(key, path);
+	(void)unlinkat(s->fd, path, AT_REMOVEDIR);
+}
+
+void warm_drop(const struct state *s)
+{
+	/* Not where a kind is left: somebody may have made one just now. */
+	if (unlinkat(s->fd, "warm", AT_REMOVEDIR) < 0 && errno == ENOTEMPTY) {
+		(void)unlinkat(s->fd, "warm/lock", 0);
+		(void)unlinkat(s->fd, "warm", AT_REMOVEDIR);
+	}
+}
+
+bool warm_exists(const struct state *s)
+{
+	return faccessat(s->fd, "warm", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int open_lock(const struct state *s, int flags)
+{
+	int fd = openat(s->fd, "warm/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_linked(const struct state *s, int fd)
+{
+	struct stat here, there;
+
+	return fstat(fd, &here) == 0 &&
+	       fstatat(s->fd, "warm/lock", &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+int warm_lock(const struct state *s)
+{
+	char pid[24];
+
+	for (;;) {
+		auto_close int fd = FD_NONE;
+		int r = io_mkdir(s->fd, "warm", 0700);
+
+		fd = r < 0 ? r : open_lock(s, O_CREAT);
+		if (fd == -ENOENT) /* the last keeper has just taken the directory away */
+			continue;
+		if (fd < 0)
+			return fd;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return -errno;
+		if (!is_linked(s, fd))
+			continue;
+		(void)snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+		if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
+			return -errno;
+		return TAKE_FD(fd);
+	}
+}
+
+long warm_keeper(const struct state *s)
+{
+	auto_close int fd = open_lock(s, 0);
+	char text[24] = "";
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)
+		return 0;
+	if (pread(fd, text, sizeof text - 1, 0) <= 0)
+		return 1; /* it has the lock, and is about to say who it is */
+	return strtol(text, NULL, 10);
+}
+
+void warm_poke(const struct state *s)
+{
+	(void)utimensat(s->fd, "warm/lock", NULL, AT_SYMLINK_NOFOLLOW);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "store/pool.h"
+#include "store/warm.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+enum { PROC_FILE = 64 * 1024 };
+
+/* What an owner chooses; MSG_C_CLAIM carries it. */
+static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
+				 TAG_TIMEOUT_MS, TAG_TTL_MS, TAG_IDLE_MS, TAG_ON_TIMEOUT };
+/* What is built. Of a recipe with anything else none can be made ahead: it may mean anything. */
+static const uint16_t built[] = { TAG_TRACE, TAG_PROFILE, TAG_MOUNT, TAG_MEMORY,     TAG_CPU_MILLI,
+				  TAG_PIDS,  TAG_FILES,	  TAG_DISK,  TAG_BEST_EFFORT };
+
+static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tags[i] == tag)
+			return true;
+	return false;
+}
+
+int warm_split(struct str recipe, bool want_late, struct buf *ret)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&recipe, &f)) > 0) {
+		if (is_of(f.tag, late, ARRAY_LEN(late)) != want_late)
+			continue;
+		r = field_put(ret, f.tag, f.value);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* With its length, so that no two lists of things are the same bytes. */
+static void add(struct sha256 *h, const void *p, size_t n)
+{
+	uint64_t size = n;
+
+	sha256_add(h, &size, sizeof size);
+	sha256_add(h, p, n);
+}
+
+static void add_number(struct sha256 *h, uint64_t n)
+{
+	add(h, &n, sizeof n);
+}
+
+/* Which file it is; whole: and in which state. */
+static void add_file(struct sha256 *h, const char *path, bool whole)
+{
+	struct stat st = { 0 };
+
+	add(h, path, strlen(path));
+	if (stat(path, &st) < 0)
+		st = (struct stat){ 0 };
+	add_number(h, st.st_dev);
+	add_number(h, st.st_ino);
+	if (!whole)
+		return;
+	add_number(h, (uint64_t)st.st_size);
+	add_number(h, (uint64_t)st.st_mtim.tv_sec);
+	add_number(h, (uint64_t)st.st_mtim.tv_nsec);
+}
+
+static void add_programs(struct sha256 *h, const char *warden)
+{
+	const char *slash = strrchr(warden, '/');
+	char init[LIMIT_PATH];
+
+	add(h, CAY_VERSION, sizeof CAY_VERSION);
+	add_file(h, "/proc/self/exe", true);
+	add_file(h, warden, true);
+	(void)snprintf(init, sizeof init, "%.*s/cay-init", (int)(slash ? slash - warden : 0),
+		       warden);
+	add_file(h, init, true);
+}
+
+/*
+ * Of a template also when something was last put into, or taken from, those directories in which a
+ * ready sandbox has looked for names (warden/warm.c): what it found is not looked for again.
+ */
+static void add_template_dir(struct sha256 *h, const char *lower)
+{
+	static const char *const below[] = { "",
+					     "bin",
+					     "sbin",
+					     "lib",
+					     "lib64",
+					     "local",
+					     "etc",
+					     "local/bin",
+					     "local/sbin",
+					     "usr",
+					     "usr/bin",
+					     "usr/lib",
+					     "lib/x86_64-linux-gnu",
+					     "usr/lib/x86_64-linux-gnu" };
+	char path[LIMIT_PATH + 32];
+
+	for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+		(void)snprintf(path, sizeof path, "%s/%s", lower, below[i]);
+		add_file(h, path, true);
+	}
+}
+
+struct mount_traits {
+	bool ro, of_host;
+};
+
+static int mount_look(struct str body, struct mount_traits *ret)
+{
+	struct field f;
+	uint64_t kind;
+	int r;
+
+	*ret = (struct mount_traits){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		ret->ro |= f.tag == M_KIND && field_u64(f, &kind) == 0 && kind == MOUNT_RO;
+		ret->of_host |= f.tag == M_OWNER;
+	}
+	return r;
+}
+
+/* 1; 0: file systems below it may come and go, and would not be seen. */
+static int add_mount(struct sha256 *h, struct str body)
+{
+	struct mount_traits t;
+	char path[LIMIT_PATH];
+	struct field f;
+	int r = mount_look(body, &t);
+
+	if (r < 0 || (t.ro && t.of_host))
+		return r;
+	while (field_next(&body, &f) > 0) {
+		if (f.tag != M_LOWER || !str_copy(path, sizeof path, f.value))
+			continue;
+		if (t.of_host)
+			add_file(h, path, false);
+		else
+			add_template_dir(h, path);
+	}
+	return 1;
+}
+
+static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&recipe, &f)) > 0) {
+		if (f.tag != tag)
+			continue;
+		add_number(h, tag);
+		add(h, f.value.p, f.value.n);
+		r = tag == TAG_MOUNT ? add_mount(h, f.value) : 1;
+		if (r <= 0)
+			return r;
+	}
+	return r < 0 ? r : 1;
+}
+
+/* Whatever their order, except among those of one kind. */
+static int add_recipe(struct sha256 *h, struct str recipe)
+{
+	struct str all = recipe;
+	struct field f;
+	int r;
+
+	while ((r = field_next(&all, &f)) > 0)
+		if (!is_of(f.tag, late, ARRAY_LEN(late)) && !is_of(f.tag, built, ARRAY_LEN(built)))
+			return 0;
+	r = r < 0 ? r : 1;
+	for (size_t i = 0; i < ARRAY_LEN(built) && r > 0; i++)
+		r = add_fields(h, recipe, built[i]);
+	return r;
+}
+
+/* The lines of /proc/self/status that tell what children inherit. */
+static void add_status(struct sha256 *h, char *text)
+{
+	static const char *const lines[] = {
+		"Uid:",		"Gid:",	    "Groups:",		"CapInh:",
+		"CapPrm:",	"CapEff:",  "CapBnd:",		"CapAmb:",
+		"NoNewPrivs:",	"Seccomp:", "Seccomp_filters:", "Cpus_allowed:",
+		"Mems_allowed:"
+	};
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+			if (strncmp(line, lines[i], strlen(lines[i])) == 0)
+				add(h, line, strlen(line));
+}
+
+/* Where a keeper has moved to its leaf it still counts as where it was. */
+static void add_groups(struct sha256 *h, char *text)
+{
+	static const char leaf[] = "/cay-self";
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		size_t n = strlen(line);
+
+		if (n >= sizeof leaf - 1 && strcmp(line + n - (sizeof leaf - 1), leaf) == 0)
+			n -= sizeof leaf - 1;
+		add(h, line, n);
+	}
+}
+
+static int add_proc(struct sha256 *h, const char *path,
+		    void (*add_text)(struct sha256 *h, char *text))
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(PROC_FILE);
+	int r = io_read_file(AT_FDCWD, path, &b);
+
+	if (r < 0 || buf_add(&b, "", 1) < 0)
+		return r < 0 ? r : -ENOMEM;
+	if (add_text)
+		add_text(h, b.data);
+	else
+		add(h, b.data, b.len);
+	return 0;
+}
+
+static void add_namespaces(struct sha256 *h)
+{
+	static const char *const names[] = { "user", "mnt", "pid",    "net",
+					     "ipc",  "uts", "cgroup", "time" };
+	char path[40];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(path, sizeof path, "/proc/self/ns/%s", names[i]);
+		add_file(h, path, false);
+	}
+}
+
+static void add_scheduling(struct sha256 *h)
+{
+	struct sched_param p = { 0 };
+
+	errno = 0;
+	add_number(h, (uint64_t)getpriority(PRIO_PROCESS, 0));
+	add_number(h, (uint64_t)sched_getscheduler(0));
+	(void)sched_getparam(0, &p);
+	add_number(h, (uint64_t)p.sched_priority);
+}
+
+static void add_rlimits(struct sha256 *h)
+{
+	for (int i = 0; i < RLIMIT_NLIMITS; i++) {
+		struct rlimit l = { 0 };
+
+		(void)getrlimit(i, &l);
+		add_number(h, l.rlim_cur);
+		add_number(h, l.rlim_max);
+	}
+}
+
+/* A warden inherits all this, and so does what runs in its sandbox. */
+static int add_circumstances(struct sha256 *h)
+{
+	const char *ended = getenv("CAY_KEEP_ENDED");
+	int r = add_proc(h, "/proc/self/status", add_status);
+
+	if (r == 0)
+		r = add_proc(h, "/proc/self/cgroup", add_groups);
+	if (r == 0)
+		r = add_proc(h, "/proc/self/oom_score_adj", NULL);
+	/* Where there is no such module it cannot be read. */
+	(void)add_proc(h, "/proc/self/attr/current", NULL);
+	add_namespaces(h);
+	add_scheduling(h);
+	add_rlimits(h);
+	add(h, ended ? ended : "", ended ? strlen(ended) : 0);
+	return r;
+}
+
+int warm_key(const struct state *s, const char *warden, struct str recipe, const char *top,
+	     char ret[WARM_KEY])
+{
+	uint8_t hash[SHA256_SIZE];
+	char hex[SHA256_HEX];
+	struct sha256 h;
+	int r;
+
+	sha256_init(&h);
+	add_programs(&h, warden);
+	add_number(&h, pool_exists(s));
+	add(&h, top, strlen(top));
+	r = add_recipe(&h, recipe);
+	if (r <= 0)
+		return r;
+	r = add_circumstances(&h);
+	if (r < 0)
+		return r;
+	sha256_end(&h, hash);
+	sha256_hex(hash, hex);
+	(void)snprintf(ret, WARM_KEY, "%.*s", WARM_KEY - 1, hex);
+	return 1;
+}

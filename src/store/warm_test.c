@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/warm.h"
+
+#include <sys/resource.h>
+
+#include "store/db.h"
+#include "store/pools.h"
+#include "store/snapshots.h"
+#include "store/store_test.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
+
+static struct state s;
+
+static void put_mount(struct buf *b, const char *lower, enum mount_kind kind, bool of_host)
+{
+	auto_done(buf_done) struct buf m = BUF_INIT(4096);
+
+	CHECK(field_put_u64(&m, M_KIND, kind) == 0 && field_put_c(&m, M_DEST, "/x") == 0 &&
+	      field_put_c(&m, M_LOWER, lower) == 0);
+	CHECK(!of_host || field_put_u64(&m, M_OWNER, 0) == 0);
+	CHECK(field_put(b, TAG_MOUNT, buf_str(&m)) == 0);
+}
+
+static void put_plain(struct buf *b)
+{
+	CHECK(field_put_u64(b, TAG_TRACE, TRACE_FULL) == 0);
+	CHECK(field_put_u64(b, TAG_PROFILE, PROFILE_DEV) == 0);
+	put_mount(b, "/usr", MOUNT_OVERLAY, false);
+}
+
+static int key_of(const struct buf *b, const char *top, char key[WARM_KEY])
+{
+	return warm_key(&s, "/nowhere/cay-warden", buf_str(b), top, key);
+}
+
+static bool same(const struct buf *a, const struct buf *b)
+{
+	char one[WARM_KEY], two[WARM_KEY];
+
+	CHECK(key_of(a, "", one) == 1 && key_of(b, "", two) == 1);
+	CHECK(strlen(one) == WARM_KEY - 1);
+	return strcmp(one, two) == 0;
+}
+
+static bool same_key(const struct buf *b, const char *as)
+{
+	char key[WARM_KEY];
+
+	CHECK(key_of(b, "", key) == 1);
+	return strcmp(key, as) == 0;
+}
+
+static void what_an_owner_chooses_is_not_in_the_key(void)
+{
+	auto_done(buf_done) struct buf a = BUF_INIT(4096), b = BUF_INIT(4096);
+
+	t_state(&s);
+	put_plain(&a);
+	CHECK(field_put_c(&b, TAG_ENV, "A=1") == 0 && field_put_c(&b, TAG_USER, "root") == 0);
+	CHECK(field_put_c(&b, TAG_CWD, "/tmp") == 0 && field_put_c(&b, TAG_LABEL, "k=v") == 0);
+	CHECK(field_put_u64(&b, TAG_TTL_MS, 5) == 0 && field_put_u64(&b, TAG_IDLE_MS, 5) == 0);
+	CHECK(field_put_u64(&b, TAG_ON_TIMEOUT, 1) == 0 &&
+	      field_put_u64(&b, TAG_TIMEOUT_MS, 5) == 0);
+	put_plain(&b);
+	CHECK(same(&a, &b));
+}
+
+static void the_order_of_different_fields_does_not_matter(void)
+{
+	auto_done(buf_done) struct buf a = BUF_INIT(4096), b = BUF_INIT(4096);
+
+	t_state(&s);
+	put_plain(&a);
+	put_mount(&b, "/usr", MOUNT_OVERLAY, false);
+	CHECK(field_put_u64(&b, TAG_PROFILE, PROFILE_DEV) == 0);
+	CHECK(field_put_u64(&b, TAG_TRACE, TRACE_FULL) == 0);
+	CHECK(same(&a, &b));
+}
+
+static void all_that_is_built_is_in_the_key(void)
+{
+	static const uint16_t tags[] = { TAG_MEMORY, TAG_CPU_MILLI, TAG_PIDS,
+					 TAG_FILES,  TAG_DISK,	    TAG_BEST_EFFORT };
+	auto_done(buf_done) struct buf a = BUF_INIT(4096), locked = BUF_INIT(4096),
+				       more = BUF_INIT(4096);
+	char one[WARM_KEY], two[WARM_KEY];
+
+	t_state(&s);
+	put_plain(&a);
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		auto_done(buf_done) struct buf b = BUF_INIT(4096), c = BUF_INIT(4096);
+
+		put_plain(&b);
+		CHECK(field_put_u64(&b, tags[i], 1) == 0);
+		put_plain(&c);
+		CHECK(field_put_u64(&c, tags[i], 2) == 0);
+		CHECK(!same(&a, &b) && !same(&b, &c));
+	}
+	CHECK(field_put_u64(&locked, TAG_TRACE, TRACE_FULL) == 0);
+	CHECK(field_put_u64(&locked, TAG_PROFILE, PROFILE_LOCKED) == 0);
+	put_mount(&locked, "/usr", MOUNT_OVERLAY, false);
+	put_plain(&more);
+	put_mount(&more, "/opt", MOUNT_OVERLAY, true);
+	CHECK(!same(&a, &locked) && !same(&a, &more));
+	CHECK(key_of(&a, "", one) == 1 && key_of(&a, "aaaaaaaaaa", two) == 1);
+	CHECK(strcmp(one, two) != 0);
+}
+
+static void what_is_not_known_cannot_be_made_ahead(void)
+{
+	static const uint16_t tags[] = { TAG_NET_POLICY, TAG_NAMESERVER, TAG_PROXY, 999 };
+	char key[WARM_KEY];
+
+	t_state(&s);
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		auto_done(buf_done) struct buf b = BUF_INIT(4096);
+
+		put_plain(&b);
+		CHECK(field_put_c(&b, tags[i], "x") == 0);
+		CHECK(key_of(&b, "", key) == 0);
+	}
+}
+
+static void a_mount_of_the_host_that_may_hold_others_cannot(void)
+{
+	auto_done(buf_done) struct buf dir = BUF_INIT(4096), ro = BUF_INIT(4096),
+				       ours = BUF_INIT(4096);
+	char key[WARM_KEY];
+
+	t_state(&s);
+	put_plain(&dir);
+	put_mount(&dir, "/opt", MOUNT_OVERLAY, true);
+	put_plain(&ro);
+	put_mount(&ro, "/opt", MOUNT_RO, true);
+	put_plain(&ours);
+	put_mount(&ours, "/opt", MOUNT_RO, false);
+	CHECK(key_of(&dir, "", key) == 1 && key_of(&ro, "", key) == 0 &&
+	      key_of(&ours, "", key) == 1);
+}
+
+static void malformed_recipes_are_refused(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096), out = BUF_INIT(4096);
+	char key[WARM_KEY];
+
+	t_state(&s);
+	put_plain(&b);
+	b.len--;
+	CHECK(key_of(&b, "", key) < 0);
+	CHECK(warm_split(buf_str(&b), false, &out) < 0);
+}
+
+static void another_directory_in_the_same_place_is_another_kind(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	char one[WARM_KEY], two[WARM_KEY], path[96], aside[96];
+
+	t_state(&s);
+	(void)snprintf(path, sizeof path, "%s/d", t_dir);
+	(void)snprintf(aside, sizeof aside, "%s/e", t_dir);
+	CHECK(mkdir(path, 0700) == 0);
+	put_mount(&b, path, MOUNT_OVERLAY, true);
+	CHECK(key_of(&b, "", one) == 1 && rename(path, aside) == 0 && mkdir(path, 0700) == 0);
+	CHECK(key_of(&b, "", two) == 1 && strcmp(one, two) != 0);
+	CHECK(rmdir(path) == 0 && rename(aside, path) == 0);
+	CHECK(key_of(&b, "", two) == 1 && strcmp(one, two) == 0);
+}
+
+static void what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory(void)
+{
+	auto_done(buf_done) struct buf of_template = BUF_INIT(4096), of_host = BUF_INIT(4096);
+	char one[WARM_KEY], two[WARM_KEY], path[96], bin[104];
+	const struct timespec other[2] = { { 1000, 0 }, { 1000, 0 } };
+
+	t_state(&s);
+	(void)snprintf(path, sizeof path, "%s/d", t_dir);
+	(void)snprintf(bin, sizeof bin, "%s/bin", path);
+	CHECK(mkdir(path, 0700) == 0 && mkdir(bin, 0700) == 0);
+	put_mount(&of_template, path, MOUNT_OVERLAY, false);
+	put_mount(&of_host, path, MOUNT_OVERLAY, true);
+	CHECK(key_of(&of_template, "", one) == 1 && key_of(&of_host, "", two) == 1);
+	CHECK(utimensat(AT_FDCWD, bin, other, 0) == 0);
+	CHECK(utimensat(AT_FDCWD, path, other, 0) == 0);
+	CHECK(same_key(&of_host, two) && !same_key(&of_template, one));
+}
+
+static void what_a_warden_inherits_is_in_the_key(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	char before[WARM_KEY], after[WARM_KEY];
+	struct rlimit l;
+
+	t_state(&s);
+	put_plain(&b);
+	CHECK(key_of(&b, "", before) == 1 && key_of(&b, "", after) == 1);
+	CHECK(strcmp(before, after) == 0);
+	CHECK(getrlimit(RLIMIT_FSIZE, &l) == 0);
+	l.rlim_cur = 12345;
+	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
+	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+	memcpy(before, after, sizeof before);
+	CHECK(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1) == 0);
+	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+	memcpy(before, after, sizeof before);
+	CHECK(setenv("CAY_KEEP_ENDED", "7", 1) == 0);
+	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+}
+
+static void a_recipe_is_parted_in_two(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096), late = BUF_INIT(4096),
+				       built = BUF_INIT(4096);
+	auto_done(buf_done) struct buf plain = BUF_INIT(4096);
+	struct str rest;
+	struct field f;
+
+	put_plain(&b);
+	put_plain(&plain);
+	CHECK(field_put_c(&b, TAG_ENV, "A=1") == 0);
+	CHECK(warm_split(buf_str(&b), true, &late) == 0 &&
+	      warm_split(buf_str(&b), false, &built) == 0);
+	CHECK(str_eq(buf_str(&built), buf_str(&plain)));
+	rest = buf_str(&late);
+	CHECK(field_next(&rest, &f) == 1 && f.tag == TAG_ENV && str_is(f.value, "A=1"));
+	CHECK(field_next(&rest, &f) == 0);
+}
+
+static void kinds_and_those_in_them_are_listed(void)
+{
+	static const char key[] = "0123456789012345678901234567890123456789";
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_free char(*keys)[WARM_KEY] = NULL;
+	auto_close int fd = FD_NONE;
+	size_t n = 9;
+
+	t_state(&s);
+	CHECK(!warm_exists(&s) && warm_open_kind(&s, key) == -ENOENT && warm_claims(&s, key) == 0);
+	fd = warm_make_kind(&s, key);
+	CHECK(fd >= 0 && warm_exists(&s) && warm_list(fd, &ids, &n) == 0 && n == 0);
+	t_put(&s, t_path("warm", key, "/aaaaaaaaaa"), "");
+	t_put(&s, t_path("warm", key, "/.claims"), "...");
+	t_put(&s, t_path("warm", key, "/No-Id"), "");
+	free(ids);
+	CHECK(warm_list(fd, &ids, &n) == 0 && n == 1);
+	CHECK_STR(ids[0], "aaaaaaaaaa");
+	CHECK(warm_claims(&s, key) == 3);
+	CHECK(warm_kinds(&s, &keys, &n) == 0 && n == 1);
+	CHECK_STR(keys[0], key);
+	warm_drop_kind(&s, key); /* not while it lists somebody */
+	CHECK(t_there(&s, t_path("warm", key, "")));
+	CHECK(unlinkat(fd, "aaaaaaaaaa", 0) == 0 && unlinkat(fd, "No-Id", 0) == 0);
+	warm_drop_kind(&s, key);
+	warm_drop(&s);
+	CHECK(!warm_exists(&s));
+}
+
+static void there_is_one_keeper(void)
+{
+	auto_close int first = FD_NONE, second = FD_NONE;
+
+	t_state(&s);
+	CHECK(warm_keeper(&s) == 0);
+	first = warm_lock(&s);
+	CHECK(first >= 0 && warm_keeper(&s) == getpid());
+	CHECK(warm_lock(&s) == -EWOULDBLOCK);
+	/* A lock of which the file is gone is nobody's. */
+	warm_drop(&s);
+	CHECK(!warm_exists(&s) && warm_keeper(&s) == 0);
+	second = warm_lock(&s);
+	CHECK(second >= 0 && warm_keeper(&s) == getpid());
+	fd_close(&second);
+	CHECK(warm_keeper(&s) == 0);
+}
+
+static int count_pool(void *ctx, const struct pool_row *p)
+{
+	char *text = ctx;
+
+	(void)snprintf(text + strlen(text), 200 - strlen(text), "%s|%s|%u|%llu|%s|%zu;",
+		       p->template_, p->options, p->wanted, (unsigned long long)p->claimed,
+		       p->problem, p->recipe.len);
+	return 0;
+}
+
+static void pools_are_rows(void)
+{
+	struct pool_row p = POOL_ROW_INIT;
+	struct catalog *c;
+	char text[200] = "";
+	int n;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	(void)snprintf(p.template_, sizeof p.template_, "host");
+	put_plain(&p.recipe);
+	p.wanted = 3;
+	OK(catalog_put_pool(c, &p, &t_e));
+	p.wanted = 5;
+	OK(catalog_put_pool(c, &p, &t_e));
+	p.claimed = 7;
+	(void)snprintf(p.problem, sizeof p.problem, "full");
+	OK(catalog_note_pool(c, &p, &t_e));
+	(void)snprintf(p.options, sizeof p.options, "--pids 9");
+	p.recipe.len = 0;
+	OK(catalog_put_pool(c, &p, &t_e));
+	OK(catalog_each_pool(c, count_pool, text, &t_e));
+	SAYS(text, "host||5|7|full|");
+	SAYS(text, ";host|--pids 9|5|0||0;");
+	OK(catalog_del_pools(c, "host", "--pids 8", &n, &t_e));
+	CHECK(n == 0);
+	OK(catalog_del_pools(c, "host", NULL, &n, &t_e));
+	CHECK(n == 2);
+	text[0] = '\0';
+	OK(catalog_each_pool(c, count_pool, text, &t_e));
+	CHECK_STR(text, "");
+	pool_row_done(&p);
+	catalog_close(c);
+}
+
+static int count_layers(struct catalog *c)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	OK(db_query(c, &q, &t_e, "SELECT count(*) FROM layers", ""));
+	CHECK(db_step(c, q, &t_e) == 1);
+	return sqlite3_column_int(q, 0);
+}
+
+static void layers_are_held_without_a_row(void)
+{
+	char layers[2][ID_SIZE] = { "bbbbbbbbbb", "cccccccccc" };
+	struct catalog *c;
+	int lock;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	FAILS(catalog_hold_layers(c, "aaaaaaaaaa", layers, 2, &t_e), ERR_CONFLICT);
+	OK(db_do(c, &t_e,
+		 "INSERT INTO layers(id, parent, created_ns) VALUES('cccccccccc', NULL, 1)", ""));
+	OK(db_do(c, &t_e,
+		 "INSERT INTO layers(id, parent, created_ns) VALUES('bbbbbbbbbb', 'cccccccccc', 1)",
+		 ""));
+	OK(catalog_hold_layers(c, "aaaaaaaaaa", layers, 2, &t_e));
+	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	CHECK(count_layers(c) == 2);
+	/* Not while it lives, and not before somebody looks. */
+	OK(state_lock(&s, "aaaaaaaaaa", &lock, &t_e));
+	OK(catalog_reconcile(c, &s, 0, NULL, &t_e));
+	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	CHECK(count_layers(c) == 2);
+	(void)close(lock);
+	OK(catalog_reconcile(c, &s, 0, NULL, &t_e));
+	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	CHECK(count_layers(c) == 0);
+	catalog_close(c);
+}
+
+static void a_batch_is_written_as_one(void)
+{
+	struct catalog *c;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	OK(catalog_batch_begin(c, &t_e));
+	OK(t_add(c, "aaaaaaaaaa", "x", false));
+	FAILS(t_add(c, "bbbbbbbbbb", "x", false), ERR_CONFLICT);
+	CHECK(catalog_batch_end(c, -1, &t_e) == -1);
+	CHECK(!t_has_row(c, "aaaaaaaaaa"));
+	OK(catalog_batch_begin(c, &t_e));
+	OK(t_add(c, "aaaaaaaaaa", "x", false));
+	OK(t_add(c, "bbbbbbbbbb", "y", true));
+	OK(catalog_batch_end(c, 0, &t_e));
+	CHECK(t_has_row(c, "aaaaaaaaaa") && t_has_row(c, "bbbbbbbbbb"));
+	catalog_close(c);
+}
+
+T_MAIN(T(what_an_owner_chooses_is_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
+       T(all_that_is_built_is_in_the_key), T(what_is_not_known_cannot_be_made_ahead),
+       T(a_mount_of_the_host_that_may_hold_others_cannot), T(malformed_recipes_are_refused),
+       T(another_directory_in_the_same_place_is_another_kind),
+       T(what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory),
+       T(what_a_warden_inherits_is_in_the_key), T(a_recipe_is_parted_in_two),
+       T(kinds_and_those_in_them_are_listed), T(there_is_one_keeper), T(pools_are_rows),
+       T(layers_are_held_without_a_row), T(a_batch_is_written_as_one))

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "warden/warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "sys/resolve.h"
+
+enum { LOOK_S = 30 };
+
+static void look_again(struct loop_timer *t);
+
+static void look_later(struct warden *w)
+{
+	loop_timer_set(&w->loop, &w->warm_timer, LOOK_S * NS_PER_S, look_again);
+}
+
+/* What is not listed can neither be claimed nor found by who would clean up. */
+static void look_again(struct loop_timer *t)
+{
+	struct warden *w = container_of(t, struct warden, warm_timer);
+
+	if (faccessat(w->warm_fd, w->spec.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		warden_end(w, "it is not listed as ready any more");
+	else
+		look_later(w);
+}
+
+/*
+ * What nearly every command needs is found now, by name only: the file systems then know where it
+ * is. Nothing is opened, nothing is read, and what the template does not have is not missed.
+ */
+static void look_up(const struct warden *w)
+{
+	static const char *const names[] = { "usr/bin/sh",
+					     "usr/bin/env",
+					     "usr/bin/bash",
+					     "usr/bin/true",
+					     "usr/bin/python3",
+					     "bin/sh",
+					     "usr/sbin",
+					     "usr/local/bin",
+					     "usr/local/sbin",
+					     "lib64/ld-linux-x86-64.so.2",
+					     "usr/lib/x86_64-linux-gnu/libc.so.6",
+					     "lib/x86_64-linux-gnu/libc.so.6",
+					     "etc/passwd",
+					     "etc/group",
+					     "etc/ld.so.cache",
+					     "etc/ld.so.preload",
+					     "etc/nsswitch.conf",
+					     "tmp",
+					     "home/user",
+					     "dev/null" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		auto_close int fd = resolve_open(w->cell.root_fd, names[i], O_PATH);
+
+		(void)fd;
+	}
+}
+
+int warm_open(struct warden *w, struct err *e)
+{
+	auto_close int entry = FD_NONE;
+
+	w->warm_fd = open(w->warm, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->warm_fd < 0)
+		return err_sys(e, errno, "open '%s'", w->warm);
+	look_up(w);
+	entry = openat(w->warm_fd, w->spec.id, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (entry < 0)
+		return err_sys(e, errno, "list it in '%s'", w->warm);
+	w->state = SANDBOX_WARM;
+	look_later(w);
+	return 0;
+}
+
+void warm_close(struct warden *w)
+{
+	if (w->warm_fd < 0)
+		return;
+	loop_timer_stop(&w->loop, &w->warm_timer);
+	(void)unlinkat(w->warm_fd, w->spec.id, 0);
+	fd_close(&w->warm_fd);
+}
+
+/* One byte each; whoever wants to know their number looks at the size. */
+static void count_claim(const struct warden *w)
+{
+	auto_close int fd = openat(w->warm_fd, ".claims",
+				   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		(void)io_write_all(fd, ".", 1);
+}
+
+static int check_kind(const struct warden *w, struct str body, struct err *e)
+{
+	const char *slash = strrchr(w->warm, '/');
+	struct field f;
+
+	while (field_next(&body, &f) > 0)
+		if (f.tag == TAG_WARM && slash && str_is(f.value, slash + 1))
+			return 0;
+	return err_set(e, ERR_CONFLICT, "the sandbox is of another kind");
+}
+
+static int take(struct warden *w, struct str body, struct err *e)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0)
+		if (f.tag != TAG_WARM && build_take_late(w, f, e) < 0)
+			return -1;
+	return r < 0 ? err_set(e, ERR_INVALID, "bad claim: malformed fields") : 0;
+}
+
+/* The times that were just set are those of uppers in which nothing was changed. */
+static int look_at_uppers(struct warden *w, struct err *e)
+{
+	for (int i = 0; i < w->spec.nmounts; i++)
+		if (w->uppers[i] >= 0 && fstat(w->uppers[i], &w->fresh[i]) < 0)
+			return err_sys(e, errno, "look at the layers");
+	return 0;
+}
+
+static int begin(struct warden *w, struct str body, struct err *e)
+{
+	const char *made_as = w->spec.hostname;
+
+	if (take(w, body, e) < 0)
+		return -1;
+	if (ns_driver.adopt(&w->cell, &w->spec, strcmp(made_as, w->spec.hostname) != 0, e) < 0 ||
+	    look_at_uppers(w, e) < 0 || walk_open(w, e) < 0 || build_trace(w, body, e) < 0)
+		return -1;
+	build_begin(w);
+	return 0;
+}
+
+int warm_claim(struct warden *w, struct str body, struct err *e)
+{
+	if (check_kind(w, body, e) < 0)
+		return -1;
+	w->started_ns = clock_mono_ns();
+	count_claim(w);
+	warm_close(w);
+	if (begin(w, body, e) == 0)
+		return 0;
+	warden_end(w, "it could not be given to its owner");
+	return -1;
+}

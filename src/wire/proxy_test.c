@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/proxy.h"
+
+#include "base/cleanup.h"
+#include "t.h"
+
+static void proxies_are_read(void)
+{
+	struct proxy p;
+
+	CHECK(proxy_parse(STR("http://proxy.test:8080/"), &p) == 0 && !p.socks && p.port == 8080);
+	CHECK_STR(p.host.name, "proxy.test");
+	CHECK(p.userinfo.n == 0);
+	CHECK(proxy_parse(STR("http://me:p%40ss@10.0.0.1:3129"), &p) == 0 && p.port == 3129);
+	CHECK(p.host.ip.len == 4 && str_is(p.userinfo, "me:p%40ss"));
+	CHECK(proxy_parse(STR("socks5h://[::1]"), &p) == 0 && p.socks && p.port == 1080);
+	CHECK(proxy_parse(STR("socks5://proxy.test:9"), &p) == 0 && p.socks && p.port == 9);
+	CHECK(proxy_parse(STR("proxy.test"), &p) == 0 && p.port == 3128);
+}
+
+static void what_is_no_proxy_is_refused_without_output(void)
+{
+	static const char *const bad[] = { "",
+					   "http://",
+					   "https://x y",
+					   "https://x:443",
+					   "http://a:b:c",
+					   "http://h:99999",
+					   "socks4://h:1080",
+					   "socks5://u:p@h" };
+	struct proxy p = { .port = 7 };
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK(proxy_parse(str_of(bad[i]), &p) < 0 && p.port == 7);
+}
+
+T_MAIN(T(proxies_are_read), T(what_is_no_proxy_is_refused_without_output))

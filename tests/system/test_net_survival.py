@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hostile or broken peers do to a gateway: it goes on serving others, and what it holds is bounded."""
+
+import os
+import re
+import subprocess
+
+import caylib
+from netlib import Net, gateway_pid, net, netbox, world  # noqa: F401
+
+MOST_KIB = 4096  # private memory of a gateway under attack
+
+
+def private_kib(pid):
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as f:
+        return sum(int(line.split()[1]) for line in f if line.startswith('Private_'))
+
+
+def cpu_ms(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
+        fields = f.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 // os.sysconf('SC_CLK_TCK')
+
+
+def is_small(pid):
+    return not caylib.ROOTFUL or private_kib(pid) < MOST_KIB  # without root it cannot be looked at
+
+
+def open_fds(pid):
+    return len(os.listdir(f'/proc/{pid}/fd')) if caylib.ROOTFUL else 0
+
+
+def test_a_flood_of_dns_is_bounded_and_others_are_answered(net, netbox):
+    box = netbox('--allow', '*.hang.test', '--allow', 'web.test:7000')
+    pid = gateway_pid(net, box)
+    r = net('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import os, socket, struct, time
+def query(name):
+    return struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + b''.join(bytes([len(x)]) + x for x in name.split(b'.')) + b'\0\0\1\0\1'
+talk = socket.create_connection(('web.test', 7000), 5)
+socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(8)]
+begin = time.monotonic()
+for i in range(20000):  # half of them wait for an upstream that never answers, half are refused
+    name = (b'%d.hang.test' if i % 2 else b'%d.evil.example') % i
+    try: socks[i % 8].sendto(query(name), ('198.18.0.1', 53))
+    except OSError: pass
+print(time.monotonic() - begin < 20)
+begin = time.monotonic()
+talk.sendall(b'hello'); print(talk.recv(10).decode(), time.monotonic() - begin < 2)
+# There is no room for another name, which is said at once; one that is refused needs none.
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5)
+for name in (b'more.hang.test', b'other.test'):
+    s.sendto(query(name), ('198.18.0.1', 53)); print(s.recv(512)[3] & 15)
+print(time.monotonic() - begin < 3)
+''', timeout=60)
+    assert r.out == 'True\nhello True\n2\n3\nTrue\n', r
+    assert gateway_pid(net, box) == pid and is_small(pid)
+    told = net.events(box)
+    assert len(told) < 200 * 40, 'a flood is one number'
+    gaps = [e for e in net.events(box, 'trace.gap') if e['what'] == 'net.dns']
+    assert not told or gaps
+    # Nothing of it that was refused has left.
+    assert not [q for q in net.world.ask('state')['queries'] if 'evil' in q[0]]
+
+
+def test_upstreams_that_hang_do_not_stop_others(net, netbox):
+    box = netbox('--allow', 'web.test:7000', '--allow', 'a.web.test:7002', '--allow', 'web.test:7003')
+    pid = gateway_pid(net, box)
+    r = net('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import socket, time
+def dial(port, name='web.test'):
+    return socket.create_connection((name, port), 10)
+hanging = [dial(7002, 'a.web.test') for _ in range(150)]
+silent = [dial(7003) for _ in range(50)]
+sent = 0
+for s in silent:  # as much as goes until somebody would have to read it
+    s.setblocking(False)
+    try:
+        for _ in range(400): sent += s.send(bytes(65536))
+    except BlockingIOError: pass
+begin = time.monotonic(); s = dial(7000); s.sendall(b'hello'); print(s.recv(10).decode(), time.monotonic() - begin < 2)
+print(sent < 50 * (16 << 20))
+ends = set()
+for h in hanging:
+    h.settimeout(12)
+    try: ends.add(h.recv(1) == b'')
+    except ConnectionResetError: ends.add('reset')
+print(ends)
+''', timeout=60)
+    assert r.out == "hello True\nTrue\n{'reset'}\n", r
+    assert gateway_pid(net, box) == pid and is_small(pid)
+    fails = net.events(box, 'net.fail')
+    assert len(fails) == 150 and {f['reason'] for f in fails} == {'timeout'}
+    # What was sent to those that are silent waits there, as it would without us: two sockets and a pipe each.
+    caylib.wait_until(lambda: open_fds(pid) < 60 + 50 * 4, what='the others to be closed')
+
+
+def test_a_reader_that_stops_costs_no_time_and_little_memory(net, netbox):
+    box = netbox('--allow', 'web.test:7004')
+    pid = gateway_pid(net, box)
+    # The server has sent all and closed, the client has said that it says no more, and does not read.
+    with net.popen('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import socket, sys
+socks = []
+for _ in range(200):
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect(('web.test', 7004)); s.shutdown(socket.SHUT_WR); socks.append(s)
+print('open', flush=True)
+sys.stdin.readline()
+got = 0
+while True:
+    n = len(socks[0].recv(1 << 16))
+    if not n: break
+    got += n
+print(got)
+''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == 'open\n'
+        caylib.wait_until(lambda: len(net.events(box, 'net.connect')) == 200, what='all connections')
+        before = cpu_ms(pid)
+        subprocess.run(['sleep', '1'], check=True)  # the time that is measured, not one to wait for something
+        spent = cpu_ms(pid) - before
+        assert is_small(pid)
+        if caylib.ROOTFUL:
+            buffers = [int(n) for n in re.findall(r'skmem:\(r\d+,rb(\d+)', net.world.output_in(net.world.host, 'ss -tmnH'))]
+            assert len(buffers) >= 100 and sum(n > 4 * 65536 for n in buffers) <= 70, sorted(buffers)[-80:]
+        p.stdin.write('\n')
+        p.stdin.flush()
+        assert p.stdout.readline() == f'{8 << 20}\n'
+    assert spent < 200, f'{spent} ms of CPU in a second in which nothing happens'
+    caylib.wait_until(lambda: open_fds(pid) < 60, what='no descriptors left open')
