@@ -5,7 +5,7 @@
  *   fault REPORT N ERRNO[*] PREFIX COMMAND...      N = 0: only count; a name: the first change that has it in it
  *   fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
  *
- * A change is a system call that a full or broken disk can refuse, on something below PREFIX. With * all
+ * ERRNO 0: the process is killed in the moment before. A change is a system call that a full or broken disk can refuse, on something below PREFIX. With * all
  * that come after it fail too, as on a disk that stays full. REPORT gets one line: how many there were,
  * and which failed. amd64 only: registers are written.
  */
@@ -190,6 +190,10 @@ static void on_call(pid_t pid, int i)
 		return;
 	if (f.seen == f.wanted)
 		snprintf(f.failed, sizeof f.failed, "%s", what);
+	if (!f.error) {
+		kill(pid, SIGKILL);
+		return;
+	}
 	tasks[i].fail = 1;
 	r.orig_rax = (unsigned long long)-1;
 	ptrace(PTRACE_SETREGS, pid, 0, &r);
