@@ -9,6 +9,12 @@
 #include "gateway/flow.h"
 #include "gateway/gateway.h"
 
+enum {
+	LAST_WORDS_MS = 200,
+	EVENTS_MOST = 4 * LIMIT_CONN_HIGH, /* that the warden has not taken */
+	EVENTS_MS = 5000,
+};
+
 void event_text(struct gateway *g, uint16_t tag, struct str text)
 {
 	if (text.n)
@@ -58,6 +64,8 @@ static void push(struct gateway *g)
 {
 	g->news = false;
 	conn_push(&g->warden);
+	if (conn_backlog(&g->warden) > EVENTS_MOST) /* rather than lose one, all wait */
+		(void)conn_flush(&g->warden, EVENTS_MS);
 	if (conn_backlog(&g->warden) > LIMIT_CONN_HIGH)
 		accept_hold(g, true);
 }
@@ -156,9 +164,13 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		_exit(3); /* the warden sees it, and starts another */
 }
 
+/* The sandbox ends, or its warden has died: what there is to tell of is told where it is heard. */
 static void on_closed(struct conn *c, int err)
 {
-	(void)c;
+	struct gateway *g = container_of(c, struct gateway, warden);
+
+	flow_end_all(g, "the sandbox ended");
+	(void)conn_flush(c, LAST_WORDS_MS);
 	_exit(err < 0);
 }
 

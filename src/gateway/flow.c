@@ -237,6 +237,13 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 	flow_free(f, reset);
 }
 
+void flow_end_all(struct gateway *g, const char *reason)
+{
+	for (uint32_t i = 0; i < g->top; i++)
+		if (g->flows[i])
+			flow_end(g->flows[i], reason, true);
+}
+
 /* Which target a connection has that came to one of our own addresses. */
 static bool take_front(struct flow *f)
 {

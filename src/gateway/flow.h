@@ -127,6 +127,7 @@ void flow_resolve(struct flow *f, const char *name,
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
+void flow_end_all(struct gateway *g, const char *reason);
 void flow_close_reset(int *fd);
 /* Those that have ended and are not closed yet. */
 void flow_close_all(struct gateway *g);

@@ -38,7 +38,7 @@ static const uint16_t allow[] = {
 	SYS_close,	    SYS_fcntl,	     SYS_mmap,	      SYS_munmap,	 SYS_mremap,
 	SYS_mprotect,	    SYS_madvise,     SYS_brk,	      SYS_clock_gettime, SYS_gettimeofday,
 	SYS_getrandom,	    SYS_futex,	     SYS_exit,	      SYS_exit_group,	 SYS_rt_sigreturn,
-	SYS_rt_sigprocmask,
+	SYS_rt_sigprocmask, SYS_poll,
 #ifdef CAY_SANITIZED /* to say where it was */
 	SYS_open,	    SYS_openat,	     SYS_fstat,	      SYS_newfstatat,	 SYS_lseek,
 	SYS_readlink,	    SYS_stat,	     SYS_getpid,      SYS_gettid,	 SYS_sigaltstack,

@@ -465,3 +465,22 @@ int conn_flush(struct conn *c, int timeout_ms)
 	}
 	return 0;
 }
+
+int conn_drain(struct conn *c, int timeout_ms)
+{
+	uint64_t end_ns = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t now_ns;
+
+	if (shutdown(c->fd, SHUT_WR) < 0)
+		return -errno;
+	while ((now_ns = clock_mono_ns()) < end_ns) {
+		struct pollfd p = { .fd = c->fd, .events = POLLIN };
+		int r = poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r > 0 && !on_readable(c))
+			return 0;
+	}
+	return -ETIMEDOUT;
+}

@@ -105,3 +105,8 @@ size_t conn_backlog(const struct conn *c);
 void conn_hold(struct conn *c, bool hold);
 /* Write out all that waits, blocking up to timeout_ms. For the last words of a process. */
 int conn_flush(struct conn *c, int timeout_ms);
+/*
+ * Say that nothing more comes, and hand out what the peer still says until it closes too, when
+ * `closed` is called: 0. -ETIMEDOUT where it does not in that time.
+ */
+int conn_drain(struct conn *c, int timeout_ms);

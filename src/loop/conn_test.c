@@ -298,6 +298,20 @@ static void what_waits_can_be_pushed(void)
 	tear_down();
 }
 
+static void the_last_words_of_the_peer_are_heard(void)
+{
+	char frame[FRAME_HEADER + 3] = { 3, 0, 0, 0, 7 };
+
+	set_up(false);
+	CHECK(write(peer, frame, sizeof frame) == sizeof frame);
+	CHECK(conn_drain(&a.c, 20) == -ETIMEDOUT && a.frames == 1 && !a.closed);
+	CHECK(read(peer, frame + FRAME_HEADER, 1) == 0); /* it knows that nothing more comes */
+	CHECK(write(peer, frame, sizeof frame) == sizeof frame);
+	fd_close(&peer);
+	CHECK(conn_drain(&a.c, 1000) == 0 && a.frames == 2 && a.closed);
+	tear_down();
+}
+
 static void a_mention_that_is_too_long_is_not_made(void)
 {
 	static char text[LIMIT_FRAME_BODY + 1];
@@ -367,6 +381,6 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(a_descriptor_that_is_no_socket_is_refused_and_closed),
        T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
        T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
-       T(what_waits_can_be_pushed), T(a_mention_that_is_too_long_is_not_made),
-       T(a_read_becomes_one_frame_of_at_most_so_much),
+       T(what_waits_can_be_pushed), T(the_last_words_of_the_peer_are_heard),
+       T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
        T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))

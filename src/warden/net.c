@@ -18,6 +18,7 @@
 enum {
 	CONFIG_MOST = 64 * 1024,
 	RESTART_MS = 50,
+	LAST_WORDS_MS = 200,
 	RESTART_MOST_MS = 5000,
 	STABLE_S = 10, /* it has lived that long: its death is a new story */
 };
@@ -112,6 +113,8 @@ static void on_closed(struct conn *c, int err)
 
 	(void)err;
 	conn_done(&n->conn);
+	if (n->ending)
+		return;
 	trace_gateway(n, "died", reap(n));
 	net_flows_lost(n);
 	fail_asker(n);
@@ -288,9 +291,12 @@ void net_close(struct warden *w)
 
 	if (!n)
 		return;
-	w->net = NULL;
 	loop_timer_stop(&w->loop, &n->restart);
+	n->ending = true;
+	if (n->conn.loop)
+		(void)conn_drain(&n->conn, LAST_WORDS_MS);
 	conn_done(&n->conn);
+	w->net = NULL;
 	(void)reap(n);
 	buf_done(&n->config);
 	free(n->policy);

@@ -58,6 +58,7 @@ enum { NET_GROUPS = 4096 };
 struct net {
 	struct warden *w;
 	struct conn conn;
+	bool ending; /* only its last words are awaited */
 	pid_t pid;
 	int pidfd;
 	char *policy; /* compiled */

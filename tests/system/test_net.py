@@ -498,3 +498,65 @@ print('ok', sent > 100000)
     state = net.world.ask('state')
     closes = net.events(box, 'net.close')
     assert sum(c['up'] for c in closes) == state['up'] and sum(c['down'] for c in closes) == state['down']
+
+
+def test_a_sandbox_that_ends_has_an_end_for_each_connection(net):
+    dial = 'import socket, os; s = [socket.create_connection((\'web.test\', 7000), 5) for _ in range(50)]; s[9].sendall(b\'x\\n\'); s[9].recv(1); '
+    for script in (f'{CURL} -o /dev/null http://web.test/bytes/1000',  # the client's own end is just before
+                   f'python3 -c "{dial} os._exit(0)"',
+                   f'python3 -c "{dial} os.read(0, 1)" <&3 & sleep 1'):
+        box = net.create('--allow', 'web.test', '--allow', 'web.test:7000')
+        net('exec', box, '--', 'sh', '-c', f'mkfifo /tmp/f; exec 3<>/tmp/f; {script}', check=True)
+        net('kill', box, check=True)
+        events = net.events(box)
+        connects = [e['seq'] for e in events if e['kind'] == 'net.connect']
+        closes = [e for e in events if e['kind'] == 'net.close']
+        assert connects and sorted(e['parent'] for e in closes) == connects, script
+
+
+def test_short_connections_and_forked_children_are_attributed(net, netbox):
+    box = netbox('--allow', 'web.test:7000')
+    net('exec', box, '--', 'true', check=True)
+    # A bystander of another call that connects to the same place all the time.
+    with net.popen('exec', box, '--', '/usr/bin/python3', '-c', '''
+import socket, time
+print('go', flush=True)
+for _ in range(40):
+    s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'bystander!\\n'); s.recv(20); s.close(); time.sleep(0.02)
+''', stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == 'go\n'
+        r = net('exec', box, '--', '/usr/bin/python3', '-c', '''
+import os, socket
+socket.create_connection(('web.test', 7000), 5).close()
+def child():
+    s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'short\\n'); os._exit(0)
+pids = []
+for _ in range(30):
+    pid = os.fork()
+    if pid == 0: child()
+    pids.append(pid); os.waitpid(pid, 0)
+inherited = socket.create_connection(('web.test', 7000), 5)
+pid = os.fork()
+if pid == 0: inherited.sendall(b'made by the parent, used by the child\\n'); inherited.recv(100); os._exit(0)
+os.waitpid(pid, 0)
+print(os.getpid(), pid, *pids)
+''', check=True)
+        p.wait()
+    parent, heir, *children = map(int, r.out.split())
+    closes = {}
+
+    def all_ended():
+        closes.update({e['parent']: e for e in net.events(box, 'net.close')})
+        return len(closes) == 40 + 32
+    caylib.wait_until(all_ended, what='all ends')
+    connects = net.events(box, 'net.connect')
+    by_call = {call: [e for e in connects if e['call'] == call] for call in (2, 3)}
+    # Told apart by what they sent: the events of each call are about the connections of that call.
+    assert [closes[e['seq']]['up'] for e in by_call[2]] == [11] * 40
+    assert sorted(closes[e['seq']]['up'] for e in by_call[3]) == [0] + [6] * 30 + [38]
+    short = [e for e in by_call[3] if closes[e['seq']]['up'] == 6]
+    # The process is the right one or, where it was gone before anybody could look, none.
+    found = [e.get('process') == child for e, child in zip(short, children)]
+    assert all(right or e.get('process') is None for right, e in zip(found, short))
+    print(sum(found), 'of', len(found), 'short-lived processes were found')
+    assert next(e for e in by_call[3] if closes[e['seq']]['up'] == 38)['process'] in (parent, heir)

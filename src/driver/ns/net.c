@@ -125,6 +125,17 @@ static void forget_soon(int proc_fd)
 	}
 }
 
+/*
+ * Whose a connection was is known as long as its socket is a whole one. Of a program that has
+ * connected, written and ended, the kernel keeps only the addresses, at once, unless it is to keep
+ * such sockets for more than a minute: then it keeps them whole for what is beyond that
+ * (Linux 6.18, tcp_rcv_state_process).
+ */
+static void remember_owners(int proc_fd)
+{
+	(void)io_write_file(proc_fd, "sys/net/ipv4/tcp_fin_timeout", "70");
+}
+
 static void close_all(int fds[NET_FDS])
 {
 	for (int i = 0; i < NET_FDS; i++)
@@ -151,6 +162,7 @@ static int set_up(int proc_fd, int fds[NET_FDS], int *ret_n, const char **what)
 	if (r < 0)
 		return r;
 	forget_soon(proc_fd);
+	remember_owners(proc_fd);
 	*ret_n = ipv6 ? NET_FDS : NET_TCP6;
 	return 0;
 }
