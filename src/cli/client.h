@@ -28,10 +28,10 @@ struct client_state {
 	int init_pid;
 	uint32_t calls_running;
 	uint64_t calls_total;
-	uint64_t rss_kb; /* of all processes inside */
+	uint64_t rss_kb;		    /* of all processes inside */
 	uint64_t ttl_left_ms, idle_left_ms; /* UINT64_MAX: no limit */
-	bool switching;	 /* a snapshot or rollback is under way */
-	char top[24];	 /* its topmost layer, empty: none */
+	bool switching;			    /* a snapshot or rollback is under way */
+	char top[24];			    /* its topmost layer, empty: none */
 };
 
 /* To the next generation of files: MSG_C_SWITCH. */

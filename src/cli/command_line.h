@@ -6,8 +6,9 @@
 #include "cli/sandbox_options.h"
 
 /*
- * Run ctx->args through a connection to the sandbox's warden; `later` as in a session. The exit code, where the command
- * does not exist or cannot be executed too (126, 127, after saying so); -1 and e otherwise.
+ * Run ctx->args through a connection to the sandbox's warden; `later` as in a session. The exit
+ * code, where the command does not exist or cannot be executed too (126, 127, after saying so); -1
+ * and e otherwise.
  */
 int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
 		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e);

@@ -318,9 +318,11 @@ static int copy_to_host(struct copy *c, struct err *e)
 		k = refuse_device(&l, c->to.path, e);
 	if (k == 0)
 		k = copy_out(c, unpack_side, &l, OP_READ_TREE, e);
-	/* It was there when it was looked for: whoever moves it meanwhile does not make a success. */
+	/* It was there when it was looked for: whoever moves it meanwhile does not make a success.
+	 */
 	if (k == 0 && c->n.files + c->n.dirs + c->n.skipped + c->n.unreadable == 0)
-		k = err_set(e, ERR_NOT_FOUND, "'%.200s' went away while it was copied", c->from.arg);
+		k = err_set(e, ERR_NOT_FOUND, "'%.200s' went away while it was copied",
+			    c->from.arg);
 	fd_close(&l.dir_fd);
 	return k;
 }

@@ -7,12 +7,8 @@
 
 static struct sandbox_opts o;
 static struct opt opts[] = {
-	SANDBOX_OPTS_BUILD(o),
-	SANDBOX_OPTS_CALL(o),
-	LIMIT_OPTS_BUILD(o.limits),
-	NET_OPTS_BUILD(o.net),
-	LIMIT_OPTS_EFFORT(o.limits),
-	{ 0 },
+	SANDBOX_OPTS_BUILD(o), SANDBOX_OPTS_CALL(o),	    LIMIT_OPTS_BUILD(o.limits),
+	NET_OPTS_BUILD(o.net), LIMIT_OPTS_EFFORT(o.limits), { 0 },
 };
 
 static void print_json(const struct newborn *n)

@@ -279,9 +279,9 @@ int client_info(const struct state *s, const char *id, struct client_state *ret,
 {
 	if (!state_is_alive(s, id))
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
-	*ret = (struct client_state){
-		"running", 4242, 1, 7, 2048, UINT64_MAX, UINT64_MAX, false, ""
-	};
+	*ret =
+		(struct client_state){ "running",  4242,       1,     7, 2048,
+				       UINT64_MAX, UINT64_MAX, false, "" };
 	return 0;
 }
 

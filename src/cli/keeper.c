@@ -41,12 +41,18 @@ struct keeper {
 	char program[LIMIT_PATH];
 };
 
-static void note(struct keeper *k, struct pool_row *row, const char *problem)
+static void save(struct keeper *k, const struct pool_row *row)
 {
 	struct err ignored = { 0 };
 
-	(void)snprintf(row->problem, sizeof row->problem, "%s", problem);
 	(void)catalog_note_pool(k->s.catalog, row, &ignored);
+}
+
+static void note(struct keeper *k, struct pool_row *row, const char *problem)
+{
+	(void)snprintf(row->problem, sizeof row->problem, "%.*s", (int)sizeof row->problem - 1,
+		       problem);
+	save(k, row);
 }
 
 /* Files and lock of one that is gone, or what it holds of layers. */
@@ -131,7 +137,7 @@ static void change_kind(struct keeper *k, struct pool_row *row, const struct poo
 	if (row->key[0])
 		row->claimed += warm_claims(&k->s.state, row->key);
 	(void)str_copy(row->key, sizeof row->key, str_of(kind->key));
-	note(k, row, row->problem);
+	save(k, row);
 }
 
 static int tend_row(void *ctx, const struct pool_row *given)

@@ -153,21 +153,59 @@ static size_t count_ready(const struct state *s, const char *key)
 	return fd >= 0 && warm_list(fd, &ids, &n) == 0 ? n : 0;
 }
 
-/* The keeper tells nobody when it is done: look again now and then. */
-static int await_kind(const struct state *s, const char *key, uint32_t wanted, struct err *e)
+struct trouble {
+	const struct pool_row *of;
+	char text[sizeof((struct pool_row *)0)->problem];
+};
+
+static int find_trouble(void *ctx, const struct pool_row *row)
 {
-	uint64_t end = clock_mono_ns() + (wanted ? READY_MS : GONE_MS) * NS_PER_MS;
+	struct trouble *t = ctx;
+
+	if (strcmp(row->template_, t->of->template_) != 0 ||
+	    strcmp(row->options, t->of->options) != 0)
+		return 0;
+	(void)str_copy(t->text, sizeof t->text, str_of(row->problem));
+	return 1;
+}
+
+/* The keeper tells nobody when it is done: look again now and then. */
+static int look_again(const struct state *s, uint64_t end_ns, const char *what, struct err *e)
+{
 	const struct timespec pause = { .tv_nsec = LOOK_MS * (long)NS_PER_MS };
 
-	while (wanted ? count_ready(s, key) < wanted : !is_gone(s, key)) {
-		if (clock_mono_ns() > end) {
-			(void)err_set(e, ERR_TIMEOUT,
-				      wanted ? "they do not become ready" : "they do not end");
-			return err_hint(e, "see why: cay pool ls");
-		}
-		(void)nanosleep(&pause, NULL);
-		keeper_tend(s);
+	if (clock_mono_ns() > end_ns) {
+		(void)err_set(e, ERR_TIMEOUT, "they do not %s", what);
+		return err_hint(e, "see why: cay pool ls");
 	}
+	(void)nanosleep(&pause, NULL);
+	keeper_tend(s);
+	return 0;
+}
+
+static int await_ready(struct cli_store *s, const struct pool_row *row, const char *key,
+		       struct err *e)
+{
+	uint64_t end = clock_mono_ns() + READY_MS * NS_PER_MS;
+	struct trouble t = { .of = row };
+
+	while (count_ready(&s->state, key) < row->wanted) {
+		if (look_again(&s->state, end, "become ready", e) < 0 ||
+		    catalog_each_pool(s->catalog, find_trouble, &t, e) < 0)
+			return -1;
+		if (t.text[0])
+			return err_set(e, ERR_FAILED, "none can be made ready: %s", t.text);
+	}
+	return 0;
+}
+
+static int await_end(const struct state *s, const char *key, struct err *e)
+{
+	uint64_t end = clock_mono_ns() + GONE_MS * NS_PER_MS;
+
+	while (!is_gone(s, key))
+		if (look_again(s, end, "end", e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -209,7 +247,7 @@ static int end_pools(struct cli_store *s, const struct pool_row *row, struct err
 	if (r == 0)
 		keeper_call(&s->state);
 	for (size_t i = 0; i < keys.n && r == 0; i++)
-		r = await_kind(&s->state, keys.items[i], 0, e);
+		r = await_end(&s->state, keys.items[i], e);
 	free(keys.items);
 	return r;
 }
@@ -228,7 +266,7 @@ static int set_pool(struct cli_store *s, struct pool_row *row, struct err *e)
 		return err_sys(e, -fd, "make %s/warm", s->state.dir);
 	(void)close(fd);
 	keeper_call(&s->state);
-	return wait_for_them ? await_kind(&s->state, kind.key, row->wanted, e) : 0;
+	return wait_for_them ? await_ready(s, row, kind.key, e) : 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)

@@ -280,11 +280,10 @@ static int resolve_profile(const struct sandbox_opts *o, enum profile *ret, stru
 int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
 			 struct sandbox_plan *ret, struct err *e)
 {
-	auto_done(sandbox_plan_done) struct sandbox_plan p = { .template_ = o->template_
-										    ? o->template_
-										    : "host",
-							       .net_policy =
-								       BUF_INIT(LIMIT_POLICY) };
+	auto_done(sandbox_plan_done) struct sandbox_plan p = {
+		.template_ = o->template_ ? o->template_ : "host",
+		.net_policy = BUF_INIT(LIMIT_POLICY)
+	};
 
 	if (limit_opts_check(&o->limits, e) < 0 || net_opts_resolve(&o->net, &p.net_policy, e) < 0)
 		return -1;

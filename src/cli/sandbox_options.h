@@ -102,7 +102,8 @@ struct sandbox_plan {
 	enum profile profile;
 	enum trace_level trace;
 	struct buf net_policy; /* compiled; empty: no network */
-	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known */
+	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known
+			   */
 };
 
 /* Everything that can be known to be wrong is INVALID, with the option and its value named. */

@@ -121,7 +121,8 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);
-		else if (field.tag == TAG_DENIED && field_put(&r->denied, TAG_DENIED, field.value) < 0)
+		else if (field.tag == TAG_DENIED &&
+			 field_put(&r->denied, TAG_DENIED, field.value) < 0)
 			break; /* the first ones are enough */
 	r->code =
 		WIFSIGNALED(r->status) ? CODE_SIGNAL + WTERMSIG(r->status) : WEXITSTATUS(r->status);

@@ -38,7 +38,7 @@ struct session_result {
 	uint64_t duration_us;
 	uint64_t oom_kills; /* processes killed for lack of memory */
 	uint64_t memory;    /* the limit that they were killed for */
-	struct buf denied;  /* TAG_DENIED fields: what the policy refused; the caller's to release */
+	struct buf denied; /* TAG_DENIED fields: what the policy refused; the caller's to release */
 };
 
 /*

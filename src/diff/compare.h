@@ -31,7 +31,7 @@ struct diff {
 	const struct stack *old, *new; /* borrowed */
 	struct diff_entry *v;
 	size_t n, cap;
-	size_t sorted; /* so many, from the first on */
+	size_t sorted;	 /* so many, from the first on */
 	uint64_t unread; /* directories and files that could not be read */
 	char *unread_first;
 };

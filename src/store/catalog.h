@@ -62,10 +62,10 @@ int catalog_open(const struct state *s, struct catalog **ret, struct err *e);
 void catalog_close(struct catalog *c);
 
 /*
- * Insert in state `creating`, or `running` (set in row, as is created_ns where it is 0); where want_uid_slot,
- * row's own slot is taken (CONFLICT with sys EADDRINUSE where another has it), or where that is
- * -1 the lowest free one is chosen and set in row, LIMIT where all are taken. CONFLICT with the
- * holder's id where the name is taken.
+ * Insert in state `creating`, or `running` (set in row, as is created_ns where it is 0); where
+ * want_uid_slot, row's own slot is taken (CONFLICT with sys EADDRINUSE where another has it), or
+ * where that is -1 the lowest free one is chosen and set in row, LIMIT where all are taken.
+ * CONFLICT with the holder's id where the name is taken.
  */
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
 			struct err *e);

@@ -125,12 +125,12 @@ static const char *const migrations[] = {
 enum { VERSION = ARRAY_LEN(migrations) };
 
 /* SQLite tries again to read only, and then reports why that failed. */
-static int why_not_writable(const struct catalog *c)
+static int why_not_writable(const struct catalog *c, int sys)
 {
 	char dir[sizeof c->path];
 
 	if (euidaccess(c->path, W_OK) == 0)
-		return EIO;
+		return sys ? sys : EIO;
 	if (errno != ENOENT)
 		return errno;
 	(void)str_copy(dir, sizeof dir,
@@ -162,7 +162,8 @@ int db_fail(struct catalog *c, int rc, struct err *e)
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
-		err_sys(e, why_not_writable(c), "cannot open the catalog %s for writing", c->path);
+		err_sys(e, why_not_writable(c, sys), "cannot open the catalog %s for writing",
+			c->path);
 		return err_hint(e, "set CAY_STATE to a directory of your own that can be written");
 	case SQLITE_IOERR:
 		return err_sys(e, sys ? sys : EIO, "cannot use the catalog %s", c->path);

@@ -59,5 +59,6 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 	       struct err *e);
 /* Calls that were running when their sandbox died ended with it. */
 int db_lose_calls(struct catalog *c, const char *id, struct err *e);
-/* What a sandbox that is deleted had beside its row: recipe, operation, snapshots not of a person. */
+/* What a sandbox that is deleted had beside its row: recipe, operation, snapshots not of a person.
+ */
 int db_del_state(struct catalog *c, const char *id, struct err *e);

@@ -123,7 +123,7 @@ static int quota_item(int fd, uint8_t type, uint64_t id, void *ret, size_t size)
 
 int btrfs_quota_is_on(int fd)
 {
-	struct btrfs_qgroup_status_item item;
+	struct btrfs_qgroup_status_item item = { 0 };
 	int r = quota_item(fd, BTRFS_QGROUP_STATUS_KEY, 0, &item, sizeof item);
 
 	/* Without quota there is no such tree. */
@@ -146,7 +146,7 @@ int btrfs_limit(int fd, uint64_t id, uint64_t max_bytes)
 
 int btrfs_usage(int fd, uint64_t id, struct btrfs_usage *ret)
 {
-	struct btrfs_qgroup_info_item info;
+	struct btrfs_qgroup_info_item info = { 0 };
 	struct btrfs_qgroup_limit_item limit = { 0 };
 	int r = quota_item(fd, BTRFS_QGROUP_INFO_KEY, id, &info, sizeof info);
 

@@ -77,9 +77,9 @@ int seccomp_command_install(bool locked, bool listen)
 {
 	/* Without the second flag a signal while the warden reads would make the exec fail with
 	 * EINTR. */
-	unsigned long flags = listen ? SECCOMP_FILTER_FLAG_NEW_LISTENER |
-					       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-				     : 0;
+	unsigned long flags =
+		listen ? SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+		       : 0;
 	struct code c = { .n = 0 };
 	int fd;
 

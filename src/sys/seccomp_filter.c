@@ -46,10 +46,8 @@ static int emit(struct builder *b, uint16_t code, uint32_t k)
 static uint32_t verdict(uint8_t answer)
 {
 	static const uint16_t errors[SECCOMP_ASK_FIRST] = {
-		[SECCOMP_ABSENT] = ENOSYS,
-		[SECCOMP_REFUSE] = EPERM,
-		[SECCOMP_UNKNOWN] = EINVAL,
-		[SECCOMP_NO_PROTOCOL] = EPROTONOSUPPORT,
+		[SECCOMP_ABSENT] = ENOSYS,  [SECCOMP_REFUSE] = EPERM,
+		[SECCOMP_UNKNOWN] = EINVAL, [SECCOMP_NO_PROTOCOL] = EPROTONOSUPPORT,
 		[SECCOMP_PRETEND] = 0,
 	};
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which system calls may be made inside, as data. Init takes the list upon itself, and every
- * command inherits it and loses some more (seccomp_command.h). The list is one of questions: the first is
- * about the call's number, the others about one of its arguments. An answer is a verdict or
- * the next question. seccomp_filter.h makes a program of it.
+ * command inherits it and loses some more (seccomp_command.h). The list is one of questions: the
+ * first is about the call's number, the others about one of its arguments. An answer is a verdict
+ * or the next question. seccomp_filter.h makes a program of it.
  *
  * Of most arguments only the low half is looked at: the kernel takes no more of these.
  */

@@ -350,11 +350,13 @@ static void without_the_right_it_is_refused(void)
 	CHECK(seccomp_program_install(&program) == -EACCES);
 }
 
+#ifdef __x86_64__
+#define T_32_BIT T(the_32_bit_abi_kills),
+#else
+#define T_32_BIT
+#endif
+
 T_MAIN(T(the_program_says_what_the_list_says), T(every_instruction_is_reached),
        T(a_number_costs_few_steps), T(each_number_is_listed_once), T(questions_are_in_order),
        T(other_abis_are_none), T(what_matters_is_decided),
-       T(the_kernel_refuses_what_the_list_refuses),
-#ifdef __x86_64__
-       T(the_32_bit_abi_kills),
-#endif
-       T(without_the_right_it_is_refused))
+       T(the_kernel_refuses_what_the_list_refuses), T_32_BIT T(without_the_right_it_is_refused))

@@ -310,10 +310,11 @@ static void any_event(struct page *p)
 	X("limit.hit", RED, limit_hit) \
 	X("limit.unenforced", YELLOW, limit_hit) \
 	X("net.close", GREEN, net_any) \
-	X("net.connect", GREEN, net_any) X("net.deny", RED, net_any) X("net.dns", GREEN, net_any) \
-		X("net.fail", YELLOW, net_any) X("net.gateway", RED, net_any) X( \
-			"net.http", GREEN, net_any) X("net.ingress", GREEN, \
-						      net_any) X("net.tls", GREEN, net_any) \
+	X("net.connect", GREEN, net_any) \
+	X("net.deny", RED, net_any) \
+	X("net.dns", GREEN, net_any) X("net.fail", YELLOW, net_any) X("net.gateway", RED, net_any) \
+		X("net.http", GREEN, net_any) X("net.ingress", GREEN, net_any) X("net.tls", GREEN, \
+										 net_any) \
 			X("policy.set", "", any_event) X("process.exec", BLUE, process_exec) X( \
 				"process.exit", BLUE, process_exit) X("sandbox.create", MAGENTA, \
 								      sandbox_create) \

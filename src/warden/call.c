@@ -163,9 +163,8 @@ static int open_group(struct call *c, int fds[FD_ROLES])
 	if (!w->cell.has_cgroup)
 		return 0;
 	name_group(c->id, c->group);
-	fd = w->spare_group >= 0 && w->spare_call == c->id
-		     ? TAKE_FD(w->spare_group)
-		     : cgroup_leaf(&w->cell.cgroup, c->group);
+	fd = w->spare_group >= 0 && w->spare_call == c->id ? TAKE_FD(w->spare_group)
+							   : cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;

@@ -6,8 +6,9 @@
  *
  * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
  * every process but init is gone and the trace is whole, and the warden itself takes down the
- * mounts and removes the files while the client goes on. It holds the lock until then, so that whoever
- * comes by knows that all is well; and if it dies over it, that all is left to be cleaned up.
+ * mounts and removes the files while the client goes on. It holds the lock until then, so that
+ * whoever comes by knows that all is well; and if it dies over it, that all is left to be cleaned
+ * up.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -192,8 +192,8 @@ enum tag {
 	TAG_TTL_LEFT_MS = 203,
 	TAG_IDLE_LEFT_MS = 204,
 	/* Ready sandboxes */
-	TAG_WARM = 210, /* MSG_C_BUILD: wait for an owner, listed in this directory; MSG_C_CLAIM: the
-			   last part of its path, which says what kind of sandbox it is */
+	TAG_WARM = 210, /* MSG_C_BUILD: wait for an owner, listed in this directory; MSG_C_CLAIM:
+			   the last part of its path, which says what kind of sandbox it is */
 };
 
 /* Fields nested in TAG_MOUNT. */

@@ -71,7 +71,8 @@ static int hurried(const struct check *c)
 
 static int core(const struct check *c)
 {
-	struct rlimit l = { 4096, 4096 }, now; /* 1 means none at all, also where a program would take it */
+	struct rlimit l = { 4096, 4096 },
+		      now; /* 1 means none at all, also where a program would take it */
 
 	(void)c;
 	/* Inside it is answered as done: what counts is whether it is. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets the n-th change of the disk fail, of a program and all that it starts, or of a process that runs:
+ * Lets the n-th change of the disk fail, of a program and all that it starts, or of a process that
+ * runs:
  *
- *   fault REPORT N ERRNO[*] PREFIX COMMAND...      N = 0: only count; a name: the first change that has it in it
- *   fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
+ *   fault REPORT N ERRNO[*] PREFIX COMMAND...      N = 0: only count; a name: the first change that
+ * has it in it fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
  *
- * A change is a system call that a full or broken disk can refuse, on something below PREFIX. With * all
- * that come after it fail too, as on a disk that stays full. REPORT gets one line: how many there were,
- * and which failed. amd64 only: registers are written.
+ * ERRNO 0: the process is killed in the moment before. A change is a system call that a full or
+ * broken disk can refuse, on something below PREFIX. With * all that come after it fail too, as on
+ * a disk that stays full. REPORT gets one line: how many there were, and which failed. amd64 only:
+ * registers are written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,37 +26,30 @@
 #include <unistd.h>
 
 enum { TASKS = 4096, TRAP = SIGTRAP | 0x80 };
-enum where { AT_FD, AT_DIR, AT_PATH, AT_DIR3 }; /* what says where: a descriptor, a directory and name, a path */
+enum where {
+	AT_FD,
+	AT_DIR,
+	AT_PATH,
+	AT_DIR3
+}; /* what says where: a descriptor, a directory and name, a path */
 
 static const struct {
 	long nr;
 	const char *name;
 	enum where where;
 } calls[] = {
-	{ SYS_write, "write", AT_FD },
-	{ SYS_pwrite64, "pwrite", AT_FD },
-	{ SYS_writev, "writev", AT_FD },
-	{ SYS_pwritev, "pwritev", AT_FD },
-	{ SYS_fsync, "fsync", AT_FD },
-	{ SYS_fdatasync, "fdatasync", AT_FD },
-	{ SYS_syncfs, "syncfs", AT_FD },
-	{ SYS_ftruncate, "ftruncate", AT_FD },
-	{ SYS_fallocate, "fallocate", AT_FD },
-	{ SYS_fsetxattr, "fsetxattr", AT_FD },
-	{ SYS_fchmod, "fchmod", AT_FD },
-	{ SYS_copy_file_range, "copy_file_range", AT_DIR3 },
-	{ SYS_mkdirat, "mkdir", AT_DIR },
-	{ SYS_mknodat, "mknod", AT_DIR },
-	{ SYS_symlinkat, "symlink", AT_DIR3 },
-	{ SYS_linkat, "link", AT_DIR3 },
-	{ SYS_renameat, "rename", AT_DIR },
-	{ SYS_renameat2, "rename", AT_DIR },
-	{ SYS_unlinkat, "unlink", AT_DIR },
-	{ SYS_openat, "create", AT_DIR },
-	{ SYS_open, "create", AT_PATH },
-	{ SYS_mkdir, "mkdir", AT_PATH },
-	{ SYS_rename, "rename", AT_PATH },
-	{ SYS_unlink, "unlink", AT_PATH },
+	{ SYS_write, "write", AT_FD },	       { SYS_pwrite64, "pwrite", AT_FD },
+	{ SYS_writev, "writev", AT_FD },       { SYS_pwritev, "pwritev", AT_FD },
+	{ SYS_fsync, "fsync", AT_FD },	       { SYS_fdatasync, "fdatasync", AT_FD },
+	{ SYS_syncfs, "syncfs", AT_FD },       { SYS_ftruncate, "ftruncate", AT_FD },
+	{ SYS_fallocate, "fallocate", AT_FD }, { SYS_fsetxattr, "fsetxattr", AT_FD },
+	{ SYS_fchmod, "fchmod", AT_FD },       { SYS_copy_file_range, "copy_file_range", AT_DIR3 },
+	{ SYS_mkdirat, "mkdir", AT_DIR },      { SYS_mknodat, "mknod", AT_DIR },
+	{ SYS_symlinkat, "symlink", AT_DIR3 }, { SYS_linkat, "link", AT_DIR3 },
+	{ SYS_renameat, "rename", AT_DIR },    { SYS_renameat2, "rename", AT_DIR },
+	{ SYS_unlinkat, "unlink", AT_DIR },    { SYS_openat, "create", AT_DIR },
+	{ SYS_open, "create", AT_PATH },       { SYS_mkdir, "mkdir", AT_PATH },
+	{ SYS_rename, "rename", AT_PATH },     { SYS_unlink, "unlink", AT_PATH },
 };
 
 static struct {
@@ -111,7 +106,8 @@ static void text(pid_t pid, unsigned long at, char *out)
 {
 	struct iovec to = { out, 1 }, from = { (void *)at, 1 };
 
-	for (int i = 0; i < PATH_MAX - 1; i++, to.iov_base = out + i, from.iov_base = (void *)(at + i)) {
+	for (int i = 0; i < PATH_MAX - 1;
+	     i++, to.iov_base = out + i, from.iov_base = (void *)(at + i)) {
 		if (process_vm_readv(pid, &to, 1, &from, 1, 0) != 1)
 			out[i] = 0;
 		if (!out[i])
@@ -153,7 +149,8 @@ static int counts(pid_t pid, const struct user_regs_struct *r, char *what)
 	for (int k = 0; k < (int)(sizeof calls / sizeof *calls); k++) {
 		if (calls[k].nr != (long)r->orig_rax)
 			continue;
-		if (strcmp(calls[k].name, "create") == 0 && !(flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
+		if (strcmp(calls[k].name, "create") == 0 &&
+		    !(flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
 			return 0;
 		place(pid, k, r, path);
 		if (strncmp(path, f.prefix, strlen(f.prefix)) != 0)
@@ -190,6 +187,10 @@ static void on_call(pid_t pid, int i)
 		return;
 	if (f.seen == f.wanted)
 		snprintf(f.failed, sizeof f.failed, "%s", what);
+	if (!f.error) {
+		kill(pid, SIGKILL);
+		return;
+	}
 	tasks[i].fail = 1;
 	r.orig_rax = (unsigned long long)-1;
 	ptrace(PTRACE_SETREGS, pid, 0, &r);
@@ -240,8 +241,8 @@ static pid_t start(char **argv)
 		_exit(99);
 	}
 	if (ptrace(PTRACE_SEIZE, pid, 0,
-		   PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-			   PTRACE_O_TRACEEXEC) < 0 ||
+		   PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+			   PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC) < 0 ||
 	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
 		exit(98);
 	(void)!write(go[1], "", 1);
@@ -253,7 +254,8 @@ static pid_t start(char **argv)
 /* Only itself: what it starts are helpers that look at other things. */
 static pid_t attach(pid_t pid)
 {
-	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD) < 0 || ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD) < 0 ||
+	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
 		exit(98);
 	printf("attached\n");
 	fflush(stdout);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A disk that is full or broken, at every single change that a command or a warden makes of it (fault.c). What was
-acknowledged stays as it was, what failed says why, and once the disk works again everything goes on.
+A disk that is full or broken, or the death of who is about to write to it, at every single change that a command or a
+warden makes (fault.c). What was acknowledged stays as it was, what failed says why, and once the disk works again everything goes on.
 
 There are some hundred such changes; CAY_FAULTS of each kind are tried, 'all' for every one.
 """
@@ -21,6 +21,8 @@ from statelib import check_invariants, content, end, rows, sh
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOW_MANY = os.environ.get('CAY_FAULTS', '4')
 ERRORS = [errno.ENOSPC, errno.EIO]
+KILL = 0  # no error: whoever is about to make the change is killed
+KILLED = 200 + signal.SIGKILL
 
 pytestmark = pytest.mark.skipif(os.uname().machine != 'x86_64' or not caylib.ROOTFUL, reason='needs root on amd64')
 
@@ -63,17 +65,19 @@ class Lab:
         result = caylib.Result(args, done.returncode, done.stdout, done.stderr)
         with open(self.report, encoding='utf-8') as f:
             self.seen, self.what = f.read().strip().split(' ', 1)
-        assert result.code < 200 and result.code not in (97, 98, 99), (result, self.what)  # no signal
-        if result.code and n:
-            assert os.strerror(abs(error)) in result.err, (self.what, result)
+        assert result.code not in (97, 98, 99), (result, self.what)
+        assert result.code < 200 or (error == KILL and result.code == KILLED), (result, self.what)
+        if result.code and n and error != KILL:
+            # SQLite opens a file that it may not write to again, to read, and forgets why.
+            assert os.strerror(abs(error)) in result.err or \
+                (self.what.startswith('create /catalog.db') and 'cannot open the catalog' in result.err), (self.what, result)
         return result
 
     def points(self, seen):
         every = list(range(1, seen + 1))
         chosen = every if HOW_MANY == 'all' else sorted(self.dice.sample(every, min(int(HOW_MANY), seen)))
-        return [(n, error * sign) for n in chosen
-                for error, sign in ([(self.dice.choice(ERRORS), self.dice.choice([1, -1]))] if HOW_MANY != 'all'
-                                    else [(e, s) for e in ERRORS for s in (1, -1)])]
+        kinds = [sign * error for error in ERRORS for sign in (1, -1)] + [KILL]
+        return [(n, kind) for n in chosen for kind in (kinds if HOW_MANY == 'all' else [self.dice.choice(kinds)])]
 
     def settled(self):
         """'running' or 'lost'; None while it is just ending."""
@@ -148,7 +152,7 @@ def test_transactions(lab):
         result = lab.run(n, error, *inner)
         if lab.cay('exec', lab.ref, '--', 'cat', '/tmp/f').out == 'inner\n':
             # It could not be aborted then, said so, and can be now.
-            assert 'abort the transaction' in result.err, (lab.what, result)
+            assert result.code == KILLED or 'abort the transaction' in result.err, (lab.what, result)
             lab.cay('tx', 'abort', lab.ref, check=True)
         lab.holds(f'at{n}\n')
     lab.finish()
@@ -292,7 +296,10 @@ def test_taking_changes_over(fresh_cay, fault, tmp_path):
             assert again.code == 0 or (tree() == old and 'nothing was cut off' in again.err), (lab.what, again)
             assert tree() in (old, new), lab.what
         if tree() == old:
-            fresh_cay('apply', ref, check=True)
-        assert tree() == new and not (host / '.cay-apply').exists(), lab.what
+            # What was moved and moved back has another ctime, and counts as changed.
+            again = fresh_cay('apply', ref)
+            assert tree() == (old if again.code else new), (lab.what, again)
+            assert again.code == 0 or 'changed on the host meanwhile' in again.err, (lab.what, again)
+        assert not (host / '.cay-apply' / 'journal').exists(), lab.what
         fresh_cay('kill', ref, check=True)
     lab.finish()

@@ -343,6 +343,14 @@ def test_fewer_and_none(pools):
     assert len(pools.ready()) == 1
 
 
+def test_who_waits_is_told_why_there_are_none(pools):
+    if caylib.GROUPS:
+        pytest.skip('limits of memory can be enforced here')
+    result = pools('pool', 'set', 'host', 1, '--memory', '64M', '--wait')
+    assert result.code == 1 and 'none can be made ready: --memory cannot be enforced' in result.err
+    assert pools.one('ready') == 0 and '--memory' in pools.one('problem') and pools.keeper()
+
+
 @pytest.mark.parametrize('words, code, says', [
     (['host'], 2, 'how many'),
     (['host', 'many'], 2, "'many': how many, from 0 to 1024"),

@@ -65,7 +65,8 @@ enum { LAUNCH_FD_ROOT, LAUNCH_FD_DEVPTS, LAUNCH_FD_M1, LAUNCH_FD_M2, LAUNCH_FDS 
 
 /* Whether mount i has an owner whose ids are swapped with the user's: it has a map of its own. */
 bool launch_has_map(const struct cell_spec *s, int i);
-/* Tell the child that the uppers are there, with init, U2, its network and the maps of mounts. 0 or -errno. */
+/* Tell the child that the uppers are there, with init, U2, its network and the maps of mounts. 0 or
+ * -errno. */
 int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS]);
 
 /* Never returns. */

@@ -337,10 +337,9 @@ static int end_look(struct posture *p, struct ends *stream, struct cell *c, stru
 
 static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 {
-	auto_done(launch_done) struct launch l = { .spec = s,
-						   .init_fd = FD_NONE,
-						   .userns_fd = FD_NONE,
-						   .netns_fd = FD_NONE };
+	auto_done(launch_done) struct launch l = {
+		.spec = s, .init_fd = FD_NONE, .userns_fd = FD_NONE, .netns_fd = FD_NONE
+	};
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
 	auto_done(posture_done) struct posture look = POSTURE_INIT;
