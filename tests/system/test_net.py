@@ -550,6 +550,10 @@ print(os.getpid(), pid, *pids)
         return len(closes) == 40 + 32
     caylib.wait_until(all_ended, what='all ends')
     connects = net.events(box, 'net.connect')
+    if not caylib.ROOTFUL:  # without control groups who is gone cannot be found; but nobody is taken for another
+        assert all(e.get('call') in (None, 2 if closes[e['seq']]['up'] == 11 else 3) for e in connects)
+        assert sum(e.get('call') == 2 for e in connects) == 40
+        return
     by_call = {call: [e for e in connects if e['call'] == call] for call in (2, 3)}
     # Told apart by what they sent: the events of each call are about the connections of that call.
     assert [closes[e['seq']]['up'] for e in by_call[2]] == [11] * 40
