@@ -105,6 +105,7 @@ struct cell_next {
 	int root_fd;		   /* its root, to be changed to then */
 	int devpts_fd;		   /* where terminals are made in it */
 	int mount_fd[CELL_MOUNTS]; /* by mount */
+	int helper_fd; /* who made it stays until this is closed: it has much to let go of then */
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -145,7 +146,7 @@ static inline void cell_init(struct cell *c)
 
 static inline void cell_next_init(struct cell_next *n)
 {
-	*n = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE, { 0 } };
+	*n = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE, { 0 }, FD_NONE };
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		n->mount_fd[i] = FD_NONE;
 }
@@ -157,12 +158,13 @@ static inline void cell_next_done(struct cell_next *n)
 	fd_close(&n->devpts_fd);
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		fd_close(&n->mount_fd[i]);
+	fd_close(&n->helper_fd);
 }
 
 /* Changes places with the one that init is in. */
 static inline void cell_swap(struct cell *c, struct cell_next *n)
 {
-	struct cell_next was = { c->mount_ns, c->root_fd, c->devpts_fd, { 0 } };
+	struct cell_next was = { c->mount_ns, c->root_fd, c->devpts_fd, { 0 }, n->helper_fd };
 
 	memcpy(was.mount_fd, c->keep.mount_fd, sizeof was.mount_fd);
 	c->mount_ns = n->mount_ns;

@@ -299,6 +299,8 @@ void turn_drop_last(struct warden *w, struct turn *t)
 		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
 	if (!w->spec.pool)
 		drop_work(w, t, heap);
+	/* Or the sweeper would keep it, and so the helper, and that the next switch. */
+	fd_close(&t->last.helper_fd);
 	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
 	cell_next_done(&t->last);
 }
