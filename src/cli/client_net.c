@@ -87,7 +87,7 @@ int client_flows(const struct state *s, const char *id,
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY + FRAME_HEADER);
 	auto_close int fd = FD_NONE;
 	struct client_flow flow;
-	struct frame f;
+	struct frame f = { 0 };
 
 	if (ask(s, id, MSG_C_NET, STR_NONE, &fd, e) < 0)
 		return -1;

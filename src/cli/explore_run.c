@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "cli/explore.h"
 
-extern char **environ;
-
 enum { LINE = 64 * 1024 };
 
 static int spawn(char **argv, int out_fd, pid_t *ret)

@@ -145,7 +145,7 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 {
 	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = want->kind, .note = want->note };
 	struct client_switch ask = { .seal = op.layer, .snapshot = op.snapshot };
-	struct client_switched unused;
+	struct client_switched unused = { 0 };
 	const char *top;
 
 	if (state_id_new(op.snapshot, e) < 0 || state_id_new(op.layer, e) < 0)

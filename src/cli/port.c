@@ -160,8 +160,8 @@ static int parse_listen(const char *text, uint16_t port, struct sockaddr_storage
 
 static int open_listener(struct forward *f, struct err *e)
 {
-	struct sockaddr_storage sa;
-	socklen_t n;
+	struct sockaddr_storage sa = { 0 };
+	socklen_t n = 0;
 	int on = 1;
 
 	if (parse_listen(listen_at, f->port, &sa, &n, e) < 0)

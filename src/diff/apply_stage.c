@@ -171,7 +171,7 @@ int apply_stage(struct apply *a, const struct diff *d, const struct apply_rules 
 {
 	for (size_t i = 0; i < a->n; i++) {
 		struct apply_step *s = &a->steps[i];
-		struct apply_file made;
+		struct apply_file made = { 0 };
 		char name[40];
 		int r;
 

@@ -243,7 +243,7 @@ int stack_look(const struct stack *s, const struct stack_dir *d, const char *nam
 int stack_find(const struct stack *s, const char *path, struct stack_node *ret)
 {
 	auto_free char *so_far = strdup(path);
-	struct stack_node node;
+	struct stack_node node = { 0 };
 	int r = so_far ? stack_root(s, &node) : -ENOMEM;
 
 	for (size_t at = 0; r >= 0 && path[at];) {

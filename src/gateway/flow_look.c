@@ -149,7 +149,7 @@ static enum look look_http(struct flow *f, struct str in)
 enum look flow_look(struct flow *f)
 {
 	struct side *s = &f->side[UP];
-	struct str in;
+	struct str in = STR_NONE;
 	int r = peek_first(f, &in);
 
 	if (r == -EAGAIN)

@@ -298,6 +298,7 @@ static void any_event(struct page *p)
 #define MAGENTA "\033[35m"
 
 /* Sorted by kind. */
+/* clang-format off */
 #define KINDS(X) \
 	X("call.exit", CYAN, call_exit) \
 	X("call.failed", RED, call_failed) \
@@ -312,19 +313,24 @@ static void any_event(struct page *p)
 	X("net.close", GREEN, net_any) \
 	X("net.connect", GREEN, net_any) \
 	X("net.deny", RED, net_any) \
-	X("net.dns", GREEN, net_any) X("net.fail", YELLOW, net_any) X("net.gateway", RED, net_any) \
-		X("net.http", GREEN, net_any) X("net.ingress", GREEN, net_any) X("net.tls", GREEN, \
-										 net_any) \
-			X("policy.set", "", any_event) X("process.exec", BLUE, process_exec) X( \
-				"process.exit", BLUE, process_exit) X("sandbox.create", MAGENTA, \
-								      sandbox_create) \
-				X("sandbox.end", MAGENTA, sandbox_end) X( \
-					"sandbox.extend", MAGENTA, \
-					sandbox_extend) X("sandbox.pause", YELLOW, sandbox_end) \
-					X("sandbox.ready", MAGENTA, \
-					  sandbox_ready) X("sandbox.resume", MAGENTA, sandbox_end) \
-						X("sandbox.timeout", YELLOW, sandbox_timeout) \
-							X("trace.gap", RED, trace_gap)
+	X("net.dns", GREEN, net_any) \
+	X("net.fail", YELLOW, net_any) \
+	X("net.gateway", RED, net_any) \
+	X("net.http", GREEN, net_any) \
+	X("net.ingress", GREEN, net_any) \
+	X("net.tls", GREEN, net_any) \
+	X("policy.set", "", any_event) \
+	X("process.exec", BLUE, process_exec) \
+	X("process.exit", BLUE, process_exit) \
+	X("sandbox.create", MAGENTA, sandbox_create) \
+	X("sandbox.end", MAGENTA, sandbox_end) \
+	X("sandbox.extend", MAGENTA, sandbox_extend) \
+	X("sandbox.pause", YELLOW, sandbox_end) \
+	X("sandbox.ready", MAGENTA, sandbox_ready) \
+	X("sandbox.resume", MAGENTA, sandbox_end) \
+	X("sandbox.timeout", YELLOW, sandbox_timeout) \
+	X("trace.gap", RED, trace_gap)
+/* clang-format on */
 
 const char *const trace_kinds[] = {
 #define X(kind, color, fn) kind,

@@ -9,8 +9,8 @@
  *   4 mount the new root on the other mount point, and everything in it
  *   5 detach the last generation, and the stage, which was hidden in it
  *   6 enter U2 and a mount namespace below it, in which all mounts are locked
- *   7 report it, wait until the warden has looked at it (posture.h) and init has entered it, and end:
- *     what has to be let go of is waited for there, by nobody
+ *   7 report it, wait until the warden has looked at it (posture.h) and init has entered it, and
+ * end: what has to be let go of is waited for there, by nobody
  *
  * Those who run in the last generation have a mount namespace of their own and keep it.
  */
