@@ -209,8 +209,11 @@ static int look(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
 			   "fault of Cay or of the kernel: report it");
 }
 
+/* It has done its work and only lets go of things; it must not be waited for in vain. */
 void renew_reap(struct cell *c)
 {
+	if (c->keep.helper > 0)
+		(void)kill(c->keep.helper, SIGKILL);
 	while (c->keep.helper > 0 && waitpid(c->keep.helper, NULL, 0) < 0 && errno == EINTR)
 		;
 	c->keep.helper = 0;
