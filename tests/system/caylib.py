@@ -192,6 +192,14 @@ class Cay:
             shutil.rmtree(self.state, ignore_errors=True)
 
 
+def remove_all(cay):
+    """Sandboxes, what is left of lost ones, and snapshots."""
+    cay('kill', '--all', '--yes')
+    cay('gc', '--lost')
+    for snap in cay.json('snapshots'):
+        cay('snapshot', 'rm', snap['id'], check=True)
+
+
 def why_no_pool():
     """What `cay setup pool` lacks here, or None."""
     if not ROOTFUL:

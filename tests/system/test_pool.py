@@ -29,10 +29,7 @@ def pool(fresh_cay):
     """A cay with a small pool."""
     fresh_cay('setup', 'pool', '--size', '256M', check=True)
     yield fresh_cay
-    fresh_cay('kill', '--all', '--yes')
-    fresh_cay('gc', '--lost')
-    for snap in fresh_cay.json('snapshots'):
-        fresh_cay('snapshot', 'rm', snap['id'], check=True)
+    caylib.remove_all(fresh_cay)
     fresh_cay('setup', 'pool', '--remove', check=True)
     assert not is_mounted(f'{fresh_cay.state}/pool')
     assert not os.path.exists(f'{fresh_cay.state}/pool.img')

@@ -144,10 +144,7 @@ def place(request, fresh_cay):
     if request.param == 'pool':
         fresh_cay('setup', 'pool', '--size', '256M', check=True)
     yield fresh_cay
-    fresh_cay('kill', '--all', '--yes')
-    fresh_cay('gc', '--lost')
-    for snap in fresh_cay.json('snapshots'):
-        fresh_cay('snapshot', 'rm', snap['id'], check=True)
+    caylib.remove_all(fresh_cay)
     if request.param == 'pool':
         fresh_cay('setup', 'pool', '--remove', check=True)
 
