@@ -59,6 +59,7 @@ struct parts {
 };
 
 enum { PARTS = 3 + CELL_MOUNTS };
+_Static_assert((int)PARTS <= (int)FDPASS_FDS, "they go in one message");
 
 int launch_send_parts(const struct launch *l, int sock, const int owner_ns[CELL_MOUNTS])
 {

@@ -280,6 +280,8 @@ static int meanwhile(const struct cell_spec *s, int (*what)(void *, struct err *
 /* As late as they can be: the child has other things to do until then. */
 static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 {
+	int r;
+
 	if (l->spec->rootful && make_id_maps(l->spec, &c->keep, e) < 0)
 		return -1;
 	l->userns_fd = c->keep.user_ns;
@@ -288,8 +290,11 @@ static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 	l->init_fd = memfd_program(l->spec->init, "cay-init");
 	if (l->init_fd < 0)
 		return err_sys(e, -l->init_fd, "load '%s'", l->spec->init);
-	/* A child that is gone has said why in its report. */
-	(void)launch_send_parts(l, sock, c->keep.owner_ns);
+	r = launch_send_parts(l, sock, c->keep.owner_ns);
+	/* A child that is gone has said why in its report; one that is there would wait for ever.
+	 */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+		return err_sys(e, -r, "hand over what the sandbox is made of");
 	return 0;
 }
 
