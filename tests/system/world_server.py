@@ -232,7 +232,9 @@ class Chaos(socketserver.BaseRequestHandler):
                 self.request.sendall(data)
                 down += len(data)
             if last is not None and up >= last:
+                # Closed here: socketserver would first send a FIN, and then a reset can come too late to be seen.
                 self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+                self.request.close()
             else:
                 self.request.shutdown(socket.SHUT_WR)
         except OSError:
