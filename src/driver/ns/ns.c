@@ -262,7 +262,6 @@ static int begin_look(struct posture *p, const struct launch *l, const struct ce
 	char path[32];
 
 	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
-	p->l = l;
 	p->pid = c->pid;
 	p->group = c->has_cgroup ? c->cgroup.name : NULL;
 	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -373,6 +372,7 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	l.ours[0] = setup.ours;
 	l.ours[1] = stream.ours;
 	know(&l);
+	look.l = &l;
 	if (start(&l, &setup, group, c, &look, e) < 0 || end_look(&look, &stream, c, e) < 0)
 		return -1;
 	if (s->network && net_receive(net.ours, c, e) < 0)
