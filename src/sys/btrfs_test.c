@@ -33,6 +33,7 @@ static void run_mkfs(const char *file)
 	CHECK(posix_spawn_file_actions_init(&quiet) == 0);
 	CHECK(posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0) == 0);
 	r = posix_spawnp(&pid, "mkfs.btrfs", &quiet, NULL, argv, envp);
+	CHECK(posix_spawn_file_actions_destroy(&quiet) == 0);
 	if (r == ENOENT)
 		t_skip("needs mkfs.btrfs (package btrfs-progs)");
 	CHECK(r == 0 && waitpid(pid, &st, 0) == pid && st == 0);
