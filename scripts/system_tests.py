@@ -43,6 +43,8 @@ def copy_for_nobody(build, into):
         shutil.copy2(os.path.join(build, name), os.path.join(target, name))
     shutil.copytree(os.path.join(ROOT, 'tests/system'), os.path.join(into, 'tests/system'),
                     ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.copytree(os.path.join(ROOT, 'docs'), os.path.join(into, 'docs'))
+    shutil.copy2(os.path.join(ROOT, 'README.md'), into)
     subprocess.run(['chmod', '-R', 'a+rX', into], check=True)
     return target, os.path.join(into, 'tests/system')
 
