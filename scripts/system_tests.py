@@ -25,8 +25,8 @@ DISK = '/tmp'
 MEMORY = '/dev/shm'
 MEMORY_BYTES = 6 << 30  # the largest tests of two lanes, twice
 LANES_MAX = 8
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'tests/contain/contain-probe', 'tests/faults/init-wrong-walls', 'tests/faults/init-wrong-umask', 'tests/faults/init-leaks',
-            'tests/faults/init-keeps-file', 'tests/faults/init-keeps-tree', 'tests/faults/warden-forgets-ro',
+PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'tests/contain/contain-probe', 'tests/faults/init-wrong-walls',
+            'tests/faults/init-wrong-umask', 'tests/faults/init-leaks', 'tests/faults/init-keeps-file', 'tests/faults/init-keeps-tree', 'tests/faults/warden-forgets-ro',
             'tests/crash/cay', 'tests/crash/cay-warden', 'tests/crash/cay-init', 'tests/crash/cay-gateway')
 
 
