@@ -164,9 +164,9 @@ void flow_close_reset(int *fd)
 	fd_close(fd);
 }
 
-void flow_close_all(struct gateway *g)
+void flow_close_one(struct gateway *g)
 {
-	while (g->nclosing)
+	if (g->nclosing)
 		(void)close(g->closing[--g->nclosing]);
 }
 
@@ -176,7 +176,7 @@ static void close_later(struct gateway *g, struct side *s)
 	if (s->fd < 0)
 		return;
 	if (g->nclosing == LIMIT_NET_CLOSING)
-		flow_close_all(g);
+		flow_close_one(g);
 	loop_del(&g->loop, &s->io);
 	g->closing[g->nclosing++] = TAKE_FD(s->fd);
 	g->loop.chores = true;
@@ -224,6 +224,7 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 	struct subject s;
 	size_t at;
 
+	flow_tell_connected(f);
 	flow_subject(f, &s);
 	if (!f->told && !f->refused && f->front != FRONT_DNS)
 		flow_tell_failed(f, reason);
