@@ -9,6 +9,8 @@ Most state lies in memory, where there is room: on a disk a test can wait ten ti
 removal of what it made than it ran. Those marked `disk`, and those that run alone, have it there.
 """
 
+import glob
+import itertools
 import os
 import pwd
 import shutil
@@ -25,9 +27,7 @@ DISK = '/tmp'
 MEMORY = '/dev/shm'
 MEMORY_BYTES = 6 << 30  # the largest tests of two lanes, twice
 LANES_MAX = 8
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'tests/contain/contain-probe', 'tests/faults/init-wrong-walls',
-            'tests/faults/init-keeps-file', 'tests/faults/init-keeps-tree', 'tests/faults/warden-forgets-ro',
-            'tests/crash/cay', 'tests/crash/cay-warden', 'tests/crash/cay-init', 'tests/crash/cay-gateway')
+PROGRAMS = ('cay', 'cay-*', 'tests/contain/*', 'tests/faults/*', 'tests/crash/*')
 
 
 def readable_by_nobody(path):
@@ -38,9 +38,11 @@ def readable_by_nobody(path):
 def copy_for_nobody(build, into):
     """Where the checkout lies in a private directory, others get a copy of what they need."""
     target = os.path.join(into, 'build')
-    for name in PROGRAMS:
-        os.makedirs(os.path.dirname(os.path.join(target, name)), exist_ok=True)
-        shutil.copy2(os.path.join(build, name), os.path.join(target, name))
+    for path in itertools.chain(*(glob.glob(os.path.join(build, names)) for names in PROGRAMS)):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            copy = os.path.join(target, os.path.relpath(path, build))
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy2(path, copy)
     shutil.copytree(os.path.join(ROOT, 'tests/system'), os.path.join(into, 'tests/system'),
                     ignore=shutil.ignore_patterns('__pycache__'))
     shutil.copytree(os.path.join(ROOT, 'docs'), os.path.join(into, 'docs'))
