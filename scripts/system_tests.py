@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system tests, as root and as an unprivileged user, side by side where they may be.
 
-There are as many lanes as processors. A lane runs one pytest after the other; those that run the
-same work share it file by file, each file going to who comes to it first (CAY_TEST_CLAIMS in
-conftest.py), so that no processor waits for the other. Tests marked `alone` come after that, one by one.
+There is one lane more than there are processors, since some test always waits for a disk, a network or
+a time. A lane runs one pytest after the other; those that run the same work share it file by file, each
+file going to who comes to it first (CAY_TEST_CLAIMS in conftest.py), so that no lane waits for another.
+Tests marked `alone` come after that, one by one.
 
 Most state lies in memory, where there is room: on a disk a test can wait ten times longer for the
 removal of what it made than it ran. Those marked `disk`, and those that run alone, have it there.
@@ -103,7 +104,7 @@ class Pass:
             os.chown(self.home, NOBODY, NOBODY)
         self.report = os.path.join(self.home, 'report.xml')
         self.command = [*mode.prefix, '/usr/bin/python3', '-m', 'pytest', '-q', '-o', f'cache_dir={self.home}/cache',
-                        f'--junitxml={self.report}', '-o', 'junit_family=xunit1', '--tb=short', '--durations=15', mode.tests]
+                        f'--junitxml={self.report}', '-o', 'junit_family=xunit1', '--tb=short', '--durations=15', '-rs', mode.tests]
         self.env = {**os.environ, **mode.env, 'HOME': self.home, 'CAY_BIN': os.path.join(mode.build, 'cay'),
                     'CAY_TEST_STATE_DIR': state, 'PYTHONDONTWRITEBYTECODE': '1'}
         self.total = self.skipped = 0
@@ -150,7 +151,7 @@ def run_lane(works, number):
 
 
 def run_beside(works):
-    lanes = min(max(2, os.cpu_count() or 1), LANES_MAX)
+    lanes = min((os.cpu_count() or 1) + 1, LANES_MAX)
     threads = [threading.Thread(target=run_lane, args=(works, n)) for n in range(lanes)]
     for t in threads:
         t.start()
