@@ -157,7 +157,19 @@ void flow_tell_connected(struct flow *f);
 void flow_tell_tls(struct flow *f);
 void flow_dial(struct flow *f);
 void flow_dialled(struct flow *f);
-/* The proxy of the host has answered something. */
+/* Count it against the limits: false where one is reached, f may be gone. */
+bool flow_dial_count(struct flow *f);
+/* 0 where it is under way, f may be gone; -1: f->dial_err. */
+int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port);
+/* The way is open: bytes may go. May free f. */
+void flow_opened(struct flow *f);
+
+/* flow_via.c */
+enum { FLOW_VIA_MS = 15000 };
+void flow_via_dial(struct flow *f);
+/* It is connected. */
+void flow_via_greet(struct flow *f);
+/* It has answered something. */
 void flow_via(struct flow *f);
 
 /* flow_look.c: the first bytes */

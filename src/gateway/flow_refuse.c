@@ -137,6 +137,8 @@ static const char *fail_name(int err)
 		return "no such name";
 	case ECONNREFUSED:
 		return "refused";
+	case EACCES:
+		return "the host's proxy wants another user and password";
 	case ETIMEDOUT:
 		return "timeout";
 	case EHOSTUNREACH:

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "gateway/pool.h"
 #include "gateway/resolve.h"
+#include "gateway/via.h"
 #include "loop/conn.h"
 #include "policy/meter.h"
 #include "policy/policy.h"
@@ -31,15 +32,6 @@ struct gateway;
 
 /* As enum net_fd of the driver. */
 enum { SOCK_DIAG, SOCK_TCP4, SOCK_UDP4, SOCK_TCP6, SOCK_UDP6, SOCKS };
-
-/* A proxy of the host's, through which we dial. */
-struct via {
-	bool socks, set;
-	struct host host;
-	uint16_t port;
-	char auth[512]; /* "Basic …", or empty */
-	char *no_proxy; /* as in the environment, or NULL */
-};
 
 struct inlet {
 	struct loop_io io;
