@@ -244,9 +244,8 @@ const struct cmd cmd_explore = {
 		"In the end a table shows their exit codes, and how much each has changed. On a "
 		"terminal you are asked which to keep; otherwise all are, unless --pick or "
 		"--first-success says which. The exit code is that of the one kept.",
-	.examples =
-		"cay explore work --count 4 -- ./try-fix\n"
-		"cay explore work -c 8 --first-success -- sh -c './fix $CAY_FORK && make test'",
+	.examples = "cay explore work --count 4 -- ./try-fix\n"
+		    "cay explore work -c 8 --first-success -- sh -c './fix $CAY_FORK && make test'",
 	.run = run,
 	.opts = opts,
 	.runs_commands = true,
