@@ -413,6 +413,24 @@ for i in 1 2 3 4; do {CURL} -f -o /dev/null http://other.test/; echo $?; done
     assert lines[4:6] == ['0', '0'] and '0' not in lines[6:], r
 
 
+def test_limits_of_rules_for_requests_hold(net, netbox):
+    policy = net.policy('requests.yaml', '''
+rules:
+  - {id: few, hosts: [web.test], ports: [80], paths: ["/bytes/**"], limits: {bytes_down: 300000}}
+  - {id: rest, hosts: [web.test], ports: [80]}
+''')
+    box = netbox('--net', policy)
+    r = net('exec', box, '--', 'sh', '-c', f'''
+{CURL} http://web.test/bytes/200000 http://web.test/x | wc -c
+{CURL} http://web.test/bytes/200000 | wc -c
+{CURL} http://web.test/y
+''')
+    lines = r.out.splitlines()
+    assert int(lines[0]) > 200000 > 110000 > int(lines[1]) and lines[2] == f'GET /y at {w.WEB4}', r
+    assert [(e['path'], e['rule']) for e in net.events(box, 'net.http')] == \
+        [('/bytes/200000', 'few'), ('/x', 'rest'), ('/bytes/200000', 'few'), ('/y', 'rest')]
+
+
 def test_the_host_s_proxy_is_used_for_dialling(net):
     r = net.run(f'{CURL} https://web.test/x; {CURL} http://web.test/y; {CURL} http://other.test/z', '--allow', 'web.test',
                 '--allow', 'other.test', env={'HTTPS_PROXY': f'http://me:secret@{w.PROXY4}:3128', 'NO_PROXY': 'other.test'})
