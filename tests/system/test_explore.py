@@ -82,3 +82,16 @@ def test_who_stops_it_keeps_nothing(cay, origin, sig):
         result = explorer.finish()
     assert result.code == -sig and 'cay: stopped; the forks are gone\n' in result.err, result
     assert set(cay('ls', '-a', '-q', check=True).out.split()) == before
+
+
+def test_who_stops_a_fork_of_many_knows_those_that_are_there(cay, origin):
+    before = set(cay('ls', '-q', check=True).out.split())
+    with cay.popen('fork', '--count', '200', origin) as forker:
+        told = forker.read_until(b'\n')
+        forker.send_signal(signal.SIGINT)
+        result = forker.finish()
+    told = {*told.decode().split('\n')[:-1], *result.out.split('\n')}
+    assert result.code == -signal.SIGINT and len(told) < 200, result
+    # Those that were not handed over yet are going; one may have been just between that and its line.
+    caylib.wait_until(lambda: len(set(cay('ls', '-q', check=True).out.split()) - before - told) <= 1, what='the end of the rest')
+    assert told & set(cay('ls', '-q', check=True).out.split()), result
