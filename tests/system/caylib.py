@@ -362,6 +362,12 @@ def mounts(state):
     return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
 
 
+def host_mounts(cay):
+    """All lines but those of tests that run beside this one."""
+    return [line for line in read_text('/proc/self/mountinfo').splitlines()
+            if cay.state in line or not re.search('/cay-test-|/pytest-of-| cay-test ', line)]
+
+
 def known_ids(cays):
     """Of every sandbox that the state directories tell of, also of ended ones."""
     return {name.split('.')[0] for c in cays for d in ('sandboxes', 'locks', 'ended') for name in list_dir(f'{c.state}/{d}')}
