@@ -18,6 +18,14 @@ static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
 	return false;
 }
 
+/* Where the kernel does not say, it may be. To what has no route nothing can be sent anyway. */
+static bool may_be_local(struct gateway *g, const struct ip *ip)
+{
+	int r = route_is_local(g->route_fd, ip->b, ip->len);
+
+	return r != 0 && r != -ENETUNREACH && r != -EHOSTUNREACH;
+}
+
 void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy_verdict *ret)
 {
 	struct ip ip = ip_plain(q->addr);
@@ -30,7 +38,7 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 		return;
 	}
-	if (!names_exactly(ret->rule, &ip) && route_is_local(g->route_fd, ip.b, ip.len) == 1)
+	if (!names_exactly(ret->rule, &ip) && may_be_local(g, &ip))
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 

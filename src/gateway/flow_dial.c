@@ -87,8 +87,28 @@ bool flow_dial_count(struct flow *f)
 	}
 	f->counted = hit == METER_OK;
 	if (hit != METER_OK)
-		flow_deny_limit(f, hit);
+		flow_deny_limit(f, f->rule, hit);
 	return f->counted;
+}
+
+bool flow_dial_recount(struct flow *f, const struct policy_rule *rule)
+{
+	struct meter *was = meter_of(f->g, f->rule), *is = meter_of(f->g, rule);
+	enum meter_hit hit;
+
+	if (!rule || rule == f->rule)
+		return true;
+	if (f->counted) {
+		hit = is ? meter_open(is, clock_mono_ns()) : METER_OK;
+		if (hit != METER_OK) {
+			flow_deny_limit(f, rule, hit);
+			return false;
+		}
+		if (was)
+			meter_close(was);
+	}
+	f->rule = rule;
+	return true;
 }
 
 static void connected(struct flow *f)

@@ -64,6 +64,7 @@ struct gateway {
 	bool ask;  /* the warden tells whose a connection is */
 	bool news; /* some that is to be told when nothing else is to do */
 	int closing[LIMIT_NET_CLOSING], nclosing; /* ended connections, likewise */
+	struct loop_timer rest;			  /* from new connections, where there is no room */
 	bool held; /* the warden takes no more events: no new connections */
 };
 

@@ -366,7 +366,7 @@ def test_a_gateway_that_dies_is_replaced_with_its_policy(net, netbox):
     net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/', check=True)
     pid = gateway_pid(net, box)
     os.kill(pid, signal.SIGKILL)
-    caylib.wait_until(lambda: gateway_pid(net, box) not in (None, pid), what='another gateway')
+    caylib.wait_until(lambda: gateway_pid(net, box) != pid, what='another gateway')
     r = net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/after; {CURL} http://other.test/', env={})
     assert r.out == f'GET /after at {w.WEB4}\n' and 'resolve' in r.err
     whats = [e['what'] for e in net.events(box, 'net.gateway')]
@@ -411,6 +411,24 @@ for i in 1 2 3 4; do {CURL} -f -o /dev/null http://other.test/; echo $?; done
     assert lines[0] == '200000' and int(lines[1]) < 110000
     assert lines[2] == '500000' and 1000 < int(lines[3]) < 6000
     assert lines[4:6] == ['0', '0'] and '0' not in lines[6:], r
+
+
+def test_limits_of_rules_for_requests_hold(net, netbox):
+    policy = net.policy('requests.yaml', '''
+rules:
+  - {id: few, hosts: [web.test], ports: [80], paths: ["/bytes/**"], limits: {bytes_down: 300000}}
+  - {id: rest, hosts: [web.test], ports: [80]}
+''')
+    box = netbox('--net', policy)
+    r = net('exec', box, '--', 'sh', '-c', f'''
+{CURL} http://web.test/bytes/200000 http://web.test/x | wc -c
+{CURL} http://web.test/bytes/200000 | wc -c
+{CURL} http://web.test/y
+''')
+    lines = r.out.splitlines()
+    assert int(lines[0]) > 200000 > 110000 > int(lines[1]) and lines[2] == f'GET /y at {w.WEB4}', r
+    assert [(e['path'], e['rule']) for e in net.events(box, 'net.http')] == \
+        [('/bytes/200000', 'few'), ('/x', 'rest'), ('/bytes/200000', 'few'), ('/y', 'rest')]
 
 
 def test_the_host_s_proxy_is_used_for_dialling(net):
