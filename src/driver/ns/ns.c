@@ -430,6 +430,7 @@ const struct driver ns_driver = {
 	.create = create,
 	.adopt = adopt,
 	.renew = renew,
+	.renew_ahead = renew_ahead,
 	.seal = seal,
 	.kill = kill_all,
 	.reap = reap,
