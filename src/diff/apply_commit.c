@@ -288,6 +288,14 @@ static int clean(struct apply *a, struct err *e)
 	return 0;
 }
 
+/* Then it can be told no more what had been moved. */
+static int clean_undone(struct apply *a, struct err *e)
+{
+	if (a->undone && a->undone(a->undone_ctx, a, e) < 0)
+		return -1;
+	return clean(a, e);
+}
+
 static int open_stage(struct apply *a)
 {
 	if (mkdirat(a->dir_fd, APPLY_DIR, 0700) < 0 && errno != EEXIST)
@@ -348,7 +356,7 @@ int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *r
 		(void)err_ctx(e, "%.200s; then undoing it failed: %.200s", e->msg, why.msg);
 		return err_hint(e, "look at the directory, then: cay apply --undo");
 	}
-	(void)clean(a, &why);
+	(void)clean_undone(a, &why);
 	return err_hint(e, "nothing was changed; run it again");
 }
 
@@ -363,5 +371,5 @@ int apply_resume(struct apply *a, struct err *e)
 
 int apply_undo(struct apply *a, struct err *e)
 {
-	return undo(a, a->n, e) < 0 ? -1 : clean(a, e);
+	return undo(a, a->n, e) < 0 ? -1 : clean_undone(a, e);
 }
