@@ -4,7 +4,7 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, perhaps adopt, renew and seal any number of times, kill, destroy. destroy is legal
+ * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy. destroy is legal
  * after any failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
@@ -57,13 +57,25 @@ struct cell_mount {
 
 /*
  * What whoever makes a cell does while it would only wait for it: once the uppers are there and
- * the file systems are put together, and once those are whole and init is about to start.
+ * the file systems are put together.
  */
 struct cell_meanwhile {
 	int (*building)(void *ctx, struct err *e);
-	int (*starting)(void *ctx, struct err *e);
 	void *ctx;
 };
+
+/*
+ * Looks from outside at a new cell, each once, in this order. Until the last one nothing but init
+ * may run inside.
+ */
+enum cell_look {
+	LOOK_BUILT, /* mounts, maps and namespaces: final when create returns */
+	LOOK_INIT,  /* what init has become, once it has said hello */
+	LOOK_OPEN,  /* the descriptors that it holds while it waits */
+	LOOKS,
+};
+
+struct birth;
 
 struct cell_spec {
 	const char *id;
@@ -126,6 +138,7 @@ struct cell {
 	int nunenforced;
 	struct cell_keep keep;
 	bool has_quota;	      /* the file system itself holds the limit on disk */
+	struct birth *birth;  /* what looks compare with; NULL: all are done */
 	bool refused;	      /* it was built, and is not what it must be */
 	int net_fds[NET_FDS]; /* FD_NONE without a network */
 };
@@ -180,7 +193,10 @@ static inline void cell_swap(struct cell *c, struct cell_next *n)
 
 struct driver {
 	const char *name;
+	/* The file systems are whole, and init is about to start, or has. spec lasts as long as ret. */
 	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
+	/* command: one that init has made and that waits to be let go on; 0: none. */
+	int (*look)(struct cell *c, enum cell_look what, pid_t command, struct err *e);
 	/*
 	 * It was made before anybody asked for it, and nothing has run in it: what tells its age
 	 * is as of now, and where renamed it has the host name of spec.

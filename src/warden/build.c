@@ -373,19 +373,14 @@ static int start_watching(struct warden *w, struct err *e)
 	return w->warm ? 0 : walk_open(w, e);
 }
 
-/* What needs no more than the uppers. */
+/* What needs no more than the uppers, or nothing at all. */
 static int while_building(void *ctx, struct err *e)
 {
 	struct warden *w = ctx;
 
+	guard_look_ahead();
 	call_spare_group(w);
 	return layers_open(w, e) < 0 ? -1 : clients_listen(w, e);
-}
-
-/* Nothing but init runs inside, and its file systems are whole. */
-static int while_starting(void *ctx, struct err *e)
-{
-	return start_watching(ctx, e);
 }
 
 static void trace_refused(struct warden *w, const struct err *e)
@@ -395,6 +390,25 @@ static void trace_refused(struct warden *w, const struct err *e)
 	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
 	trace_text(&w->trace, "detail", str_of(e->msg));
 	warden_trace_end(w);
+}
+
+/*
+ * One that was made to run a command in it is looked at while that command is made ready; one that
+ * was made for later first. So is one of a user's: with its first order init closes itself to all
+ * of that user.
+ */
+static int look_now(struct warden *w, struct err *e)
+{
+	bool later = w->rootful && w->ephemeral && !w->warm;
+
+	if (!later && guard_look(w, LOOK_BUILT, e) < 0)
+		return -1;
+	if (start_watching(w, e) < 0)
+		return -1;
+	if (!later)
+		return guard_whole(w, w->cell.stream_fd, e);
+	guard_await_hello(w);
+	return 0;
 }
 
 void build_begin(struct warden *w)
@@ -414,8 +428,10 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (!w->warm && build_trace(w, body, e) < 0)
 		return -1;
-	w->spec.meanwhile = (struct cell_meanwhile){ while_building, while_starting, w };
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0) {
+	w->spec.meanwhile = (struct cell_meanwhile){ while_building, w };
+	if (ns_driver.create(&w->spec, &w->cell, e) < 0)
+		return -1;
+	if (look_now(w, e) < 0) {
 		trace_refused(w, e);
 		return -1;
 	}

@@ -242,6 +242,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
+		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
 	if (call_of_client(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
 	/* Calls that left processes behind count: each holds descriptors of ours. */
@@ -265,6 +267,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
+	guard_look_later(w, LOOK_BUILT);
 	return 0;
 }
 

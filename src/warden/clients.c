@@ -163,6 +163,21 @@ static bool may_ask_warm(uint8_t type)
 	       type == MSG_C_INFO || type == MSG_C_DESTROY;
 }
 
+/* What may be asked of a sandbox that has not been looked at whole: the call for which it was made. */
+static bool may_ask_early(uint8_t type)
+{
+	switch (type) {
+	case MSG_C_SWITCH:
+	case MSG_C_POLICY:
+	case MSG_C_DIAL:
+	case MSG_C_PAUSE:
+	case MSG_C_RESUME:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static int on_settle(struct client *c, uint32_t chan, struct err *e)
 {
 	struct trace *t = &c->w->trace;
@@ -264,6 +279,8 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_INVALID, "the client did not say hello");
 	if (c->w->state == SANDBOX_WARM && !may_ask_warm(f->type))
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox has no owner yet");
+	if (c->w->state == SANDBOX_RUNNING && !guard_is_whole(c->w) && !may_ask_early(f->type))
+		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
 	switch (f->type) {
 	case MSG_C_HELLO:
 		return on_hello(c, f, e);

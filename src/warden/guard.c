@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The look at the first command. What is not what it must be ends the sandbox. */
+/* The looks at a new sandbox and at its first command. What is not what it must be ends it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include "warden/command_check.h"
 #include "warden/warden.h"
 
-enum { STATUS_MAX = 64 * 1024 };
+enum { STATUS_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000 };
 
 /* Our own status: what is inherited from us never changes. */
 static struct buf ours = BUF_INIT(STATUS_MAX);
@@ -56,18 +57,109 @@ void guard_refuse(struct warden *w, const struct err *e)
 	warden_end(w, w->refusal.msg);
 }
 
+static int look_upto(struct warden *w, enum cell_look last, pid_t command, struct err *e)
+{
+	for (; w->looks <= (int)last; w->looks++)
+		if (ns_driver.look(&w->cell, (enum cell_look)w->looks, command, e) < 0)
+			return -1;
+	return 0;
+}
+
+int guard_look(struct warden *w, enum cell_look last, struct err *e)
+{
+	return look_upto(w, last, 0, e);
+}
+
+bool guard_is_whole(const struct warden *w)
+{
+	return w->looks == LOOKS;
+}
+
+static int no_answer(struct err *e)
+{
+	return err_set(e, ERR_TIMEOUT, "init does not answer");
+}
+
+/* By then init has taken on all that it takes on. What it says is read later. */
+static int await_hello(int fd, struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int r;
+
+	do
+		r = poll(&p, 1, HELLO_TIMEOUT_MS);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return no_answer(e);
+	/* The end of a stream can be read as well. */
+	if (r < 0 || !(p.revents & POLLIN) || p.revents & POLLHUP)
+		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
+	return 0;
+}
+
+int guard_whole(struct warden *w, int fd, struct err *e)
+{
+	if (look_upto(w, LOOK_BUILT, 0, e) < 0 || await_hello(fd, e) < 0)
+		return -1;
+	return look_upto(w, LOOK_OPEN, 0, e);
+}
+
+void guard_look_later(struct warden *w, enum cell_look last)
+{
+	struct err e = { 0 };
+
+	if (w->state != SANDBOX_RUNNING || look_upto(w, last, 0, &e) == 0)
+		return;
+	if (w->cell.refused)
+		guard_refuse(w, &e);
+	else
+		guard_lost_init(w, e.msg);
+}
+
+static void on_no_hello(struct loop_timer *t)
+{
+	struct warden *w = container_of(t, struct warden, hello_timer);
+	struct err e = { 0 };
+
+	(void)no_answer(&e);
+	guard_lost_init(w, e.msg);
+}
+
+void guard_await_hello(struct warden *w)
+{
+	loop_timer_set(&w->loop, &w->hello_timer, HELLO_TIMEOUT_MS * NS_PER_MS, on_no_hello);
+}
+
+void guard_lost_init(struct warden *w, const char *why)
+{
+	if (w->state != SANDBOX_RUNNING)
+		return;
+	(void)err_set(&w->refusal, ERR_FAILED, "%s", why);
+	warden_end(w, w->refusal.msg);
+}
+
+/* The last look at init, and one at what it has made. */
+static int look_at_all(struct warden *w, int pid, struct err *e)
+{
+	return look_upto(w, LOOK_OPEN, pid, e) < 0 ? -1 : look(w, pid, e);
+}
+
 bool guard_first_exec(void *ctx, int pid)
 {
 	struct warden *w = ctx;
 	struct err e = { 0 };
 
-	if (look(w, pid, &e) == 0) {
+	if (look_at_all(w, pid, &e) == 0) {
 		w->guarded = true;
 		return true;
 	}
-	/* Killed while it waited: there is nothing to be seen, and nothing that could run. */
-	if (e.sys == ENOENT || e.sys == ESRCH)
+	/* Killed while it waited: there is nothing to be seen, and nothing that could run. The next
+	 * one is the first. */
+	if (e.sys == ENOENT || e.sys == ESRCH) {
+		if (w->watch)
+			watch_guard(w->watch, guard_first_exec, w);
 		return true;
+	}
 	guard_refuse(w, &e);
 	return false;
 }

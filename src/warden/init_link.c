@@ -73,9 +73,12 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 		return;
 	}
 	if (f->type == MSG_HELLO) {
+		loop_timer_stop(&w->loop, &w->hello_timer);
 		w->init_greeted = s.version == PROTO_INIT_VERSION;
 		if (!w->init_greeted)
 			warden_end(w, "init speaks another version of the protocol");
+		else
+			guard_look_later(w, LOOK_INIT);
 	} else if (f->type == MSG_REAPED) {
 		on_reaped(w, &s);
 	} else if (f->type == MSG_ENTERED) {
@@ -88,12 +91,17 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 static void on_closed(struct conn *conn, int err)
 {
 	struct warden *w = container_of(conn, struct warden, init);
+	/* One that ends with an order unread resets the stream. */
+	bool broke = err < 0 && err != -ECONNRESET && err != -EPIPE;
 
 	conn_done(&w->init);
 	if (limits_killed_init(w))
 		warden_end(w, "out of memory: even init was killed");
+	else if (!guard_is_whole(w))
+		guard_lost_init(w, broke ? "init broke the protocol"
+					 : "init ended while the sandbox was being built");
 	else
-		warden_end(w, err < 0 ? "init broke the protocol" : "init ended");
+		warden_end(w, broke ? "init broke the protocol" : "init ended");
 }
 
 int init_link_open(struct warden *w, struct err *e)

@@ -167,7 +167,6 @@ int main(int argc, char **argv)
 	w.loop.turned = on_turned;
 	/* What is to be built is not known yet, but much of where. */
 	cgroup_look_ahead();
-	guard_look_ahead();
 	(void)loop_run(&w.loop);
 	warden_leave(&w);
 }

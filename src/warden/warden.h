@@ -95,6 +95,8 @@ struct warden {
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
+	int looks;	    /* how many of enum cell_look are done */
+	struct loop_timer hello_timer; /* while init has not said hello */
 	bool guarded;	    /* a first command was looked at, where nothing is watched */
 	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
 	struct changes *changes;
@@ -147,8 +149,23 @@ void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
 
-/* guard.c: for watch_guard(), or the call's gate. False: the sandbox ends. */
-void guard_look_ahead(void); /* at what it compares with */
+/*
+ * guard.c: the sandbox is looked at from outside before anything runs in it. Whoever made it to run
+ * a command does not wait for that: the command is made ready meanwhile, and waits for the last
+ * look before its exec.
+ */
+void guard_look_ahead(void); /* at what the first command is compared with */
+/* All looks up to and with `last`, as far as they have not been made. */
+int guard_look(struct warden *w, enum cell_look last, struct err *e);
+/* All of them; waits until init has said hello on fd, and needs one that has nothing to do. */
+int guard_whole(struct warden *w, int fd, struct err *e);
+bool guard_is_whole(const struct warden *w);
+/* The same as guard_look(), later: what is not what it must be ends the sandbox. */
+void guard_look_later(struct warden *w, enum cell_look last);
+void guard_await_hello(struct warden *w);
+/* Init is gone, or has made itself useless, before it could be looked at. */
+void guard_lost_init(struct warden *w, const char *why);
+/* For watch_guard(), or the call's gate. False: the sandbox ends. */
 bool guard_first_exec(void *ctx, int pid);
 /* The sandbox is not what it must be: write that into the trace, tell those who wait, end it. */
 void guard_refuse(struct warden *w, const struct err *e);

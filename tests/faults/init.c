@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "init/child.h"
@@ -19,6 +20,21 @@ void __wrap_child_prepare(const struct request *r);
 
 #if defined(KEEPS_FILE) || defined(KEEPS_TREE)
 static int kept = -1;
+#endif
+
+#ifdef WRONG_UMASK
+static void __attribute__((constructor)) other_umask(void)
+{
+	(void)umask(0);
+}
+#endif
+
+#ifdef LEAKS
+static void __attribute__((constructor)) leak(void)
+{
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0)
+		_exit(1);
+}
 #endif
 
 /* A command with a filter too few or, where it needs the one that listens, one too many. */

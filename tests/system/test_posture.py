@@ -33,12 +33,19 @@ def go(cay, programs, *args, code=0):
     return done
 
 
-def run(cay, programs, fault=None):
-    if fault is not None:
-        subprocess.run(['cc', '-static', '-O1', f'-DFAULT="{fault}"', '-o', programs / 'cay-init',
-                        os.path.join(HERE, 'posture_init.c')], check=True)
-    return subprocess.run([programs / 'cay', 'run', '--', 'true'], env=cay.env, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=30 * caylib.SLOWER)
+def stand_in(programs, fault):
+    subprocess.run(['cc', '-static', '-O1', f'-DFAULT="{fault}"', '-o', programs / 'cay-init',
+                    os.path.join(HERE, 'posture_init.c')], check=True)
+
+
+def run(cay, programs):
+    return go(cay, programs, 'run', '--', 'true', code=None)
+
+
+def create(cay, programs, fault):
+    """With the stand-in, which can run nothing."""
+    stand_in(programs, fault)
+    return go(cay, programs, 'create', code=None)
 
 
 def test_control(cay, programs):
@@ -46,10 +53,13 @@ def test_control(cay, programs):
 
 
 def test_control_of_the_stand_in(cay, programs):
-    """It passes the look; that it does not speak the protocol is found later."""
-    result = run(cay, programs, 'none')
-    assert result.returncode != 0
+    """It passes the looks; that it does not speak the protocol is found later."""
+    result = create(cay, programs, 'none')
     assert 'not what it must be' not in result.stderr, result.stderr
+    if result.returncode == 0:
+        cay('kill', result.stdout.strip(), check=True)
+    result = run(cay, programs)
+    assert result.returncode != 0 and 'not what it must be' not in result.stderr, result
 
 
 @pytest.mark.parametrize('fault,what,found', [
@@ -63,22 +73,33 @@ def test_control_of_the_stand_in(cay, programs):
     ('core', 'Max core file size: expected 1', 'found 0'),
 ])
 def test_a_difference_is_refused_and_named(cay, programs, fault, what, found):
-    result = run(cay, programs, fault)
-    assert result.returncode == 125
+    result = create(cay, programs, fault)
+    assert result.returncode == 1 and result.stdout == ''
     assert 'the sandbox is not what it must be' in result.stderr
     assert what in result.stderr and found in result.stderr, result.stderr
 
 
-def test_an_init_that_ends_is_said_so(cay, programs):
-    result = run(cay, programs, 'end')
-    assert result.returncode == 125
+@pytest.mark.parametrize('trace', ['full', 'calls'])
+@pytest.mark.parametrize('fault,what', [('init-wrong-umask', 'Umask: expected 0022, found 0000'), ('init-leaks', 'etc/passwd')])
+def test_the_command_of_a_run_waits_for_all_looks(cay, programs, fault, what, trace):
+    """It is made ready while init is looked at, and must not run where that is not what it must be."""
+    put(programs, fault, 'cay-init')
+    result = go(cay, programs, 'run', '--trace', trace, '--', 'echo', 'it ran', code=None)
+    assert result.returncode == 125 and result.stdout == '', result
+    assert 'the sandbox is not what it must be' in result.stderr and what in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize('command,code', [(('create',), 1), (('run', '--', 'true'), 125)])
+def test_an_init_that_ends_is_said_so(cay, programs, command, code):
+    stand_in(programs, 'end')
+    result = go(cay, programs, *command, code=code)
     assert 'init ended while the sandbox was being built' in result.stderr, result.stderr
 
 
 def test_the_refusal_is_in_the_trace(fresh_cay, programs):
     fresh_cay.env['CAY_KEEP_ENDED'] = '10'
-    result = run(fresh_cay, programs, 'umask')
-    assert result.returncode == 125
+    put(programs, 'init-wrong-umask', 'cay-init')
+    assert run(fresh_cay, programs).returncode == 125
     traces = [os.path.join(d, n) for d, _, names in os.walk(fresh_cay.state) for n in names if n.endswith('.jsonl')]
     assert len(traces) == 1
     text = caylib.read_text(traces[0])

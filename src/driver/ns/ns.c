@@ -9,14 +9,15 @@
  *   3 id map of U1 (rootless)
  *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
  *     the child makes /proc and /dev
- *   6 the child mounts, pivots, enters U2 and reports   7 go   8 exec of init
- *   9 a look from outside whether all is as demanded (posture.h)
+ *   6 the child mounts, pivots, enters U2, reports, and executes init
+ *
+ * Looks from outside whether all is as demanded (posture.h) follow when the warden has the time, and
+ * before anything but init runs inside.
  *
  * Any failure kills the group and reports the step.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +29,10 @@
 
 #include "base/cleanup.h"
 #include "driver/driver.h"
+#include "driver/ns/birth.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
 #include "driver/ns/net.h"
-#include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
@@ -41,7 +42,7 @@
 /* The network is made aside. */
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-enum { GONE_TIMEOUT_MS = 5000, ENDING_MS = 100 };
+enum { GONE_TIMEOUT_MS = 5000 };
 
 struct ends {
 	int ours, theirs;
@@ -63,17 +64,6 @@ static int ends_open(struct ends *p)
 	*p = (struct ends){ fds[0], fds[1] };
 	return 0;
 }
-
-static void launch_done(struct launch *l)
-{
-	fd_close(&l->init_fd);
-	if (l->net.helper > 0)
-		l->netns_fd = netns_take(&l->net);
-	fd_close(&l->netns_fd);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		fd_close(&l->entries[i]);
-}
-DEFINE_AUTO(struct launch, launch_done)
 
 static int explain_clone(int err, bool rootful, struct err *e)
 {
@@ -254,29 +244,6 @@ static void know(struct launch *l)
 										     : 0;
 }
 
-static int begin_look(struct posture *p, const struct launch *l, const struct cell *c,
-		      struct err *e)
-{
-	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-	char path[32];
-
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
-	p->l = l;
-	p->pid = c->pid;
-	p->group = c->has_cgroup ? c->cgroup.name : NULL;
-	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (p->proc_fd < 0 || self < 0 || fstat(l->stream_fd, &st) < 0)
-		return err_sys(e, errno, "look at the sandbox");
-	p->stream = st.st_ino;
-	return posture_open(p, self, e);
-}
-
-static int meanwhile(const struct cell_spec *s, int (*what)(void *, struct err *), struct err *e)
-{
-	return what ? what(s->meanwhile.ctx, e) : 0;
-}
-
 /* As late as they can be: the child has other things to do until then. */
 static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 {
@@ -298,8 +265,12 @@ static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 	return 0;
 }
 
-static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c,
-		 struct posture *look, struct err *e)
+static int meanwhile(const struct cell_meanwhile *m, struct err *e)
+{
+	return m->building ? m->building(m->ctx, e) : 0;
+}
+
+static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c, struct err *e)
 {
 	pid_t pid = clone_child(l, cgroup_fd, &c->pidfd);
 
@@ -314,51 +285,32 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 	}
 	if (prepare_uppers(l->spec, c->has_quota, e) < 0 || send_parts(l, setup->ours, c, e) < 0)
 		return -1;
-	if (meanwhile(l->spec, l->spec->meanwhile.building, e) < 0 || begin_look(look, l, c, e) < 0)
+	if (meanwhile(&l->spec->meanwhile, e) < 0 || birth_watch(c->birth, c, e) < 0)
 		return -1;
 	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
-	tell(setup->ours);
+	birth_reported(c->birth, c->root_fd);
 	return 0;
-}
-
-static int end_look(struct posture *p, struct ends *stream, struct cell *c, struct err *e)
-{
-	p->root_fd = c->root_fd;
-	/* Else the end of init would not be seen. */
-	fd_close(&stream->theirs);
-	if (posture_check_early(p, e) == 0) {
-		if (meanwhile(p->l->spec, p->l->spec->meanwhile.starting, e) < 0)
-			return -1;
-		if (posture_check_late(p, stream->ours, e) == 0)
-			return 0;
-	}
-	/* Of one that is gone, or just going, there is nothing to be seen. */
-	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, ENDING_MS) == 1)
-		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
-	c->refused = true;
-	return -1;
 }
 
 static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 {
-	auto_done(launch_done) struct launch l = {
-		.spec = s, .init_fd = FD_NONE, .userns_fd = FD_NONE, .netns_fd = FD_NONE
-	};
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
-	auto_done(posture_done) struct posture look = POSTURE_INIT;
 	auto_done(ends_done) struct ends net = { FD_NONE, FD_NONE };
+	struct launch *l;
 	int group, r;
 
 	cell_init(c);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		l.entries[i] = FD_NONE;
-	r = s->rootful ? netns_begin(&l.net) : 0;
+	c->birth = birth_new(s);
+	if (!c->birth)
+		return err_sys(e, ENOMEM, "make a sandbox");
+	l = &c->birth->l;
+	r = s->rootful ? netns_begin(&l->net) : 0;
 	if (r < 0)
 		return explain_clone(-r, true, e);
 	group = make_groups(s, c);
-	if (limits_apply(s, c, e) < 0 || open_entries(&l, c, e) < 0)
+	if (limits_apply(s, c, e) < 0 || open_entries(l, c, e) < 0)
 		return -1;
 	r = ends_open(&setup);
 	if (r == 0)
@@ -367,13 +319,13 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 		r = ends_open(&net);
 	if (r < 0)
 		return err_sys(e, -r, "make a socket pair");
-	l.setup_fd = setup.theirs;
-	l.stream_fd = stream.theirs;
-	l.net_fd = net.theirs;
-	l.ours[0] = setup.ours;
-	l.ours[1] = stream.ours;
-	know(&l);
-	if (start(&l, &setup, group, c, &look, e) < 0 || end_look(&look, &stream, c, e) < 0)
+	l->setup_fd = setup.theirs;
+	l->stream_fd = stream.theirs;
+	l->net_fd = net.theirs;
+	l->ours[0] = setup.ours;
+	l->ours[1] = stream.ours;
+	know(l);
+	if (start(l, &setup, group, c, e) < 0)
 		return -1;
 	if (s->network && net_receive(net.ours, c, e) < 0)
 		return -1;
@@ -422,12 +374,15 @@ static int destroy(struct cell *c, struct err *e)
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		fd_close(&c->keep.mount_fd[i]);
 	net_done(c);
+	birth_free(c->birth);
+	c->birth = NULL;
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }
 
 const struct driver ns_driver = {
 	.name = "ns",
 	.create = create,
+	.look = look,
 	.adopt = adopt,
 	.renew = renew,
 	.renew_ahead = renew_ahead,

@@ -11,13 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "sys/caps.h"
 #include "sys/proc_text.h"
 
-enum { FILE_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000, TEXT = 256 };
+enum { FILE_MAX = 64 * 1024, PATIENCE_MS = 5000, TEXT = 256 };
 
 int posture_differs(struct err *e, const char *what, const char *want, struct str found)
 {
@@ -230,8 +232,29 @@ static bool is_null_device(const struct posture *p, const char *name)
 	       st.st_rdev == makedev(1, 3);
 }
 
-/* seen: bit i for standard descriptor i, 3 the stream, 4 and more init's own. */
-static int check_descriptor(const struct posture *p, int dirfd, const char *name, unsigned *seen,
+/* What init may hold, and has been seen to: bit i for standard descriptor i, 3 the stream, 4 and
+ * more its own. */
+struct held {
+	char pipe[TEXT]; /* to the command that it has made; empty: none */
+	unsigned seen;
+};
+
+/* Each of these once. */
+static bool is_inits_own(struct held *h, const char *link)
+{
+	unsigned i = 0;
+
+	while (i < ARRAY_LEN(init_opens) && !ends_with(link, init_opens[i]))
+		i++;
+	if (i == ARRAY_LEN(init_opens) && (!h->pipe[0] || strcmp(link, h->pipe) != 0))
+		return false;
+	if (h->seen & 16u << i)
+		return false;
+	h->seen |= 16u << i;
+	return true;
+}
+
+static int check_descriptor(const struct posture *p, int dirfd, const char *name, struct held *h,
 			    struct err *e)
 {
 	char link[TEXT] = "", socket[40], what[40];
@@ -239,41 +262,55 @@ static int check_descriptor(const struct posture *p, int dirfd, const char *name
 	int fd = atoi(name);
 
 	(void)snprintf(what, sizeof what, "descriptor %.12s", name);
-	if (n < 0)
-		return err_sys(e, errno, "look at the sandbox: %s", what);
+	if (n < 0) /* closed since it was listed? */
+		return errno == ENOENT ? 0 : err_sys(e, errno, "look at the sandbox: %s", what);
 	(void)snprintf(socket, sizeof socket, "socket:[%" PRIu64 "]", p->stream);
 	if (fd < 3 && !is_null_device(p, name))
 		return posture_differs(e, what, "the null device", str_of(link));
 	if (fd == 3 && strcmp(link, socket) != 0)
 		return posture_differs(e, what, socket, str_of(link));
 	if (fd <= 3) {
-		*seen |= 1u << fd;
+		h->seen |= 1u << fd;
 		return 0;
 	}
-	for (unsigned i = 0; i < ARRAY_LEN(init_opens); i++)
-		if (ends_with(link, init_opens[i]) && !(*seen & 16u << i)) {
-			*seen |= 16u << i;
-			return 0;
-		}
-	return posture_differs(e, what, "none", str_of(link));
+	return is_inits_own(h, link) ? 0 : posture_differs(e, what, "none", str_of(link));
 }
 
-int posture_descriptors(const struct posture *p, struct err *e)
+/* By it init learns whether the command could be executed. ESRCH: there is no command any more. */
+static int find_pipe(pid_t command, struct held *h, struct err *e)
+{
+	auto_close int proc = FD_NONE;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)command);
+	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0 || faccessat(proc, "fd", F_OK, 0) < 0)
+		return err_sys(e, ESRCH, "look at the first command");
+	if (readlinkat(proc, "fd/3", h->pipe, sizeof h->pipe - 1) < 0)
+		h->pipe[0] = '\0';
+	if (strncmp(h->pipe, "pipe:", 5) == 0)
+		return 0;
+	return posture_differs(e, "descriptor 3 of the first command", "a pipe", str_of(h->pipe));
+}
+
+int posture_descriptors(const struct posture *p, pid_t command, struct err *e)
 {
 	int r = 0, fd = openat(p->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	unsigned seen = 0;
+	struct held h = { .seen = 0 };
 
 	if (!d) {
 		r = errno;
 		fd_close(&fd);
 		return err_sys(e, r, "look at the sandbox: list its descriptors");
 	}
-	for (struct dirent *ent = readdir(d); ent && r == 0; ent = readdir(d))
+	if (command)
+		r = find_pipe(command, &h, e);
+	for (struct dirent *ent = r == 0 ? readdir(d) : NULL; ent && r == 0; ent = readdir(d))
 		if (ent->d_name[0] != '.')
-			r = check_descriptor(p, dirfd(d), ent->d_name, &seen, e);
+			r = check_descriptor(p, dirfd(d), ent->d_name, &h, e);
 	(void)closedir(d);
-	if (r == 0 && (seen & 15u) != 15u)
+	if (r == 0 && (h.seen & 15u) != 15u)
 		return posture_differs(e, "descriptors", "0, 1, 2 and 3", STR("fewer"));
 	return r;
 }
@@ -300,23 +337,6 @@ int posture_places(const struct posture *p, struct err *e)
 	return 0;
 }
 
-/* By then init has taken on all that it takes on. What it says is read later. */
-static int await_hello(int stream_fd, struct err *e)
-{
-	struct pollfd fd = { .fd = stream_fd, .events = POLLIN };
-	int r;
-
-	do
-		r = poll(&fd, 1, HELLO_TIMEOUT_MS);
-	while (r < 0 && errno == EINTR);
-	if (r == 0)
-		return err_set(e, ERR_TIMEOUT, "init does not answer");
-	/* The end of a stream can be read as well. */
-	if (r < 0 || !(fd.revents & POLLIN) || fd.revents & POLLHUP)
-		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
-	return 0;
-}
-
 int posture_open(struct posture *p, int self_fd, struct err *e)
 {
 	static const char *const files[] = { "status",	"limits",    "cgroup", "uid_map",
@@ -339,9 +359,9 @@ void posture_done(struct posture *p)
 	buf_done(&p->status);
 }
 
-typedef int look(const struct posture *, struct err *);
+typedef int check(const struct posture *, struct err *);
 
-static int look_at(const struct posture *p, look *const *what, size_t n, struct err *e)
+static int check_all(const struct posture *p, check *const *what, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (what[i](p, e) < 0)
@@ -349,29 +369,34 @@ static int look_at(const struct posture *p, look *const *what, size_t n, struct 
 	return 0;
 }
 
-/* Before it executes init, a child without root is closed even to who made it. */
-static bool sees_namespaces_early(const struct posture *p)
+/*
+ * Init lets go of what it has handed to the command at about the time at which that comes to us:
+ * what is too much may be gone in a moment.
+ */
+static int check_descriptors(const struct posture *p, pid_t command, struct err *e)
 {
-	return p->l->spec->rootful;
+	const uint64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+
+	while (posture_descriptors(p, command, e) < 0) {
+		if (!command || e->sys == ESRCH || clock_mono_ns() > end)
+			return -1;
+		(void)poll(NULL, 0, 1);
+	}
+	return 0;
 }
 
-int posture_check_early(const struct posture *p, struct err *e)
+int posture_check(const struct posture *p, enum cell_look what, pid_t command, struct err *e)
 {
-	static look *const early[] = { posture_mounts, posture_maps, posture_group };
+	static check *const built[] = { posture_mounts, posture_maps, posture_group };
+	static check *const init[] = { posture_status, posture_rlimits, posture_places };
+	/* Before it executes init, a child without root is closed even to who made it. */
+	enum cell_look namespaces = p->l->spec->rootful ? LOOK_BUILT : LOOK_INIT;
 
-	if (look_at(p, early, ARRAY_LEN(early), e) < 0)
+	if (what == LOOK_OPEN)
+		return check_descriptors(p, command, e);
+	if (what == LOOK_BUILT && check_all(p, built, ARRAY_LEN(built), e) < 0)
 		return -1;
-	return sees_namespaces_early(p) ? posture_namespaces(p, e) : 0;
-}
-
-int posture_check_late(const struct posture *p, int stream_fd, struct err *e)
-{
-	static look *const late[] = { posture_status, posture_rlimits, posture_descriptors,
-				      posture_places };
-
-	if (await_hello(stream_fd, e) < 0)
+	if (what == LOOK_INIT && check_all(p, init, ARRAY_LEN(init), e) < 0)
 		return -1;
-	if (!sees_namespaces_early(p) && posture_namespaces(p, e) < 0)
-		return -1;
-	return look_at(p, late, ARRAY_LEN(late), e);
+	return what == namespaces ? posture_namespaces(p, e) : 0;
 }

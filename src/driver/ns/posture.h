@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look from outside at a sandbox whose init waits for its first order: is it what was asked
- * for? Everything is read from /proc/PID, nothing is believed that the child has said. The first
- * difference is an error that names what was expected and what was found.
+ * Looks from outside at a new sandbox: is it what was asked for? Everything is read from /proc/PID,
+ * nothing is believed that the child has said. The first difference is an error that names what
+ * was expected and what was found.
  *
- * A cold start waits for it, so that its parts are done when there is time: what is ours is
- * looked up, and the files of /proc/PID are made to exist in memory, while the child builds
- * (posture_open); what is final once the child has reported while it executes init; the rest
- * when init has said hello.
+ * A cold start waits for it, so that its parts are done when there is time: what is ours is looked
+ * up, and the files of /proc/PID are made to exist in memory, while the child builds
+ * (posture_open); what is final once the child has reported while it executes init; what init has
+ * become when it has said hello; and what it holds, which changes while it starts a command, when
+ * that command waits for us.
  */
 #pragma once
 
@@ -48,16 +49,14 @@ int posture_owner(int mount_ns, int user_ns, struct err *e);
 int posture_status(const struct posture *p, struct err *e);
 int posture_rlimits(const struct posture *p, struct err *e);
 int posture_group(const struct posture *p, struct err *e);
-int posture_descriptors(const struct posture *p, struct err *e);
+/* command: has the other end of a pipe of init's on its descriptor 3; 0: none. */
+int posture_descriptors(const struct posture *p, pid_t command, struct err *e);
 int posture_places(const struct posture *p, struct err *e);
 
 /* posture_ns.c's part of posture_open(). */
 int posture_namespaces_open(struct posture *p, int self_fd, struct err *e);
 
-/* All of it in two looks: at what is there before init starts, and, once init has said hello on
- * stream_fd, at what it has become. */
-int posture_check_early(const struct posture *p, struct err *e);
-int posture_check_late(const struct posture *p, int stream_fd, struct err *e);
+int posture_check(const struct posture *p, enum cell_look what, pid_t command, struct err *e);
 
 /* What every difference is reported as. Returns -1. */
 int posture_differs(struct err *e, const char *what, const char *want, struct str found);

@@ -116,6 +116,11 @@ static void bad(look *f, const char *what, const char *found)
 		t_fail_str(__FILE__, __LINE__, e.msg, what);
 }
 
+static int descriptors(const struct posture *of, struct err *e)
+{
+	return posture_descriptors(of, 0, e);
+}
+
 /* STATUS or MOUNTS with one text instead of another. */
 static void put_with(const char *name, const char *all, const char *old, const char *new_)
 {
@@ -135,7 +140,7 @@ static void a_good_one_passes(void)
 	good(posture_group);
 	good(posture_status);
 	good(posture_rlimits);
-	good(posture_descriptors);
+	good(descriptors);
 	good(posture_places);
 	end();
 }
@@ -241,17 +246,41 @@ static void descriptors_are_those_and_no_other(void)
 {
 	begin();
 	point("fd/7", "/etc/shadow");
-	bad(posture_descriptors, "descriptor 7: expected none", "/etc/shadow");
+	bad(descriptors, "descriptor 7: expected none", "/etc/shadow");
 	point("fd/7", "anon_inode:[eventpoll]"); /* one of it is enough */
-	bad(posture_descriptors, "descriptor 7", "eventpoll");
+	bad(descriptors, "descriptor 7", "eventpoll");
 	CHECK(unlinkat(p.proc_fd, "fd/7", 0) == 0);
 	point("fd/3", "socket:[78]");
-	bad(posture_descriptors, "descriptor 3: expected socket:[77]", "socket:[78]");
+	bad(descriptors, "descriptor 3: expected socket:[77]", "socket:[78]");
 	point("fd/3", "socket:[77]");
 	point("fd/1", "/dev/zero");
-	bad(posture_descriptors, "descriptor 1: expected the null device", "/dev/zero");
+	bad(descriptors, "descriptor 1: expected the null device", "/dev/zero");
 	CHECK(unlinkat(p.proc_fd, "fd/1", 0) == 0);
-	bad(posture_descriptors, "descriptors", "fewer");
+	bad(descriptors, "descriptors", "fewer");
+	end();
+}
+
+/* We are the command here. */
+static void a_pipe_to_the_command_is_no_other(void)
+{
+	struct err e = { 0 };
+	char link[64] = "";
+	int ends[2];
+
+	CHECK(pipe2(ends, O_CLOEXEC) == 0 && dup2(ends[1], 3) == 3);
+	begin();
+	CHECK(readlink("/proc/self/fd/3", link, sizeof link - 1) > 0);
+	CHECK(posture_descriptors(&p, getpid(), &e) == 0);
+	point("fd/7", link);
+	CHECK(posture_descriptors(&p, getpid(), &e) == 0);
+	bad(descriptors, "descriptor 7: expected none", "pipe:");
+	point("fd/8", link); /* one end is init's */
+	CHECK(posture_descriptors(&p, getpid(), &e) < 0 && strstr(e.msg, "expected none"));
+	point("fd/8", "pipe:[1]");
+	CHECK(posture_descriptors(&p, getpid(), &e) < 0 && strstr(e.msg, "descriptor 8"));
+	CHECK(unlinkat(p.proc_fd, "fd/8", 0) == 0 && close(3) == 0);
+	CHECK(posture_descriptors(&p, getpid(), &e) < 0 && strstr(e.msg, "first command"));
+	CHECK(posture_descriptors(&p, INT32_MAX, &e) < 0 && e.sys == ESRCH);
 	end();
 }
 
@@ -291,5 +320,5 @@ static void a_namespace_that_is_ours_is_refused(void)
 T_MAIN(T(a_good_one_passes), T(each_id_map_must_be_the_one_that_was_asked_for),
        T(every_attribute_of_init_is_compared), T(every_mount_is_compared),
        T(a_file_of_proc_that_is_there_needs_its_mask), T(limits_and_group_are_compared),
-       T(descriptors_are_those_and_no_other), T(places_are_the_sandboxs),
+       T(descriptors_are_those_and_no_other), T(a_pipe_to_the_command_is_no_other), T(places_are_the_sandboxs),
        T(a_namespace_that_is_ours_is_refused))

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver/ns/birth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { ENDING_MS = 100 };
+
+struct birth *birth_new(const struct cell_spec *s)
+{
+	struct birth *b = calloc(1, sizeof *b);
+
+	if (!b)
+		return NULL;
+	*b = (struct birth){
+		.l = { .spec = s, .init_fd = FD_NONE, .userns_fd = FD_NONE, .netns_fd = FD_NONE },
+		.posture = POSTURE_INIT,
+	};
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		b->l.entries[i] = FD_NONE;
+	return b;
+}
+
+static void let_go(struct launch *l)
+{
+	if (l->net.helper > 0)
+		l->netns_fd = netns_take(&l->net);
+	fd_close(&l->netns_fd);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		fd_close(&l->entries[i]);
+}
+
+void birth_free(struct birth *b)
+{
+	if (!b)
+		return;
+	let_go(&b->l);
+	fd_close(&b->l.init_fd);
+	posture_done(&b->posture);
+	free(b);
+}
+
+int birth_watch(struct birth *b, const struct cell *c, struct err *e)
+{
+	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct posture *p = &b->posture;
+	struct stat st;
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
+	p->l = &b->l;
+	p->pid = c->pid;
+	p->group = c->has_cgroup ? c->cgroup.name : NULL;
+	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc_fd < 0 || self < 0 || fstat(b->l.stream_fd, &st) < 0)
+		return err_sys(e, errno, "look at the sandbox");
+	p->stream = st.st_ino;
+	return posture_open(p, self, e);
+}
+
+void birth_reported(struct birth *b, int root_fd)
+{
+	b->posture.root_fd = root_fd;
+	let_go(&b->l);
+}
+
+int look(struct cell *c, enum cell_look what, pid_t command, struct err *e)
+{
+	if (posture_check(&c->birth->posture, what, command, e) == 0) {
+		if (what == LOOK_OPEN) {
+			birth_free(c->birth);
+			c->birth = NULL;
+		}
+		return 0;
+	}
+	/* Of one that is gone, or just going, there is nothing to be seen. */
+	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, ENDING_MS) == 1)
+		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
+	c->refused = true;
+	return -1;
+}
