@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/failpoint.h"
 #include "diff/apply.h"
 #include "sys/rmtree.h"
 
@@ -54,6 +55,7 @@ static bool has_ino(const struct apply *a, const char *name, uint64_t ino)
 
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
+	failpoint("apply.moving");
 	return renameat2(from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
 }
 
@@ -280,9 +282,11 @@ static int clean(struct apply *a, struct err *e)
 	apply_tick(a);
 	if (a->dir_fd >= 0 && syncfs(a->dir_fd) < 0)
 		return err_sys(e, errno, "sync the directory");
+	failpoint("apply.synced");
 	if (unlinkat(a->stage_fd, "journal", 0) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove the journal");
 	apply_tick(a);
+	failpoint("apply.done");
 	fd_close(&a->stage_fd);
 	(void)rmtree_at(a->dir_fd, APPLY_DIR);
 	return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "diff/apply.h"
 
@@ -47,8 +48,10 @@ int apply_journal_write(struct apply *a, struct err *e)
 	if (r == 0 && (fsync(fd) < 0 || fsync(a->stage_fd) < 0))
 		r = -errno;
 	apply_tick(a);
+	failpoint("apply.staged");
 	if (r == 0 && renameat(a->stage_fd, "journal.new", a->stage_fd, "journal") < 0)
 		r = -errno;
+	failpoint("apply.journal");
 	if (r == 0 && fsync(a->stage_fd) < 0)
 		r = -errno;
 	return r < 0 ? err_sys(e, -r, "write the journal") : 0;
