@@ -78,7 +78,7 @@ def test_death_at_each_step(world, point, what):
     ref = cay.create()
     sh(cay, ref, 'echo one > /tmp/f')
     one = cay('snapshot', ref, check=True).out.strip()
-    sh(cay, ref, 'echo two > /tmp/f')
+    sh(cay, ref, 'echo two > /tmp/f; touch /tmp/two')
     arm(cay, point)
     result = cay(what, ref)
     assert not armed(cay) and result.code != 0, result
@@ -89,6 +89,9 @@ def test_death_at_each_step(world, point, what):
         assert content(cay, two) == sh(cay, ref, 'cat /tmp/f')
         check_invariants(cay)
     else:
+        if what == 'snapshot':  # the first who looks finds the files where they were left
+            wait_until(lambda: cay('diff', ref).code == 0, what='dead')
+            assert '/tmp/two' in cay('diff', ref, check=True).out
         wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
         check_invariants(cay)
         (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
