@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named places at which a test lets the process die as if it were killed. Only in builds made for
- * that (meson option `failpoints`): there the file `failpoint` in CAY_STATE names one, and the
+ * Named places at which a test lets the process die as if it were killed. Only in programs made for
+ * that (tests/crash): there the file `failpoint` in CAY_STATE names one, and the
  * first process that comes to it is gone, with the file; the names of all that are come to are
  * appended to the file `failpoints`, where there is one. Everywhere else it is nothing.
  *

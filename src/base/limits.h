@@ -56,7 +56,8 @@ enum {
 	LIMIT_NET_SNUG = 1024,		    /* of them with buffers of LIMIT_NET_BUFFER */
 	LIMIT_NET_BUFFER = 64 * 1024,	    /* bytes in the kernel, each way at each end */
 	LIMIT_NET_BUFFER_LEAST = 16 * 1024, /* the same beyond these */
-	LIMIT_NET_CLOSING = 64,		    /* descriptors of ended connections to be closed soon */
-	LIMIT_NET_QUERIES = 1024,	    /* DNS queries that wait for their answer */
-	LIMIT_NET_DENIED = 16,		    /* refusals that the result of a call lists */
+	LIMIT_NET_PIPE = 1024 * 1024, /* between the two, while there are not more than ROOMY */
+	LIMIT_NET_CLOSING = 64,	      /* descriptors of ended connections to be closed soon */
+	LIMIT_NET_QUERIES = 1024,     /* DNS queries that wait for their answer */
+	LIMIT_NET_DENIED = 16,	      /* refusals that the result of a call lists */
 };

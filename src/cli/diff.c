@@ -175,7 +175,7 @@ static int compare_all(struct job *j, struct err *e)
 
 		if (!scope_of(j, m, &scope, paths, skip))
 			continue;
-		if (!other) {
+		if (j->two && !other) {
 			fprintf(stderr, "cay: '%s' is in one of the two only\n", m->dest);
 			continue;
 		}

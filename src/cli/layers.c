@@ -42,6 +42,10 @@ static int add(struct stack *s, int fd, const char *path, struct stack_layer lik
 {
 	int r;
 
+	if (fd == -LAYER_GONE) {
+		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
+		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
+	}
 	if (fd < 0)
 		return err_sys(e, -fd, "open the layer '%s'", path);
 	like.fd = fd;

@@ -11,7 +11,6 @@
 #include "gateway/flow.h"
 
 enum {
-	BATCH = 64,
 	ORIGINAL_DST = 80,
 	SEARCHES_A_S = 100, /* among all sockets inside, of which there can be many */
 };
@@ -62,25 +61,26 @@ static bool original(int fd, int family, struct target *ret)
 	return ret->ip.len > 0;
 }
 
+/* One a turn: to learn that there is no other costs as much as to take one, and the loop tells. */
 static void on_connection(struct loop_io *io, uint32_t events)
 {
 	struct inlet *in = container_of(io, struct inlet, io);
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof peer;
+	struct target from, to;
+	int fd;
 
 	(void)events;
-	for (int i = 0; i < BATCH && !in->g->held; i++) {
-		struct sockaddr_storage peer;
-		socklen_t n = sizeof peer;
-		int fd = accept4(io->fd, (void *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct target from, to;
-
-		if (fd < 0)
-			return;
-		from.ip = ip_of_sockaddr((void *)&peer, &from.port);
-		if (original(fd, in->family, &to))
-			flow_new(in->g, fd, &from, &to);
-		else
-			(void)close(fd);
-	}
+	if (in->g->held)
+		return;
+	fd = accept4(io->fd, (void *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	from.ip = ip_of_sockaddr((void *)&peer, &from.port);
+	if (original(fd, in->family, &to))
+		flow_new(in->g, fd, &from, &to);
+	else
+		(void)close(fd);
 }
 
 void accept_hold(struct gateway *g, bool hold)
@@ -105,6 +105,7 @@ int accept_begin(struct gateway *g)
 		/* Those that are accepted inherit it. */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		r = loop_add(&g->loop, &g->tcp[i].io, fd, EPOLLIN, on_connection);
+		g->tcp[i].io.first = true;
 	}
 	return r;
 }

@@ -83,9 +83,12 @@ static void on_idle(struct loop *l)
 {
 	struct gateway *g = container_of(l, struct gateway, loop);
 
-	flow_close_all(g);
+	/* One at a time, for an answer may come meanwhile. News first: sockets are looked for. */
 	if (g->news)
 		push(g);
+	else
+		flow_close_one(g);
+	g->loop.chores = g->nclosing > 0;
 }
 
 static void on_drained(struct conn *c)

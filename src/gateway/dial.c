@@ -27,7 +27,6 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 {
 	struct ip ip = ip_plain(q->addr);
 	struct address_info info = address_classify(&ip);
-	int local;
 
 	policy_decide(g->policy, q, ret);
 	if (ret->kind == POLICY_DENY)
@@ -36,8 +35,7 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 		return;
 	}
-	local = route_is_local(g->route_fd, ip.b, ip.len);
-	if (local == 1 && !names_exactly(ret->rule, &ip))
+	if (!names_exactly(ret->rule, &ip) && route_is_local(g->route_fd, ip.b, ip.len) == 1)
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 
@@ -62,12 +60,18 @@ int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 		return -EAFNOSUPPORT;
 	if (fd < 0)
 		return -errno;
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	if (connect(fd, (void *)&sa, n) < 0 && errno != EINPROGRESS)
 		return -errno;
 	*ret_open = has_peer(fd);
 	return TAKE_FD(fd);
+}
+
+void dial_keep(int fd)
+{
+	int on = 1;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 static int hex_digit(char c)

@@ -16,6 +16,9 @@ void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy
 /* A non-blocking connection that is under way, or there (*ret_open); fd or -errno. */
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
 
+/* It is open, and to be noticed when the other end is gone without a word. */
+void dial_keep(int fd);
+
 /* As proxy_parse(). 0 or -EINVAL. */
 int via_parse(struct via *v, struct str url);
 /* This name goes through the proxy. NULL: an address does. */

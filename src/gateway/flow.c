@@ -164,9 +164,9 @@ void flow_close_reset(int *fd)
 	fd_close(fd);
 }
 
-void flow_close_all(struct gateway *g)
+void flow_close_one(struct gateway *g)
 {
-	while (g->nclosing)
+	if (g->nclosing)
 		(void)close(g->closing[--g->nclosing]);
 }
 
@@ -176,7 +176,7 @@ static void close_later(struct gateway *g, struct side *s)
 	if (s->fd < 0)
 		return;
 	if (g->nclosing == LIMIT_NET_CLOSING)
-		flow_close_all(g);
+		flow_close_one(g);
 	loop_del(&g->loop, &s->io);
 	g->closing[g->nclosing++] = TAKE_FD(s->fd);
 	g->loop.chores = true;
@@ -224,6 +224,7 @@ void flow_end(struct flow *f, const char *reason, bool reset)
 	struct subject s;
 	size_t at;
 
+	flow_tell_connected(f);
 	flow_subject(f, &s);
 	if (!f->told && !f->refused && f->front != FRONT_DNS)
 		flow_tell_failed(f, reason);
@@ -248,14 +249,13 @@ void flow_end_all(struct gateway *g, const char *reason)
 static bool take_front(struct flow *f)
 {
 	struct ip gateway = gateway_ip(f->dst.len == 4 ? AF_INET : AF_INET6);
+	bool ours = ip_eq(&f->dst, &gateway);
 
 	if (f->port == NETPLAN_PORT_DNS)
 		f->front = FRONT_DNS;
-	else if (!ip_eq(&f->dst, &gateway))
-		return false;
-	else if (f->port == NETPLAN_PORT_HTTP_PROXY)
+	else if (ours && f->port == NETPLAN_PORT_HTTP_PROXY)
 		f->front = FRONT_HTTP;
-	else if (f->port == NETPLAN_PORT_SOCKS)
+	else if (ours && f->port == NETPLAN_PORT_SOCKS)
 		f->front = FRONT_SOCKS;
 	else
 		return false;

@@ -89,7 +89,9 @@ struct flow {
 	struct sockdiag_owner owner;
 	const struct policy_rule *rule;
 	bool counted; /* by the meters */
+	bool open;    /* it was connected: CONNECT is told before anything else of it */
 	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool tls_told;
 	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
@@ -129,8 +131,8 @@ void flow_step(struct flow *f);
 void flow_end(struct flow *f, const char *reason, bool reset);
 void flow_end_all(struct gateway *g, const char *reason);
 void flow_close_reset(int *fd);
-/* Those that have ended and are not closed yet. */
-void flow_close_all(struct gateway *g);
+/* One of those that have ended and are not closed yet. */
+void flow_close_one(struct gateway *g);
 
 /* flow_refuse.c */
 void flow_tell_failed(struct flow *f, const char *reason);
@@ -151,6 +153,7 @@ void flow_last_words(struct flow *f, struct str words);
 void flow_watch(struct flow *f);
 
 /* flow_dial.c */
+void flow_tell_connected(struct flow *f);
 void flow_tell_tls(struct flow *f);
 void flow_dial(struct flow *f);
 void flow_dialled(struct flow *f);

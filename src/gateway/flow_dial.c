@@ -11,12 +11,14 @@
 
 enum { DIAL_MS = 5000, VIA_MS = 15000, VIA_GREETED = 1, VIA_ASKED = 2 };
 
-static void tell_connected(struct flow *f)
+void flow_tell_connected(struct flow *f)
 {
 	struct gateway *g = f->g;
 	struct subject s;
 	size_t at;
 
+	if (!f->open || f->told)
+		return;
 	flow_subject(f, &s);
 	f->told = true;
 	if (event_begin(g, GW_KIND_CONNECT, f->slot, &s, &at) < 0)
@@ -24,6 +26,7 @@ static void tell_connected(struct flow *f)
 	if (f->looked)
 		event_text(g, GW_T_PROTO, str_of(policy_proto_name(f->proto)));
 	event_end(g, at, EVENT_SOON);
+	flow_tell_tls(f);
 }
 
 void flow_tell_tls(struct flow *f)
@@ -31,22 +34,29 @@ void flow_tell_tls(struct flow *f)
 	struct gateway *g = f->g;
 	size_t at;
 
-	if (!f->hello || !f->looked ||
-	    event_begin(g, GW_KIND_TLS, f->slot, &(struct subject){ .owner = flow_owner(f) }, &at) <
-		    0)
+	if (!f->hello || !f->looked || f->tls_told)
 		return;
+	flow_tell_connected(f);
+	if (f->tls_told || event_begin(g, GW_KIND_TLS, f->slot,
+				       &(struct subject){ .owner = flow_owner(f) }, &at) < 0)
+		return;
+	f->tls_told = true;
 	event_text(g, GW_T_SNI, str_of(f->hello->sni));
 	event_text(g, GW_T_ALPN, str_of(f->hello->alpn));
 	event_text(g, GW_T_VERSION, str_of(tls_version_text(f->hello->version)));
 	event_end(g, at, EVENT_SOON);
 }
 
+/* The first bytes go before anything is looked up or told of it: the client waits for them. */
 static void opened(struct flow *f)
 {
+	struct gateway *g = f->g;
+	uint32_t slot = f->slot;
+
 	flow_deadline(f, 0);
-	tell_connected(f);
-	flow_tell_tls(f);
+	f->open = true;
 	if (f->silent) {
+		flow_tell_connected(f);
 		f->looked = false;
 		f->sniff = true;
 	}
@@ -61,6 +71,10 @@ static void opened(struct flow *f)
 		flow_http(f);
 	else
 		flow_pass(f);
+	if (g->flows[slot] != f)
+		return;
+	flow_tell_connected(f);
+	dial_keep(f->side[DOWN].fd);
 }
 
 static bool count(struct flow *f)
@@ -142,7 +156,6 @@ static int start(struct flow *f, const struct ip *ip, uint16_t port)
 		return -1;
 	}
 	flow_fit_buffers(f->g, s->fd);
-	(void)flow_owner(f); /* now, while the other end is busy with us */
 	f->state = FLOW_DIAL;
 	if (open) { /* near by: no need to wait for the news of it */
 		connected(f);

@@ -161,6 +161,7 @@ static void tell_http(struct flow *f, const struct http_pending *p, int status)
 	struct gateway *g = f->g;
 	size_t at;
 
+	flow_tell_connected(f);
 	if (event_begin(g, GW_KIND_HTTP, f->slot, &s, &at) < 0)
 		return;
 	event_text(g, GW_T_METHOD, str_of(p->method));

@@ -9,7 +9,6 @@
 #include "gateway/flow.h"
 
 enum {
-	PIPE_BYTES = 256 * 1024,
 	PIPES_KEPT = 32,
 	ROUNDS = 8,
 	LITTLE = 16 * 1024,    /* less than this is all that was there */
@@ -32,7 +31,7 @@ static struct pipe *pipe_get(struct gateway *g)
 		free(p);
 		return NULL;
 	}
-	(void)fcntl(fds[0], F_SETPIPE_SZ, PIPE_BYTES); /* less will do too */
+	(void)fcntl(fds[0], F_SETPIPE_SZ, LIMIT_NET_PIPE); /* less will do too */
 	*p = (struct pipe){ .r = fds[0], .w = fds[1] };
 	return p;
 }
@@ -108,6 +107,7 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 	struct side *from = &f->side[dir];
 	struct way *w = &f->way[dir];
 	uint64_t quota;
+	size_t most;
 	ssize_t n;
 
 	if (from->eof || !from->ready || w->pipe || limit == 0)
@@ -123,8 +123,8 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 		flow_end(f, "out of descriptors", true);
 		return -1;
 	}
-	n = splice(from->fd, NULL, w->pipe->w, NULL,
-		   quota < PIPE_BYTES ? (size_t)quota : PIPE_BYTES,
+	most = f->g->nflows <= LIMIT_NET_ROOMY ? LIMIT_NET_PIPE : LIMIT_NET_BUFFER;
+	n = splice(from->fd, NULL, w->pipe->w, NULL, quota < most ? (size_t)quota : most,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
 		w->held = (size_t)n;

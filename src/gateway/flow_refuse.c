@@ -44,6 +44,7 @@ static void tell_denied(struct flow *f, const struct refusal *r)
 	size_t at;
 
 	f->refused = true;
+	flow_tell_connected(f);
 	flow_subject(f, &s);
 	s.rule = r->rule;
 	if (event_begin(g, GW_KIND_DENY, f->slot, &s, &at) < 0)

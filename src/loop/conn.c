@@ -87,8 +87,8 @@ static int queue_fds(struct conn *c, const struct msghdr *m)
 	return came > room || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
-/* Bytes read, 0 at the end, -errno. */
-static ssize_t receive(struct conn *c)
+/* Bytes read, 0 at the end, -errno. *ret_all: that was all there is, and the loop tells of more. */
+static ssize_t receive(struct conn *c, bool *ret_all)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
@@ -110,6 +110,7 @@ static ssize_t receive(struct conn *c)
 	if (n < 0)
 		return -errno;
 	buf_grew(&c->in, (size_t)n);
+	*ret_all = n > 0 && (size_t)n < most;
 	if ((size_t)n == most)
 		c->chunk = 4 * most < READ_CHUNK ? 4 * most : READ_CHUNK;
 	r = queue_fds(c, &m);
@@ -239,10 +240,12 @@ static bool on_writable(struct conn *c)
 /* What a hold left behind is handed out before more is read, and before the end is told. */
 static bool on_readable(struct conn *c)
 {
+	bool all = false;
+
 	if (!deliver(c))
 		return false;
-	for (int i = 0; i < READS_PER_TURN && !c->held; i++) {
-		ssize_t n = receive(c);
+	for (int i = 0; i < READS_PER_TURN && !c->held && !all; i++) {
+		ssize_t n = receive(c, &all);
 
 		if (n == -EAGAIN) {
 			buf_trim(&c->in, KEEP_IDLE);

@@ -111,8 +111,20 @@ static void run_timers(struct loop *l)
 	}
 }
 
+static void put_first(struct epoll_event *evs, int n)
+{
+	for (int i = 1, at = 0; i < n; i++)
+		if (((struct loop_io *)evs[i].data.ptr)->first) {
+			struct epoll_event ev = evs[i];
+
+			evs[i] = evs[at];
+			evs[at++] = ev;
+		}
+}
+
 static void run_batch(struct loop *l, struct epoll_event *evs, int n)
 {
+	put_first(evs, n);
 	l->batch = evs;
 	l->batch_len = n;
 	for (int i = 0; i < n && !l->stop; i++) {

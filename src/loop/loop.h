@@ -18,6 +18,7 @@ struct loop_io {
 	int fd; /* borrowed; FD_NONE while not in the loop */
 	uint32_t events;
 	void (*fn)(struct loop_io *io, uint32_t events);
+	bool first; /* set after it was added: its events are handled before others of a turn */
 };
 
 struct loop_timer {

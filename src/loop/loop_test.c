@@ -227,6 +227,25 @@ static void a_source_taken_out_and_put_back_still_gets_its_event(void)
 	loop_done(&l);
 }
 
+static void what_is_to_be_first_is_first(void)
+{
+	struct source *s[4] = { source_new('c'), source_new('a'), source_new('d'),
+				source_new('b') };
+	struct timer end = { .name = '.' };
+
+	CHECK(loop_init(&l) == 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK(loop_add(&l, &s[i]->io, s[i]->fds[0], EPOLLIN, on_readable_note) == 0);
+		s[i]->io.first = i % 2;
+	}
+	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
+	CHECK(loop_run(&l) == 0);
+	CHECK(strncmp(order, "ab", 2) == 0 && strlen(order) == 5);
+	for (int i = 0; i < 4; i++)
+		source_free(s[i]);
+	loop_done(&l);
+}
+
 static void mod_changes_what_is_waited_for(void)
 {
 	struct source *a = source_new('a');
@@ -316,5 +335,6 @@ T_MAIN(T(timers_run_by_time_and_equal_ones_as_they_were_set), T(a_timer_is_never
        T(a_timer_may_free_another_that_is_due), T(a_timer_may_set_itself),
        T(a_source_may_free_itself_and_others_of_the_batch),
        T(a_source_taken_out_and_put_back_still_gets_its_event), T(mod_changes_what_is_waited_for),
-       T(chores_wait_until_nothing_is_ready), T(chores_are_done_though_something_is_always_ready),
+       T(what_is_to_be_first_is_first), T(chores_wait_until_nothing_is_ready),
+       T(chores_are_done_though_something_is_always_ready),
        T(what_epoll_refuses_is_reported_and_harmless_to_remove))

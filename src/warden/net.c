@@ -32,6 +32,7 @@ static struct net *net_of(struct warden *w)
 		if (w->net)
 			*w->net = (struct net){ .w = w,
 						.pidfd = FD_NONE,
+						.last = { .dir = FD_NONE },
 						.config = BUF_INIT(CONFIG_MOST) };
 	}
 	return w->net;
@@ -298,6 +299,7 @@ void net_close(struct warden *w)
 	conn_done(&n->conn);
 	w->net = NULL;
 	(void)reap(n);
+	net_process_forget(n);
 	buf_done(&n->config);
 	free(n->policy);
 	free(n->groups);

@@ -53,6 +53,14 @@ struct net_flow {
 	uint64_t owner_inode;
 };
 
+/* Who had the last socket that was looked for. */
+struct net_last {
+	int dir;    /* of its descriptors, or FD_NONE */
+	int number; /* of the socket among them */
+	uint32_t call;
+	int process; /* its pid inside */
+};
+
 enum { NET_GROUPS = 4096 };
 
 struct net {
@@ -71,7 +79,10 @@ struct net {
 	uint32_t ngroups;
 	struct net_flow *flows; /* by slot */
 	uint32_t nflows;
-	struct client *asker; /* waits for GW_POLICY_SET or the list */
+	struct net_last last;
+	uint64_t searched_ns;	/* when there was something to look for */
+	int64_t search_left_ns; /* time that may be spent on it */
+	struct client *asker;	/* waits for GW_POLICY_SET or the list */
 	uint32_t asker_chan;
 	bool asks_list;
 };
@@ -84,3 +95,4 @@ void net_whose(struct net *n, const struct frame *f);
 void net_flows_lost(struct net *n);
 /* The pid inside of whoever holds a socket of the call (0: of any); 0: nobody any more. */
 int net_process_of(struct warden *w, uint32_t *call, uint64_t inode);
+void net_process_forget(struct net *n);

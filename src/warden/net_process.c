@@ -12,32 +12,71 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "warden/net.h"
 
-enum { PIDS_MOST = 256, FDS_MOST = 1024 };
+enum { PIDS_MOST = 256, FDS_MOST = 1024, SEARCH_SHARE = 10 };
 
-static bool has_socket(long pid, const char *want)
+#define SEARCH_MOST_NS ((int64_t)(10 * NS_PER_MS))
+
+static bool is_socket(int dir, const char *name, const char *want)
 {
-	char path[32], link[64];
+	char link[64];
+	ssize_t n = readlinkat(dir, name, link, sizeof link - 1);
+
+	if (n <= 0)
+		return false;
+	link[n] = '\0';
+	return strcmp(link, want) == 0;
+}
+
+void net_process_forget(struct net *n)
+{
+	fd_close(&n->last.dir);
+}
+
+/*
+ * Most connections are of the process that made the one before, and have its number or the next
+ * one: a look or two instead of a search. The directory stands for the process, not for its pid.
+ */
+static bool is_last(struct net_last *l, uint32_t call, const char *want)
+{
+	char name[16];
+
+	if (l->dir < 0 || !l->call || (call && call != l->call))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name, sizeof name, "%d", l->number + i);
+		if (!is_socket(l->dir, name, want))
+			continue;
+		l->number += i;
+		return true;
+	}
+	return false;
+}
+
+/* The directory of its descriptors where the socket is among them, else FD_NONE. */
+static int find_socket(long pid, const char *want, int *ret_number)
+{
+	auto_close int kept = FD_NONE;
 	int left = FDS_MOST;
 	struct dirent *ent;
 	bool found = false;
+	char path[32];
 	DIR *d;
 
 	(void)snprintf(path, sizeof path, "/proc/%ld/fd", pid);
 	d = opendir(path);
 	while (d && !found && left-- > 0 && (ent = readdir(d))) {
-		ssize_t n = readlinkat(dirfd(d), ent->d_name, link, sizeof link - 1);
-
-		if (n <= 0)
-			continue;
-		link[n] = '\0';
-		found = strcmp(link, want) == 0;
+		found = is_socket(dirfd(d), ent->d_name, want);
+		*ret_number = atoi(ent->d_name);
 	}
+	if (found)
+		kept = fcntl(dirfd(d), F_DUPFD_CLOEXEC, 0);
 	if (d)
 		(void)closedir(d);
-	return found;
+	return TAKE_FD(kept);
 }
 
 static int pids_of_call(struct warden *w, uint32_t call, long *pids)
@@ -55,24 +94,62 @@ static int pids_of_call(struct warden *w, uint32_t call, long *pids)
 	return n;
 }
 
-int net_process_of(struct warden *w, uint32_t *call, uint64_t inode)
+static int search(struct warden *w, uint32_t *call, const char *want)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(16 * 1024);
+	struct net_last *l = &w->net->last;
 	long pids[PIDS_MOST];
-	char want[40];
-	int n;
+	int n = *call && w->cell.has_cgroup ? pids_of_call(w, *call, pids)
+					    : ps_pids(w, pids, PIDS_MOST);
 
-	if (!inode)
-		return 0;
-	n = *call && w->cell.has_cgroup ? pids_of_call(w, *call, pids)
-					: ps_pids(w, pids, PIDS_MOST);
-	(void)snprintf(want, sizeof want, "socket:[%llu]", (unsigned long long)inode);
 	while (n-- > 0) {
-		if (pids[n] == w->cell.pid || !has_socket(pids[n], want))
+		int number, dir = pids[n] == w->cell.pid ? FD_NONE
+							 : find_socket(pids[n], want, &number);
+
+		if (dir < 0)
 			continue;
 		if (!*call && w->watch)
 			*call = watch_call_of(w->watch, (int)pids[n]);
-		return (int)ps_inside_pid(pids[n], &b);
+		net_process_forget(w->net);
+		*l = (struct net_last){ dir, number, *call, (int)ps_inside_pid(pids[n], &b) };
+		return l->process;
 	}
 	return 0;
+}
+
+/*
+ * A search takes as long as those inside have made it: many processes with many descriptors each.
+ * So all of them take at most a tenth of our time, and 10 ms at once.
+ */
+static bool may_search(struct net *n)
+{
+	uint64_t now = clock_mono_ns();
+
+	n->search_left_ns += (int64_t)((now - n->searched_ns) / SEARCH_SHARE);
+	n->searched_ns = now;
+	if (n->search_left_ns > SEARCH_MOST_NS)
+		n->search_left_ns = SEARCH_MOST_NS;
+	return n->search_left_ns > 0;
+}
+
+int net_process_of(struct warden *w, uint32_t *call, uint64_t inode)
+{
+	struct net *n = w->net;
+	uint64_t began_ns;
+	char want[40];
+	int process;
+
+	if (!inode)
+		return 0;
+	(void)snprintf(want, sizeof want, "socket:[%llu]", (unsigned long long)inode);
+	if (is_last(&n->last, *call, want)) {
+		*call = n->last.call;
+		return n->last.process;
+	}
+	if (!may_search(n) && *call) /* without a call only this tells it */
+		return 0;
+	began_ns = clock_mono_ns();
+	process = search(w, call, want);
+	n->search_left_ns -= (int64_t)(clock_mono_ns() - began_ns);
+	return process;
 }

@@ -262,10 +262,13 @@ def check_failpoints(sources, _edges):
     for where in sorted(set(listed) - used):
         yield here, listed[where][0], f'{where} makes no durable step'
     tests = '\n'.join(s.text for s in sources if s.path == 'tests/system/test_crash.py')
+    made = '\n'.join(s.text for s in sources if s.path == 'tests/crash/meson.build')
     for s in sources:
         for m in re.finditer(r'\bfailpoint\("([^"]+)"\)', s.text):
             if s.path.startswith('src/') and f"'{m.group(1)}'" not in tests:
                 yield s.path, s.line_of(m.start()), f'no test dies at {m.group(1)}'
+            elif s.path.startswith('src/') and f'{s.path}\'' not in made:
+                yield s.path, s.line_of(m.start()), 'a file with failpoints that tests/crash does not compile'
 
 
 def check_unfinished(sources, _edges):

@@ -293,11 +293,47 @@ def test_calls_are_told_apart_also_in_the_background(net, netbox):
     assert (1, '/late') in found and found.count((2, '/now')) == 5 and len(found) == 6
 
 
-def test_calls_one_after_another_keep_their_connections_apart(net, netbox):
-    box = netbox('--allow', 'web.test')
-    for i in range(4):  # the groups of all but the first are made ahead
-        net('exec', box, '--', 'sh', '-c', f'{CURL} -o /dev/null http://web.test/{i}', check=True)
-    assert [(e['call'], e['path']) for e in net.events(box, 'net.http')] == [(i + 1, f'/{i}') for i in range(4)]
+def test_processes_of_one_call_are_told_apart(net, netbox):
+    """Though they take turns, and their sockets have the same numbers."""
+    box = netbox('--allow', 'web.test:7000')
+    r = net('exec', box, '--', '/usr/bin/python3', '-c', '''
+import os, socket
+def connect():
+    s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'!'); s.recv(1); return s
+here, there = socket.socketpair()
+child = os.fork()
+for _ in range(5):
+    if child: connect().close(); here.send(b'x'); here.recv(1)
+    else: there.recv(1); connect().close(); there.send(b'x')
+if child: print(os.getpid(), child)
+''', check=True)
+    parent, child = map(int, r.out.split())
+    found = [e.get('process') for e in net.events(box, 'net.connect')]
+    assert found == [parent, child] * 5, found
+
+
+def test_a_client_that_is_silent_first_is_judged_all_the_same(net):
+    policy = net.policy('silent.yaml', '''
+rules:
+  - {id: not-this, action: deny, hosts: [web.test], ports: [8080], paths: [/secret]}
+  - {id: any, hosts: [web.test], ports: [8080]}
+  - {id: read, hosts: [other.test], ports: [80], methods: [GET], paths: ["/ok"]}
+''')
+    r = net.run('''python3 -c "
+import socket, time
+asks = [('web.test', 8080, 'GET', '/secret'), ('web.test', 8080, 'GET', '/ok'), ('other.test', 80, 'POST', '/ok'),
+        ('other.test', 80, 'GET', '/no'), ('web.test', 8080, 'GET', '/secret')]
+open = [socket.create_connection(a[:2], 20) for a in asks]
+time.sleep(10.6)  # longer than the gateway waits to hear what is spoken
+for s, (host, port, method, path) in zip(open, asks):
+    try:
+        s.sendall(f'{method} {path} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\nContent-Length: 0\\r\\n\\r\\n'.encode())
+        print(s.recv(100).split()[1:2])
+    except OSError as e:
+        print(type(e).__name__)
+"''', '--net', policy, check=True)
+    assert [x[:5] == '[b\'20' for x in r.out.splitlines()] == [False, True, False, False, False], r
+    assert [q[:2] for q in net.world.ask('state')['requests']] == [['GET', '/ok']]
 
 
 def test_a_policy_changes_under_a_living_sandbox(net, netbox):

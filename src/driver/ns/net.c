@@ -16,7 +16,10 @@
 #include "sys/netlink.h"
 #include "sys/nft.h"
 
-enum { LO = 1, BACKLOG = 1024 };
+enum { LO = 1, BACKLOG = 1024, PACKET_MOST = 511 * 1024 };
+
+/* Of a link, newer than some headers: Linux 5.19 for IPv6, 6.3 for IPv4. */
+enum { GSO_MAX = 41, GRO_MAX = 58, GSO_IPV4_MAX = 63, GRO_IPV4_MAX = 64 };
 
 static void put_address(struct netlink *n, int family, const void *address, size_t size)
 {
@@ -72,6 +75,21 @@ static int route_all(int fd, int family)
 	else
 		put_route(&n, family, netplan_self6, sizeof netplan_self6);
 	return netlink_talk(&n, fd);
+}
+
+/* What is sent at once passes lo in one piece. Without it in pieces of 64 KiB, which will do too.
+ */
+static void widen(int fd)
+{
+	static const uint16_t sizes[] = { GSO_MAX, GRO_MAX, GSO_IPV4_MAX, GRO_IPV4_MAX };
+	struct ifinfomsg m = { .ifi_family = AF_UNSPEC, .ifi_index = LO };
+	struct netlink n = { .len = 0 };
+
+	netlink_begin(&n, RTM_SETLINK, NLM_F_ACK, &m, sizeof m);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		netlink_u32(&n, sizes[i], PACKET_MOST);
+	netlink_end(&n);
+	(void)netlink_talk(&n, fd);
 }
 
 static int listener(int family, int type, uint16_t port)
@@ -153,6 +171,7 @@ static int set_up(int proc_fd, int fds[NET_FDS], int *ret_n, const char **what)
 	if (r < 0)
 		return r;
 	ipv6 = route_all(rt, AF_INET6) == 0; /* a host may have switched it off */
+	widen(rt);
 	*what = "make the gateway's sockets";
 	r = open_sockets(fds, ipv6);
 	if (r < 0)
