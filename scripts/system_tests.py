@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system tests, as root and as an unprivileged user, side by side where they may be.
 
-There are as many lanes as processors. A lane runs one pytest after the other; those that run the
-same work share it file by file, each file going to who comes to it first (CAY_TEST_CLAIMS in
-conftest.py), so that no processor waits for the other. Tests marked `alone` come after that, one by one.
+There is one lane more than there are processors, since some test always waits for a disk, a network or
+a time. A lane runs one pytest after the other; those that run the same work share it file by file, each
+file going to who comes to it first (CAY_TEST_CLAIMS in conftest.py), so that no lane waits for another.
+Tests marked `alone` come after that, one by one.
 
 Most state lies in memory, where there is room: on a disk a test can wait ten times longer for the
 removal of what it made than it ran. Those marked `disk`, and those that run alone, have it there.
 """
 
+import glob
+import itertools
 import os
 import pwd
 import shutil
@@ -25,9 +28,7 @@ DISK = '/tmp'
 MEMORY = '/dev/shm'
 MEMORY_BYTES = 6 << 30  # the largest tests of two lanes, twice
 LANES_MAX = 8
-PROGRAMS = ('cay', 'cay-warden', 'cay-init', 'cay-gateway', 'tests/contain/contain-probe', 'tests/faults/init-wrong-walls',
-            'tests/faults/init-wrong-umask', 'tests/faults/init-leaks', 'tests/faults/init-keeps-file', 'tests/faults/init-keeps-tree', 'tests/faults/warden-forgets-ro',
-            'tests/crash/cay', 'tests/crash/cay-warden', 'tests/crash/cay-init', 'tests/crash/cay-gateway')
+PROGRAMS = ('cay', 'cay-*', 'tests/contain/*', 'tests/faults/*', 'tests/crash/*')
 
 
 def readable_by_nobody(path):
@@ -38,9 +39,11 @@ def readable_by_nobody(path):
 def copy_for_nobody(build, into):
     """Where the checkout lies in a private directory, others get a copy of what they need."""
     target = os.path.join(into, 'build')
-    for name in PROGRAMS:
-        os.makedirs(os.path.dirname(os.path.join(target, name)), exist_ok=True)
-        shutil.copy2(os.path.join(build, name), os.path.join(target, name))
+    for path in itertools.chain(*(glob.glob(os.path.join(build, names)) for names in PROGRAMS)):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            copy = os.path.join(target, os.path.relpath(path, build))
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy2(path, copy)
     shutil.copytree(os.path.join(ROOT, 'tests/system'), os.path.join(into, 'tests/system'),
                     ignore=shutil.ignore_patterns('__pycache__'))
     shutil.copytree(os.path.join(ROOT, 'docs'), os.path.join(into, 'docs'))
@@ -101,7 +104,7 @@ class Pass:
             os.chown(self.home, NOBODY, NOBODY)
         self.report = os.path.join(self.home, 'report.xml')
         self.command = [*mode.prefix, '/usr/bin/python3', '-m', 'pytest', '-q', '-o', f'cache_dir={self.home}/cache',
-                        f'--junitxml={self.report}', '-o', 'junit_family=xunit1', '--tb=short', '--durations=15', mode.tests]
+                        f'--junitxml={self.report}', '-o', 'junit_family=xunit1', '--tb=short', '--durations=15', '-rs', mode.tests]
         self.env = {**os.environ, **mode.env, 'HOME': self.home, 'CAY_BIN': os.path.join(mode.build, 'cay'),
                     'CAY_TEST_STATE_DIR': state, 'PYTHONDONTWRITEBYTECODE': '1'}
         self.total = self.skipped = 0
@@ -148,7 +151,7 @@ def run_lane(works, number):
 
 
 def run_beside(works):
-    lanes = min(max(2, os.cpu_count() or 1), LANES_MAX)
+    lanes = min((os.cpu_count() or 1) + 1, LANES_MAX)
     threads = [threading.Thread(target=run_lane, args=(works, n)) for n in range(lanes)]
     for t in threads:
         t.start()

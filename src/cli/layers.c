@@ -253,6 +253,14 @@ int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, st
 	return layers_open_snapshot(s, &snap, ret, e);
 }
 
+const struct layers_mount *layers_at(const struct layers *l, const char *dest)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->mounts[i].dest, dest) == 0)
+			return &l->mounts[i];
+	return NULL;
+}
+
 const struct layers_mount *layers_find(const struct layers *l, const char *path,
 				       const char **ret_rest)
 {

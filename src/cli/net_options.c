@@ -37,7 +37,7 @@ static int check_host(struct err *e)
 	if (url && strcmp(url, "none") != 0 && proxy_parse(str_of(url), &p) < 0) {
 		(void)err_set(e, ERR_INVALID, "the proxy '%s' of the environment cannot be used",
 			      strchr(url, '@') ? strrchr(url, '@') + 1 : url);
-		return err_hint(e, "http://[user:password@]host:port and socks5://host:port can; "
+		return err_hint(e, "http:// and socks5://[user:password@]host:port can; "
 				   "CAY_PROXY=none: without one");
 	}
 	for (const char *at = servers; at && *(at += strspn(at, ", "));) {
@@ -107,21 +107,43 @@ static int put_resolv_conf(struct buf *b)
 
 int net_opts_put_build(const struct buf *policy, struct buf *b)
 {
+	return policy->len ? field_put(b, TAG_NET_POLICY, buf_str(policy)) : 0;
+}
+
+static bool has_network(struct str recipe)
+{
+	struct field f;
+
+	while (field_next(&recipe, &f) > 0)
+		if (f.tag == TAG_NET_POLICY)
+			return true;
+	return false;
+}
+
+static int put_host(struct buf *b)
+{
 	static const char *const excepts[] = { "NO_PROXY", "no_proxy", NULL };
 	const char *servers = getenv("CAY_NAMESERVERS"), *proxy = first_env(proxies);
 	const char *except = first_env(excepts);
-	int r;
+	int r = servers && *servers ? put_servers(b, servers, ", ") : put_resolv_conf(b);
 
-	if (!policy->len)
-		return 0;
-	r = field_put(b, TAG_NET_POLICY, buf_str(policy));
-	if (r == 0)
-		r = servers && *servers ? put_servers(b, servers, ", ") : put_resolv_conf(b);
 	if (r == 0 && proxy && strcmp(proxy, "none") != 0)
 		r = field_put_c(b, TAG_PROXY, proxy);
 	if (r == 0 && proxy && except)
 		r = field_put_c(b, TAG_NO_PROXY, except);
 	return r;
+}
+
+int net_opts_put_host(struct str recipe, struct buf *b, struct err *e)
+{
+	int r;
+
+	if (!has_network(recipe))
+		return 0;
+	if (check_host(e) < 0)
+		return -1;
+	r = put_host(b);
+	return r < 0 ? err_sys(e, -r, "tell the warden how to reach the world") : 0;
 }
 
 static void put_list(struct out_json *j, const char *key, const struct opt_list *l)

@@ -19,6 +19,7 @@
 #include "cli/claim.h"
 #include "cli/client.h"
 #include "cli/keeper.h"
+#include "cli/net_options.h"
 #include "cli/recipe.h"
 #include "cli/warden_start.h"
 #include "store/pool.h"
@@ -72,6 +73,8 @@ static int send_build(const struct newborn *n, const char *hostname, struct err 
 		r = put_identity(&b, n, hostname);
 	if (r == 0)
 		r = buf_add_str(&b, buf_str(&n->recipe));
+	if (r == 0 && net_opts_put_host(buf_str(&n->recipe), &b, e) < 0)
+		return -1;
 	for (size_t i = 0; i < n->nlayers && r == 0; i++)
 		r = field_put_c(&b, TAG_LAYER, n->layers[i]);
 	if (r == 0)

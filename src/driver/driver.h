@@ -4,8 +4,8 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy. destroy is legal
- * after any failed or finished call, once.
+ * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy.
+ * destroy is legal after any failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
  * as long as the cell; renew makes the next generation from other layers, and whoever enters it
@@ -193,7 +193,8 @@ static inline void cell_swap(struct cell *c, struct cell_next *n)
 
 struct driver {
 	const char *name;
-	/* The file systems are whole, and init is about to start, or has. spec lasts as long as ret. */
+	/* The file systems are whole, and init is about to start, or has. spec lasts as long as
+	 * ret. */
 	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
 	/* command: one that init has made and that waits to be let go on; 0: none. */
 	int (*look)(struct cell *c, enum cell_look what, pid_t command, struct err *e);

@@ -12,6 +12,7 @@
 
 enum {
 	ORIGINAL_DST = 80,
+	REST_MS = 20,
 	SEARCHES_A_S = 100, /* among all sockets inside, of which there can be many */
 };
 
@@ -49,6 +50,13 @@ struct ip gateway_ip(int family)
 	return ip;
 }
 
+static void watch_inlets(struct gateway *g, bool on)
+{
+	for (int i = 0; i < 2; i++)
+		if (g->tcp[i].io.fn)
+			(void)loop_mod(&g->loop, &g->tcp[i].io, on ? EPOLLIN : 0);
+}
+
 /* Where the client meant to connect to, before the rules led it here. */
 static bool original(int fd, int family, struct target *ret)
 {
@@ -59,6 +67,21 @@ static bool original(int fd, int family, struct target *ret)
 		return false;
 	ret->ip = ip_of_sockaddr((void *)&was, &ret->port);
 	return ret->ip.len > 0;
+}
+
+static void on_rested(struct loop_timer *t)
+{
+	struct gateway *g = container_of(t, struct gateway, rest);
+
+	if (!g->held)
+		accept_hold(g, false);
+}
+
+/* It cannot be taken, and the loop would tell of it for ever: after a while there is room. */
+static void rest(struct gateway *g)
+{
+	watch_inlets(g, false);
+	loop_timer_set(&g->loop, &g->rest, REST_MS * NS_PER_MS, on_rested);
 }
 
 /* One a turn: to learn that there is no other costs as much as to take one, and the loop tells. */
@@ -74,8 +97,11 @@ static void on_connection(struct loop_io *io, uint32_t events)
 	if (in->g->held)
 		return;
 	fd = accept4(io->fd, (void *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			rest(in->g);
 		return;
+	}
 	from.ip = ip_of_sockaddr((void *)&peer, &from.port);
 	if (original(fd, in->family, &to))
 		flow_new(in->g, fd, &from, &to);
@@ -86,9 +112,7 @@ static void on_connection(struct loop_io *io, uint32_t events)
 void accept_hold(struct gateway *g, bool hold)
 {
 	g->held = hold;
-	for (int i = 0; i < 2; i++)
-		if (g->tcp[i].io.fn)
-			(void)loop_mod(&g->loop, &g->tcp[i].io, hold ? 0 : EPOLLIN);
+	watch_inlets(g, !hold);
 }
 
 int accept_begin(struct gateway *g)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the gateway may dial, and the host's own proxy for it. Every address goes through
- * dial_allowed(), however it was found.
+ * Where the gateway may dial. Every address goes through dial_allowed(), however it was found, but
+ * that of the host's own proxy (via.h).
  */
 #pragma once
 
@@ -18,8 +18,3 @@ int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
 
 /* It is open, and to be noticed when the other end is gone without a word. */
 void dial_keep(int fd);
-
-/* As proxy_parse(). 0 or -EINVAL. */
-int via_parse(struct via *v, struct str url);
-/* This name goes through the proxy. NULL: an address does. */
-bool via_wanted(const struct via *v, const char *name);

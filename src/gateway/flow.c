@@ -12,6 +12,7 @@
 enum {
 	OWN_MS = 200,
 	SILENCE_MS = 10 * 1000, /* a client that says nothing speaks nothing that we know */
+	LAST_READS = 16,
 	TICK_MS = 200,
 	TICK_RATE_MS = 10,
 	READ = EPOLLIN | EPOLLRDHUP,
@@ -288,11 +289,18 @@ static void begin(struct flow *f)
 	flow_step(f);
 }
 
+int flow_buffer(const struct gateway *g)
+{
+	return g->nflows <= LIMIT_NET_ROOMY  ? 0
+	       : g->nflows <= LIMIT_NET_SNUG ? LIMIT_NET_BUFFER
+					     : LIMIT_NET_BUFFER_LEAST;
+}
+
 void flow_fit_buffers(const struct gateway *g, int fd)
 {
-	int size = g->nflows <= LIMIT_NET_SNUG ? LIMIT_NET_BUFFER : LIMIT_NET_BUFFER_LEAST;
+	int size = flow_buffer(g);
 
-	if (g->nflows <= LIMIT_NET_ROOMY)
+	if (size == 0)
 		return;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
@@ -388,10 +396,11 @@ static void on_last(struct flow *f, uint32_t events)
 {
 	char sink[4096];
 	ssize_t n;
+	int left = LAST_READS; /* who sends on and on is cut at the deadline */
 
 	do {
 		n = recv(f->side[UP].fd, sink, sizeof sink, MSG_DONTWAIT);
-	} while (n > 0);
+	} while (n > 0 && --left > 0);
 	if (n == 0 || (n < 0 && errno != EAGAIN) || (events & (EPOLLERR | EPOLLHUP)))
 		flow_end(f, "refused", false);
 }

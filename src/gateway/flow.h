@@ -55,6 +55,7 @@ enum { HTTP_PENDING = 4, HTTP_PATH_KEPT = 128 };
 struct http_pending {
 	char method[16];
 	char path[HTTP_PATH_KEPT];
+	const struct policy_rule *rule;
 	bool upgrade;
 };
 
@@ -114,7 +115,8 @@ struct flow {
 };
 
 /* flow.c */
-/* What a slow side has not taken waits in the kernel: bound that where there are many. */
+/* What a slow side has not taken waits in the kernel: bound that where there are many, else 0. */
+int flow_buffer(const struct gateway *g);
 void flow_fit_buffers(const struct gateway *g, int fd);
 /* Takes fd. */
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to);
@@ -138,7 +140,7 @@ void flow_close_one(struct gateway *g);
 void flow_tell_failed(struct flow *f, const char *reason);
 /* The peer said something wrong or is refused: told, answered as the client can understand. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
-void flow_deny_limit(struct flow *f, enum meter_hit hit);
+void flow_deny_limit(struct flow *f, const struct policy_rule *rule, enum meter_hit hit);
 void flow_refuse_http(struct flow *f, int status, const char *why);
 /* Allowed, but the world does not let us. */
 void flow_fail(struct flow *f, int err);
@@ -157,7 +159,21 @@ void flow_tell_connected(struct flow *f);
 void flow_tell_tls(struct flow *f);
 void flow_dial(struct flow *f);
 void flow_dialled(struct flow *f);
-/* The proxy of the host has answered something. */
+/* Count it against the limits: false where one is reached, f may be gone. */
+bool flow_dial_count(struct flow *f);
+/* What it says now is allowed by this rule (NULL: by none yet), which may be another. Likewise. */
+bool flow_dial_recount(struct flow *f, const struct policy_rule *rule);
+/* 0 where it is under way, f may be gone; -1: f->dial_err. */
+int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port);
+/* The way is open: bytes may go. May free f. */
+void flow_opened(struct flow *f);
+
+/* flow_via.c */
+enum { FLOW_VIA_MS = 15000 };
+void flow_via_dial(struct flow *f);
+/* It is connected. */
+void flow_via_greet(struct flow *f);
+/* It has answered something. */
 void flow_via(struct flow *f);
 
 /* flow_look.c: the first bytes */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an allowed target to an open connection: directly, or through the host's proxy. */
+/* From an allowed target to an open connection. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "gateway/dial.h"
 #include "gateway/flow.h"
 
-enum { DIAL_MS = 5000, VIA_MS = 15000, VIA_GREETED = 1, VIA_ASKED = 2 };
+enum { DIAL_MS = 5000 };
 
 void flow_tell_connected(struct flow *f)
 {
@@ -48,7 +45,7 @@ void flow_tell_tls(struct flow *f)
 }
 
 /* The first bytes go before anything is looked up or told of it: the client waits for them. */
-static void opened(struct flow *f)
+void flow_opened(struct flow *f)
 {
 	struct gateway *g = f->g;
 	uint32_t slot = f->slot;
@@ -77,7 +74,7 @@ static void opened(struct flow *f)
 	dial_keep(f->side[DOWN].fd);
 }
 
-static bool count(struct flow *f)
+bool flow_dial_count(struct flow *f)
 {
 	struct meter *m = meter_of(f->g, f->rule);
 	uint64_t now = clock_mono_ns();
@@ -90,59 +87,40 @@ static bool count(struct flow *f)
 	}
 	f->counted = hit == METER_OK;
 	if (hit != METER_OK)
-		flow_deny_limit(f, hit);
+		flow_deny_limit(f, f->rule, hit);
 	return f->counted;
 }
 
-static int say_via(struct flow *f, struct str words)
+bool flow_dial_recount(struct flow *f, const struct policy_rule *rule)
 {
-	return send(f->side[DOWN].fd, words.p, words.n, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-			       (ssize_t)words.n
-		       ? 0
-		       : -1;
-}
+	struct meter *was = meter_of(f->g, f->rule), *is = meter_of(f->g, rule);
+	enum meter_hit hit;
 
-static int ask_via_http(struct flow *f)
-{
-	const struct via *v = &f->g->via;
-	char words[1024];
-	int n = snprintf(words, sizeof words, "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n%s%s%s\r\n",
-			 f->name, f->port, f->name, f->port,
-			 v->auth[0] ? "Proxy-Authorization: " : "", v->auth,
-			 v->auth[0] ? "\r\n" : "");
-
-	f->via_step = VIA_ASKED;
-	return n < (int)sizeof words ? say_via(f, (struct str){ words, (size_t)n }) : -1;
-}
-
-static int ask_via_socks(struct flow *f)
-{
-	size_t n = strlen(f->name);
-	char words[HOST_TEXT + 8] = { 5, 1, 0, 3, (char)n };
-
-	memcpy(words + 5, f->name, n);
-	words[5 + n] = (char)(f->port >> 8);
-	words[6 + n] = (char)(f->port & 0xff);
-	f->via_step = VIA_ASKED;
-	return say_via(f, (struct str){ words, 7 + n });
+	if (!rule || rule == f->rule)
+		return true;
+	if (f->counted) {
+		hit = is ? meter_open(is, clock_mono_ns()) : METER_OK;
+		if (hit != METER_OK) {
+			flow_deny_limit(f, rule, hit);
+			return false;
+		}
+		if (was)
+			meter_close(was);
+	}
+	f->rule = rule;
+	return true;
 }
 
 static void connected(struct flow *f)
 {
 	if (!f->via) {
-		opened(f);
+		flow_opened(f);
 		return;
 	}
-	f->state = FLOW_VIA;
-	f->via_step = VIA_GREETED;
-	flow_deadline(f, VIA_MS);
-	if ((f->g->via.socks ? say_via(f, (struct str){ "\5\1\0", 3 }) : ask_via_http(f)) < 0)
-		flow_fail(f, EPIPE);
-	else
-		flow_watch(f);
+	flow_via_greet(f);
 }
 
-static int start(struct flow *f, const struct ip *ip, uint16_t port)
+int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port)
 {
 	struct side *s = &f->side[DOWN];
 	bool open = false;
@@ -161,34 +139,9 @@ static int start(struct flow *f, const struct ip *ip, uint16_t port)
 		connected(f);
 		return 0;
 	}
-	flow_deadline(f, f->via ? VIA_MS : DIAL_MS);
+	flow_deadline(f, f->via ? FLOW_VIA_MS : DIAL_MS);
 	flow_watch(f);
 	return 0;
-}
-
-static void on_via_resolved(struct resolve_wait *w, const struct resolve_answer *a)
-{
-	struct flow *f = container_of(w, struct flow, wait);
-
-	if (a->status < 0 || start(f, &a->addrs[0], f->g->via.port) < 0)
-		flow_fail(f, a->status < 0 ? -a->status : f->dial_err);
-}
-
-/* The proxy is the host's own choice, so its address is not subject to the policy. */
-static void dial_via(struct flow *f)
-{
-	const struct via *v = &f->g->via;
-
-	if (f->at > 0) {
-		flow_fail(f, f->dial_err);
-		return;
-	}
-	if (!f->counted && !count(f))
-		return;
-	if (!v->host.ip.len)
-		flow_resolve(f, v->host.name, on_via_resolved);
-	else if (start(f, &v->host.ip, v->port) < 0)
-		flow_fail(f, f->dial_err);
 }
 
 void flow_dial(struct flow *f)
@@ -197,7 +150,7 @@ void flow_dial(struct flow *f)
 	struct policy_verdict v, denied = { .kind = POLICY_ALLOW };
 
 	if (f->via) {
-		dial_via(f);
+		flow_via_dial(f);
 		return;
 	}
 	for (; f->at < f->addrs.n; f->at++) {
@@ -209,9 +162,9 @@ void flow_dial(struct flow *f)
 			continue;
 		}
 		f->rule = v.rule;
-		if (!f->counted && !count(f))
+		if (!f->counted && !flow_dial_count(f))
 			return;
-		if (start(f, &q.addr, f->port) == 0)
+		if (flow_dial_start(f, &q.addr, f->port) == 0)
 			return;
 	}
 	flow_query(f, &q);
@@ -235,57 +188,4 @@ void flow_dialled(struct flow *f)
 		return;
 	}
 	connected(f);
-}
-
-/* Bytes of the proxy's answer, 0 for more, -1 where it refuses. */
-static int64_t read_via_http(struct str in)
-{
-	static struct http_head head;
-	int64_t n = http_response_parse(in, STR("CONNECT"), &head);
-
-	return n > 0 && head.status / 100 != 2 ? -1 : n;
-}
-
-static int64_t read_via_socks(struct flow *f, struct str in)
-{
-	const uint8_t *b = (const uint8_t *)in.p;
-	size_t need;
-
-	if (f->via_step == VIA_GREETED) {
-		if (in.n < 2)
-			return 0;
-		return b[0] == 5 && b[1] == 0 ? 2 : -1;
-	}
-	if (in.n < 5)
-		return 0;
-	need = b[3] == 1 ? 10 : b[3] == 4 ? 22 : b[3] == 3 ? 7u + b[4] : 0;
-	if (b[0] != 5 || b[1] != 0 || need == 0)
-		return -1;
-	return in.n < need ? 0 : (int64_t)need;
-}
-
-void flow_via(struct flow *f)
-{
-	struct side *s = &f->side[DOWN];
-	struct str in;
-	int64_t n;
-	int r = flow_peek(s, &in);
-
-	if (r == -EAGAIN)
-		return;
-	n = r < 0 || s->eof ? -1 : f->g->via.socks ? read_via_socks(f, in) : read_via_http(in);
-	if (n < 0) {
-		flow_fail(f, ECONNREFUSED);
-		return;
-	}
-	if (n == 0) {
-		flow_await_more(s, in.n);
-		return;
-	}
-	flow_discard(s, (size_t)n);
-	flow_await_more(s, 0);
-	if (f->via_step == VIA_ASKED)
-		opened(f);
-	else if (ask_via_socks(f) < 0)
-		flow_fail(f, EPIPE);
 }

@@ -63,14 +63,16 @@ static void after_head(struct http_way *w, const struct http_head *h, size_t siz
 	http_body_init(&w->body, h);
 }
 
-static void remember(struct http_relay *r, const struct http_head *h)
+static void remember(struct flow *f, const struct http_head *h)
 {
+	struct http_relay *r = f->http;
 	struct http_pending *p = &r->pending[(r->first + r->n++) % HTTP_PENDING];
 	size_t n = h->path.n < sizeof p->path ? h->path.n : sizeof p->path - 1;
 
 	(void)str_copy(p->method, sizeof p->method, h->method);
 	memcpy(p->path, h->path.p, n);
 	p->path[n] = '\0';
+	p->rule = f->rule;
 	p->upgrade = h->websocket; /* behind any other, requests could not be judged */
 }
 
@@ -110,7 +112,7 @@ static int check_request(struct flow *f, const struct http_head *h)
 		flow_deny(f, &q, &v);
 		return -1;
 	}
-	return 1;
+	return flow_dial_recount(f, v.rule) ? 1 : -1;
 }
 
 /* 1 where a head was read, 0 where more must come, -1 and f gone. */
@@ -150,14 +152,16 @@ static int read_request(struct flow *f, struct str in)
 	}
 	if (ok < 0)
 		return -1;
-	remember(r, &head);
+	remember(f, &head);
 	after_head(&r->way[UP], &head, (size_t)n);
 	return 1;
 }
 
 static void tell_http(struct flow *f, const struct http_pending *p, int status)
 {
-	struct subject s = { .owner = flow_owner(f), .name = str_of(f->name) };
+	struct subject s = { .owner = flow_owner(f),
+			     .name = str_of(f->name),
+			     .rule = p->rule ? p->rule->id : STR_NONE };
 	struct gateway *g = f->g;
 	size_t at;
 

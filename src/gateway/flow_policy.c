@@ -5,10 +5,10 @@
 #include "gateway/dial.h"
 #include "gateway/flow.h"
 
-static const struct policy_rule *rule_by_id(const struct policy *p, struct str id)
+static const struct policy_rule *same_rule(const struct policy *p, const struct policy_rule *old)
 {
-	for (size_t i = 0; i < p->nrules; i++)
-		if (str_eq(p->rules[i].id, id))
+	for (size_t i = 0; old && i < p->nrules; i++)
+		if (str_eq(p->rules[i].id, old->id))
 			return &p->rules[i];
 	return NULL;
 }
@@ -33,21 +33,25 @@ uint64_t flow_recheck_all(struct gateway *g)
 		struct flow *f = g->flows[i];
 		struct policy_verdict v;
 		struct policy_query q;
+		bool allowed = true;
 		struct meter *m;
 
-		if (!f || f->state < FLOW_LOOK || f->state == FLOW_LAST)
+		if (!f)
 			continue;
-		/* Counted under the rule of the same id, where there is one. */
-		f->rule = f->rule ? rule_by_id(g->policy, f->rule->id) : NULL;
-		if (!still_allowed(f, &v, &q)) {
-			cut++;
-			flow_deny(f, &q, &v);
-			continue;
+		/* Of whichever: the rules of the last policy are about to go. */
+		f->rule = same_rule(g->policy, f->rule);
+		for (int k = 0; f->http && k < HTTP_PENDING; k++)
+			f->http->pending[k].rule = same_rule(g->policy, f->http->pending[k].rule);
+		if (f->state >= FLOW_LOOK && f->state != FLOW_LAST) {
+			allowed = still_allowed(f, &v, &q);
+			f->rule = allowed && v.rule ? v.rule : f->rule;
 		}
-		m = v.rule != f->rule && f->counted ? meter_of(g, v.rule) : NULL;
+		m = f->counted ? meter_of(g, f->rule) : NULL;
 		if (m)
 			m->open++;
-		f->rule = v.rule;
+		cut += !allowed;
+		if (!allowed)
+			flow_deny(f, &q, &v);
 	}
 	return cut;
 }

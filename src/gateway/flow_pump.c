@@ -10,7 +10,7 @@
 
 enum {
 	PIPES_KEPT = 32,
-	ROUNDS = 8,
+	ROUNDS = 2,	       /* then it is the turn of others */
 	LITTLE = 16 * 1024,    /* less than this is all that was there */
 	SNIFF_MS = 300,	       /* a client that has begun and waits speaks something of its own */
 	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
@@ -75,7 +75,7 @@ int flow_quota(struct flow *f, enum flow_dir dir, uint64_t *ret)
 		uint64_t ready = meter_ready(meters[i], d, now, &hit);
 
 		if (ready == 0 && hit == METER_BYTES) {
-			flow_deny_limit(f, hit);
+			flow_deny_limit(f, f->rule, hit);
 			return -1;
 		}
 		if (ready == 0)
@@ -123,7 +123,7 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 		flow_end(f, "out of descriptors", true);
 		return -1;
 	}
-	most = f->g->nflows <= LIMIT_NET_ROOMY ? LIMIT_NET_PIPE : LIMIT_NET_BUFFER;
+	most = flow_buffer(f->g) ? (size_t)flow_buffer(f->g) : LIMIT_NET_PIPE;
 	n = splice(from->fd, NULL, w->pipe->w, NULL, quota < most ? (size_t)quota : most,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0) {
@@ -233,6 +233,8 @@ static int look_in_passing(struct flow *f)
 		flow_deny(f, &q, &v);
 		return -1;
 	}
+	if (!flow_dial_recount(f, v.rule))
+		return -1;
 	flow_tell_tls(f);
 	if (!f->http)
 		return 1;

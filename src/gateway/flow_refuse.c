@@ -102,11 +102,11 @@ void flow_deny(struct flow *f, const struct policy_query *q, const struct policy
 	refuse(f, &r, 403);
 }
 
-void flow_deny_limit(struct flow *f, enum meter_hit hit)
+void flow_deny_limit(struct flow *f, const struct policy_rule *rule, enum meter_hit hit)
 {
 	char target[HOST_TEXT + 8];
 	struct refusal r = {
-		.rule = f->rule ? f->rule->id : STR("default"),
+		.rule = rule ? rule->id : STR("default"),
 		.reason = meter_hit_name(hit),
 		.why = "a limit of the policy is reached",
 		.fix = "",
@@ -137,6 +137,8 @@ static const char *fail_name(int err)
 		return "no such name";
 	case ECONNREFUSED:
 		return "refused";
+	case EACCES:
+		return "the host's proxy wants another user and password";
 	case ETIMEDOUT:
 		return "timeout";
 	case EHOSTUNREACH:

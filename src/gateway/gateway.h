@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "gateway/pool.h"
 #include "gateway/resolve.h"
+#include "gateway/via.h"
 #include "loop/conn.h"
 #include "policy/meter.h"
 #include "policy/policy.h"
@@ -31,15 +32,6 @@ struct gateway;
 
 /* As enum net_fd of the driver. */
 enum { SOCK_DIAG, SOCK_TCP4, SOCK_UDP4, SOCK_TCP6, SOCK_UDP6, SOCKS };
-
-/* A proxy of the host's, through which we dial. */
-struct via {
-	bool socks, set;
-	struct host host;
-	uint16_t port;
-	char auth[512]; /* "Basic …", or empty */
-	char *no_proxy; /* as in the environment, or NULL */
-};
 
 struct inlet {
 	struct loop_io io;
@@ -72,6 +64,7 @@ struct gateway {
 	bool ask;  /* the warden tells whose a connection is */
 	bool news; /* some that is to be told when nothing else is to do */
 	int closing[LIMIT_NET_CLOSING], nclosing; /* ended connections, likewise */
+	struct loop_timer rest;			  /* from new connections, where there is no room */
 	bool held; /* the warden takes no more events: no new connections */
 };
 

@@ -28,7 +28,10 @@ static const struct meter *meter_by_id(struct gateway *g, struct str id)
 	return NULL;
 }
 
-/* What was used under a rule's id goes on counting under the new rule of that id. */
+/*
+ * What was used under a rule's id goes on counting under the new rule of that id; what is open is
+ * counted anew by flow_recheck_all(), for connections change their rules.
+ */
 static int make_meters(struct gateway *g, const struct policy *p, struct meter **ret)
 {
 	uint64_t now = clock_mono_ns();
@@ -43,9 +46,11 @@ static int make_meters(struct gateway *g, const struct policy *p, struct meter *
 	if (!*ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nrules; i++)
-		if (has_limits(&p->rules[i].limits))
+		if (has_limits(&p->rules[i].limits)) {
 			meter_init(&(*ret)[i], &p->rules[i].limits, meter_by_id(g, p->rules[i].id),
 				   now);
+			(*ret)[i].open = 0;
+		}
 	return 0;
 }
 

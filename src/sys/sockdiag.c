@@ -31,10 +31,12 @@ static struct request request(int protocol, const struct sockdiag_end *local,
 	/* The kernel looks a datagram's socket up as if a packet had come in: the ends swap. */
 	const struct sockdiag_end *src = protocol == IPPROTO_UDP ? remote : local;
 	const struct sockdiag_end *dst = protocol == IPPROTO_UDP ? local : remote;
+	static uint32_t seq;
 	struct request q = {
 		.h = { .nlmsg_len = sizeof q,
 		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST },
+		       .nlmsg_flags = NLM_F_REQUEST,
+		       .nlmsg_seq = ++seq },
 		.r = { .sdiag_family = local->family,
 		       .sdiag_protocol = (uint8_t)protocol,
 		       .idiag_states = ~0u },
@@ -67,11 +69,13 @@ static int find_exact(int fd, const struct request *q, struct sockdiag_owner *re
 
 	if (send(fd, q, sizeof *q, 0) < 0)
 		return -errno;
-	n = recv(fd, answer, sizeof answer, 0);
-	if (n < 0)
-		return -errno;
-	if (!NLMSG_OK(h, (size_t)n))
-		return -EBADMSG;
+	do { /* what was left of an earlier question is not the answer to this one */
+		n = recv(fd, answer, sizeof answer, 0);
+		if (n < 0)
+			return -errno;
+		if (!NLMSG_OK(h, (size_t)n))
+			return -EBADMSG;
+	} while (h->nlmsg_seq != q->h.nlmsg_seq);
 	if (h->nlmsg_type == NLMSG_ERROR)
 		return ((const struct nlmsgerr *)NLMSG_DATA(h))->error ? -ENOENT : -EBADMSG;
 	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
@@ -84,8 +88,8 @@ static int find_exact(int fd, const struct request *q, struct sockdiag_owner *re
 
 /* What of a dump could be it. 1 at its end. */
 static int take_dump(const char *data, size_t len, const struct sockdiag_end *local,
-		     const struct sockdiag_end *remote, int protocol, struct sockdiag_owner *ret,
-		     int *found)
+		     const struct sockdiag_end *remote, const struct request *q,
+		     struct sockdiag_owner *ret, int *found)
 {
 	const struct nlmsghdr *h = (const void *)data;
 
@@ -93,14 +97,17 @@ static int take_dump(const char *data, size_t len, const struct sockdiag_end *lo
 		const struct inet_diag_msg *m = NLMSG_DATA(h);
 		struct sockdiag_owner o;
 
+		if (h->nlmsg_seq != q->h.nlmsg_seq)
+			continue;
 		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
 			return 1;
 		if (h->nlmsg_len < NLMSG_LENGTH(sizeof *m))
 			return -EBADMSG;
-		if (protocol == IPPROTO_TCP ? m->id.idiag_dport != htons(remote->port) ||
-						      memcmp(m->id.idiag_dst, remote->addr,
-							     address_size(remote->family)) != 0
-					    : m->id.idiag_sport != htons(local->port))
+		if (q->r.sdiag_protocol == IPPROTO_TCP
+			    ? m->id.idiag_dport != htons(remote->port) ||
+				      memcmp(m->id.idiag_dst, remote->addr,
+					     address_size(remote->family)) != 0
+			    : m->id.idiag_sport != htons(local->port))
 			continue;
 		take_owner(h, &o);
 		if (o.inode == 0)
@@ -133,7 +140,7 @@ int sockdiag_find_like(int fd, int protocol, const struct sockdiag_end *local,
 
 		if (n < 0)
 			return -errno;
-		r = take_dump(answer, (size_t)n, local, remote, q.r.sdiag_protocol, ret, &found);
+		r = take_dump(answer, (size_t)n, local, remote, &q, ret, &found);
 	}
 	return r < 0 ? r : found ? 0 : -ENOENT;
 }

@@ -95,9 +95,9 @@ struct warden {
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
-	int looks;	    /* how many of enum cell_look are done */
+	int looks;		       /* how many of enum cell_look are done */
 	struct loop_timer hello_timer; /* while init has not said hello */
-	bool guarded;	    /* a first command was looked at, where nothing is watched */
+	bool guarded;		       /* a first command was looked at, where nothing is watched */
 	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
 	struct changes *changes;
 	struct changes_base bases[CELL_MOUNTS];

@@ -2,6 +2,7 @@
 /* The address of a proxy, as environments have it. */
 #pragma once
 
+#include "base/buf.h"
 #include "wire/host.h"
 
 struct proxy {
@@ -11,9 +12,12 @@ struct proxy {
 	struct str userinfo; /* "user:password", percent-encoded as it came; a view of the input */
 };
 
+enum { PROXY_PASSWORD_MOST = 255 }; /* and of the user's name: SOCKS has no more */
+
 /*
- * "[http://][user:password@]host[:port]", or "socks5://host[:port]", also as socks5h: names are
- * looked up by the proxy in any case. 0 or -EINVAL: TLS to a proxy, and SOCKS with a password, are
- * not spoken here.
+ * "[http://|socks5://][user:password@]host[:port]", also as socks5h: names are looked up by the
+ * proxy in any case. 0 or -EINVAL; TLS to a proxy is not spoken here.
  */
 int proxy_parse(struct str url, struct proxy *ret);
+/* Both parts, decoded; buffers of PROXY_PASSWORD_MOST. 0, -E2BIG or -ENOMEM. */
+int proxy_userinfo(struct str userinfo, struct buf *user, struct buf *password);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/proxy.h"
 
+#include <errno.h>
+
 #include "base/cleanup.h"
 #include "t.h"
 
@@ -27,11 +29,40 @@ static void what_is_no_proxy_is_refused_without_output(void)
 					   "http://a:b:c",
 					   "http://h:99999",
 					   "socks4://h:1080",
-					   "socks5://u:p@h" };
+					   "socks5://:p@h",
+					   "http://@h" };
 	struct proxy p = { .port = 7 };
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		CHECK(proxy_parse(str_of(bad[i]), &p) < 0 && p.port == 7);
 }
 
-T_MAIN(T(proxies_are_read), T(what_is_no_proxy_is_refused_without_output))
+static void passwords_are_decoded(void)
+{
+	auto_done(buf_done) struct buf user = BUF_INIT(PROXY_PASSWORD_MOST);
+	auto_done(buf_done) struct buf password = BUF_INIT(PROXY_PASSWORD_MOST);
+	struct proxy p;
+
+	CHECK(proxy_parse(STR("socks5://m%65:a:b%40%zz%4@h"), &p) == 0 && p.socks);
+	CHECK(proxy_userinfo(p.userinfo, &user, &password) == 0);
+	CHECK_STR(user.data, "me");
+	CHECK_STR(password.data, "a:b@%zz%4");
+}
+
+static void passwords_have_a_limit(void)
+{
+	char url[600];
+	struct proxy p;
+
+	for (int n = PROXY_PASSWORD_MOST; n <= PROXY_PASSWORD_MOST + 1; n++) {
+		int want = n > PROXY_PASSWORD_MOST ? -EINVAL : 0;
+
+		(void)snprintf(url, sizeof url, "socks5://u:%0*d@h", n, 7);
+		CHECK(proxy_parse(str_of(url), &p) == want);
+		(void)snprintf(url, sizeof url, "http://%0*d:p@h", n, 7);
+		CHECK(proxy_parse(str_of(url), &p) == want);
+	}
+}
+
+T_MAIN(T(proxies_are_read), T(passwords_are_decoded), T(passwords_have_a_limit),
+       T(what_is_no_proxy_is_refused_without_output))

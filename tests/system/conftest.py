@@ -3,8 +3,12 @@
 
 import itertools
 import os
+import pathlib
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -89,20 +93,21 @@ def mode():
 
 
 @pytest.fixture(scope='session')
-def cay():
-    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
-    shared = make_cay()
-    yield shared
-    drop_cay(shared)
-
-
-@pytest.fixture(scope='session')
 def built_cay():
     """Only to take its template from."""
     own = caylib.Cay()
     own('run', '--', 'true')
     yield own
     own.remove()
+
+
+@pytest.fixture(scope='session')
+def cay(built_cay):
+    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
+    shared = make_cay()
+    shared.take_template(built_cay)
+    yield shared
+    drop_cay(shared)
 
 
 @pytest.fixture
@@ -134,6 +139,38 @@ def box(cay, no_leftovers):
     ref = cay.create()
     yield ref
     cay('kill', ref)
+
+
+@pytest.fixture
+def sandbox(cay, no_leftovers):
+    """sandbox(PATH, *args): one with this --dir, ended after the test."""
+    made = []
+
+    def make(root, *args):
+        made.append(cay.create('--dir', root, *args))
+        return made[-1]
+
+    yield make
+    for ref in made:
+        cay('kill', ref, timeout=120)
+
+
+@pytest.fixture
+def places():
+    """A template with a shell, and a directory outside that must stay as it is."""
+    base = pathlib.Path(tempfile.mkdtemp(dir='/tmp'))
+    base.chmod(0o755)
+    top, outside = base / 'template', base / 'outside'
+    for path in (top, top / 'bin', outside):
+        path.mkdir()
+    outside.chmod(0o777)
+    for path in ['/bin/sh', *subprocess.run(['ldd', '/bin/sh'], capture_output=True, text=True, check=True).stdout.split()]:
+        if path.startswith('/'):
+            target = top / path[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(os.path.realpath(path), target)
+    yield top, outside
+    shutil.rmtree(base)
 
 
 @pytest.fixture(autouse=True)

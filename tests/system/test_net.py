@@ -2,6 +2,7 @@
 """The gateway with real clients, against servers in network namespaces of the test's own."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -364,7 +366,7 @@ def test_a_gateway_that_dies_is_replaced_with_its_policy(net, netbox):
     net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/', check=True)
     pid = gateway_pid(net, box)
     os.kill(pid, signal.SIGKILL)
-    caylib.wait_until(lambda: gateway_pid(net, box) not in (None, pid), what='another gateway')
+    caylib.wait_until(lambda: gateway_pid(net, box) != pid, what='another gateway')
     r = net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/after; {CURL} http://other.test/', env={})
     assert r.out == f'GET /after at {w.WEB4}\n' and 'resolve' in r.err
     whats = [e['what'] for e in net.events(box, 'net.gateway')]
@@ -411,6 +413,24 @@ for i in 1 2 3 4; do {CURL} -f -o /dev/null http://other.test/; echo $?; done
     assert lines[4:6] == ['0', '0'] and '0' not in lines[6:], r
 
 
+def test_limits_of_rules_for_requests_hold(net, netbox):
+    policy = net.policy('requests.yaml', '''
+rules:
+  - {id: few, hosts: [web.test], ports: [80], paths: ["/bytes/**"], limits: {bytes_down: 300000}}
+  - {id: rest, hosts: [web.test], ports: [80]}
+''')
+    box = netbox('--net', policy)
+    r = net('exec', box, '--', 'sh', '-c', f'''
+{CURL} http://web.test/bytes/200000 http://web.test/x | wc -c
+{CURL} http://web.test/bytes/200000 | wc -c
+{CURL} http://web.test/y
+''')
+    lines = r.out.splitlines()
+    assert int(lines[0]) > 200000 > 110000 > int(lines[1]) and lines[2] == f'GET /y at {w.WEB4}', r
+    assert [(e['path'], e['rule']) for e in net.events(box, 'net.http')] == \
+        [('/bytes/200000', 'few'), ('/x', 'rest'), ('/bytes/200000', 'few'), ('/y', 'rest')]
+
+
 def test_the_host_s_proxy_is_used_for_dialling(net):
     r = net.run(f'{CURL} https://web.test/x; {CURL} http://web.test/y; {CURL} http://other.test/z', '--allow', 'web.test',
                 '--allow', 'other.test', env={'HTTPS_PROXY': f'http://me:secret@{w.PROXY4}:3128', 'NO_PROXY': 'other.test'})
@@ -420,7 +440,7 @@ def test_the_host_s_proxy_is_used_for_dialling(net):
 
 
 def test_a_proxy_or_nameserver_that_is_none_is_said_at_once(net):
-    for env, word in (({'HTTPS_PROXY': 'https://me:secret@proxy.test:443'}, 'proxy.test:443'), ({'ALL_PROXY': 'socks5://u:p@proxy.test'}, 'proxy.test'),
+    for env, word in (({'HTTPS_PROXY': 'https://me:secret@proxy.test:443'}, 'proxy.test:443'), ({'ALL_PROXY': 'socks4://me:secret@proxy.test'}, 'proxy.test'),
                       ({'CAY_NAMESERVERS': f'{w.DNS4},dns.test'}, "'dns.test'")):
         r = net('run', '--allow', 'web.test', '--', 'true', env=env)
         assert r.code == 125 and word in r.err and 'secret' not in r.err, r
@@ -441,6 +461,51 @@ def test_the_host_s_socks_proxy_is_used_for_dialling(net, netbox, proxy):
         # The proxy looks names up: only its own, and those that are dialled directly, were asked for here.
         assert {q[0] for q in state['queries']} <= {'proxy.test', 'a.web.test'}
         assert [e['reason'] for e in net.events(box, 'net.fail')] == ['refused']
+    finally:
+        net('kill', box)
+
+
+def told_by(net, box, secret):
+    """Where a secret can be read that only a proxy should be told."""
+    found = [words for words in (['trace', '--json', box], ['show', box], ['show', '--json', box], ['net', box], ['exec', box, '--', 'env'])
+             if secret in (lambda r: r.out + r.err)(net(*words, check=True))]
+    for pid, (parent, _, name) in caylib.processes().items():
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/cmdline', encoding='utf-8', errors='replace') as f:
+            if secret in f.read() and name.startswith('cay'):
+                found.append(f'{name} {pid}')
+    for folder, _, files in os.walk(net.cay.state):
+        for name in files:
+            with contextlib.suppress(OSError), open(os.path.join(folder, name), 'rb') as f:
+                if secret.encode() in f.read():
+                    found.append(os.path.join(folder, name))
+    return found
+
+
+@pytest.mark.parametrize('proxy', [f'socks5://me%40corp:{{}}@{w.PROXY4}:1081', f'http://me%40corp:{{}}@{w.PROXY4}:3128'])
+def test_the_password_of_a_proxy_is_told_to_the_proxy_alone(net, proxy):
+    env = {'ALL_PROXY': proxy.format(urllib.parse.quote(w.PASSWORD, safe=''))}
+    box = net('create', '--ro', f'{net.world.dir}/cert.pem:/cert.pem', '--allow', 'web.test', env=env, check=True).out.strip()
+    try:
+        r = net('exec', box, '--', 'sh', '-c', f'{CURL} https://web.test/x', check=True)
+        assert r.out == f'GET /x at {w.WEB4}\n'
+        (target, how), = net.world.ask('state')['proxied']
+        assert target == 'web.test:443'
+        coded = base64.b64encode(f'me@corp:{w.PASSWORD}'.encode()).decode()
+        assert how in ('05010003', f'Basic {coded}')
+        assert not [x for secret in (w.PASSWORD, env['ALL_PROXY'].split(':')[2].split('@')[0], coded) for x in told_by(net, box, secret)]
+    finally:
+        net('kill', box)
+
+
+@pytest.mark.parametrize('user', ['', 'me%40corp:wrong@', 'somebody@'])
+def test_a_proxy_that_wants_another_password_is_said(net, user):
+    env = {'ALL_PROXY': f'socks5://{user}{w.PROXY4}:1081'}
+    box = net('create', '--ro', f'{net.world.dir}/cert.pem:/cert.pem', '--allow', 'web.test', env=env, check=True).out.strip()
+    try:
+        r = net('exec', box, '--', 'sh', '-c', f'{CURL} http://web.test/x')
+        assert 'unreachable' in r.out and "the host's proxy wants another user and password" in r.out
+        assert [e['reason'] for e in net.events(box, 'net.fail')] == ["the host's proxy wants another user and password"]
+        assert not net.world.ask('state')['proxied']
     finally:
         net('kill', box)
 

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 
+import pytest
+
 import caylib
 from netlib import Net, gateway_pid, net, netbox, world  # noqa: F401
 
@@ -128,3 +130,93 @@ print(got)
         assert p.stdout.readline() == f'{8 << 20}\n'
     assert spent < 200, f'{spent} ms of CPU in a second in which nothing happens'
     caylib.wait_until(lambda: open_fds(pid) < 60, what='no descriptors left open')
+
+
+def test_a_refusal_that_is_still_being_read_outlives_its_policy(net, netbox):
+    """The rule of a connection is of the policy that was; when it ends that policy is gone."""
+    rules = ['  - {id: other-rule-%d, hosts: [other.test]}\n',
+             '  - {id: keeps-its-id, hosts: [web.test], ports: [8080], limits: {concurrent: 500}, paths: [/ok]}\n']
+
+    def policy(number):  # all of one size, so that one lies where another was
+        return net.policy('changing.yaml', 'rules:\n' + ''.join(rules[::1 if number == 1 else -1]) % number)
+    box = netbox('--net', policy(1))
+    pid = gateway_pid(net, box)
+    with net.popen('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import socket
+socks = [socket.create_connection(('web.test', 8080), 5) for _ in range(20)]
+for s in socks: s.sendall(b'GET /ok HTTP/1.1\r\nHost: web.test:8080\r\n\r\n')
+for s in socks: s.recv(1000)
+for s in socks: s.sendall(b'GET /no HTTP/1.1\r\nHost: web.test:8080\r\n\r\n')
+for s in socks: s.recv(1000)
+print('refused', flush=True)
+input()
+''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == 'refused\n'
+        for number in (2, 3, 4):
+            net('policy', 'set', box, policy(number), check=True)
+        caylib.wait_until(lambda: len(net.events(box, 'net.close')) == 20, what='all ends')
+        p.communicate('\n')
+    assert [e.get('rule') for e in net.events(box, 'net.close')] == ['keeps-its-id'] * 20
+    assert gateway_pid(net, box) == pid
+
+
+def test_connections_that_change_their_rule_are_counted_once(net, netbox):
+    def policy(name, *rules):
+        limits = {'a': 'limits: {concurrent: 2}', 'b': 'limits: {concurrent: 9}'}
+        return net.policy(f'{name}.yaml', 'rules:\n' + ''.join('  - {id: %s, hosts: [web.test], ports: [7000], %s}\n' % (r, limits[r]) for r in rules))
+    box = netbox('--net', policy('one', 'a'))
+    with net.popen('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import socket
+def dial():
+    s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'x')
+    try: return s if s.recv(1) else None
+    except OSError: return None
+for _ in range(3):
+    held = [dial(), dial()]
+    print(sum(s is not None for s in held + [dial()]), flush=True)
+    input()
+    [s.close() for s in held if s]
+    print('closed', flush=True)
+    input()
+''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        def go():
+            p.stdin.write('\n')
+            p.stdin.flush()
+        for _ in range(2):
+            assert p.stdout.readline() == '2\n'
+            net('policy', 'set', box, policy('two', 'b', 'a'), check=True)  # now they are of another rule
+            go()
+            assert p.stdout.readline() == 'closed\n'
+            caylib.wait_until(lambda: len(net.events(box, 'net.close')) % 2 == 0 and net.events(box, 'net.close'), what='the ends')
+            net('policy', 'set', box, policy('one', 'a'), check=True)
+            go()
+        assert p.stdout.readline() == '2\n'
+        go()
+        go()
+
+
+@pytest.mark.parametrize('most', [40, 41])  # a connection takes two: with one of these all are taken
+def test_a_gateway_without_descriptors_waits_for_some(net, netbox, most):
+    if not caylib.ROOTFUL:
+        pytest.skip('its limits can be changed by root only')
+    box = netbox('--allow', 'web.test:7000')
+    pid = gateway_pid(net, box)
+    subprocess.run(['prlimit', f'--pid={pid}', f'--nofile={most}:{most}'], check=True)
+    with net.popen('exec', box, '--', '/usr/bin/python3', '-c', r'''
+import socket, time
+held = [socket.create_connection(('web.test', 7000), 5) for _ in range(60)]
+print('open', flush=True)
+input()
+[s.close() for s in held]
+for _ in range(100):  # the first may still come too early, and that no name was found is remembered for 2 s
+    try:
+        s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'hello'); print(s.recv(5).decode(), flush=True)
+        break
+    except OSError: time.sleep(0.1)
+''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == 'open\n'
+        before = cpu_ms(pid)
+        subprocess.run(['sleep', '1'], check=True)  # the time that is measured
+        used = cpu_ms(pid) - before
+        out, _ = p.communicate('\n')
+    assert out == 'hello\n' and used < 300, used

@@ -26,6 +26,7 @@ WEB4, WEB6 = '45.90.0.10', '2a0c:99::10'
 OTHER4 = '45.90.0.11'
 DNS4 = '45.90.0.53'
 PROXY4 = '45.90.0.20'
+PASSWORD = 'a secret: 100%'  # of its SOCKS at port 1081, for me@corp
 PRIVATE4 = '10.99.0.10'  # not global: only a rule that names it opens it
 METADATA4 = '169.254.169.254'
 

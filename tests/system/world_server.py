@@ -322,13 +322,14 @@ class Socks(socketserver.StreamRequestHandler):
             self.connection.sendall(bytes([byte]))
             time.sleep(0.002)
 
+    def is_welcome(self, methods):
+        self.say(b'\5\0' if 0 in methods else b'\5\xff')
+        return 0 in methods
+
     def handle(self):
         version, n = self.rfile.read(2)
-        methods = self.rfile.read(n)
-        if version != 5 or 0 not in methods:
-            self.say(b'\5\xff')
+        if version != 5 or not self.is_welcome(self.rfile.read(n)):
             return
-        self.say(b'\5\0')
         head = self.rfile.read(4)
         host = self.rfile.read(self.rfile.read(1)[0]).decode()
         port, = struct.unpack('>H', self.rfile.read(2))
@@ -339,6 +340,23 @@ class Socks(socketserver.StreamRequestHandler):
         with socket.create_connection((ZONE[host][0], port), 5) as up:
             self.say(b'\5\0\0\3\x07bound.x\0\1')
             relay(self.connection, up)
+
+
+class SocksPassword(Socks):
+    """The same for those who know the password."""
+
+    def short(self):
+        return self.rfile.read(self.rfile.read(1)[0]).decode()
+
+    def is_welcome(self, methods):
+        if 2 not in methods:
+            self.say(b'\5\xff')
+            return False
+        self.say(b'\5\2')
+        version, user, password = self.rfile.read(1)[0], self.short(), self.short()
+        welcome = (version, user, password) == (1, 'me@corp', world.PASSWORD)
+        self.say(b'\1\0' if welcome else b'\1\1')
+        return welcome
 
 
 class Threads(socketserver.ThreadingTCPServer):
@@ -377,6 +395,7 @@ def main(folder):
         serve(kind((address, 2525), Banner))
     serve(Threads((world.PROXY4, 3128), Proxy))
     serve(Threads((world.PROXY4, 1080), Socks))
+    serve(Threads((world.PROXY4, 1081), SocksPassword))
     hanging = deaf((world.WEB4, 7002))  # noqa: F841, kept open
     print('ready', flush=True)
     for line in sys.stdin:
