@@ -385,6 +385,7 @@ const struct driver ns_driver = {
 	.look = look,
 	.adopt = adopt,
 	.renew = renew,
+	.renew_ahead = renew_ahead,
 	.seal = seal,
 	.kill = kill_all,
 	.reap = reap,
