@@ -12,7 +12,7 @@ static bool is_bytes(const uint8_t *got, size_t n, struct str want)
 
 static void what_is_said_is_as_in_the_rfcs(void)
 {
-	uint8_t out[SOCKS_PASSWORD];
+	uint8_t out[SOCKS_PASSWORD] = { 0 };
 
 	CHECK(is_bytes(out, socks_hello(false, out), STR("\5\1\0")));
 	CHECK(is_bytes(out, socks_hello(true, out), STR("\5\2\0\2")));
@@ -25,7 +25,7 @@ static void passwords_have_a_limit(void)
 {
 	static char text[SOCKS_PASSWORD_MOST + 1];
 	struct str most = { text, SOCKS_PASSWORD_MOST }, more = { text, sizeof text };
-	uint8_t out[SOCKS_PASSWORD];
+	uint8_t out[SOCKS_PASSWORD] = { 0 };
 
 	CHECK(socks_password(most, most, out) == SOCKS_PASSWORD);
 	CHECK(socks_password(more, most, out) == 0 && socks_password(most, more, out) == 0);
