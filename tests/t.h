@@ -14,7 +14,7 @@ struct t_case {
 };
 
 #define CHECK(cond)	((cond) ? (void)0 : t_fail(__FILE__, __LINE__, #cond))
-#define CHECK_STR(a, b) (strcmp((a), (b)) == 0 ? (void)0 : t_fail_str(__FILE__, __LINE__, (a), (b)))
+#define CHECK_STR(a, b) t_same(__FILE__, __LINE__, (a), (b))
 
 static inline __attribute__((noreturn, unused)) void t_fail(const char *f, int l, const char *what)
 {
@@ -29,6 +29,13 @@ static inline __attribute__((noreturn, unused)) void t_fail_str(const char *f, i
 	printf("# %s:%d: got '%s', want '%s'\n", f, l, a, b);
 	fflush(stdout);
 	_exit(1);
+}
+
+static inline __attribute__((unused)) void t_same(const char *f, int l, const char *a,
+						  const char *b)
+{
+	if (!a || !b || strcmp(a, b) != 0)
+		t_fail_str(f, l, a ? a : "(NULL)", b ? b : "(NULL)");
 }
 
 enum { T_SKIPPED = 77 };

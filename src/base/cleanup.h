@@ -8,10 +8,11 @@
 
 #define FD_NONE (-1)
 
-#define auto_free  __attribute__((cleanup(auto_free_fn)))
-#define auto_close __attribute__((cleanup(auto_close_fn)))
+/* `unused`: to empty it is no dead store, as analyzers that do not see the release would think. */
+#define auto_free  __attribute__((cleanup(auto_free_fn), unused))
+#define auto_close __attribute__((cleanup(auto_close_fn), unused))
 /* For our own types: DEFINE_AUTO(struct buf, buf_done) gives auto_done(buf_done). */
-#define auto_done(fn) __attribute__((cleanup(fn##_auto)))
+#define auto_done(fn) __attribute__((cleanup(fn##_auto), unused))
 #define DEFINE_AUTO(type, fn) \
 	static inline void fn##_auto(type *p) \
 	{ \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named places at which a test lets the process die as if it were killed. Only in builds made for
- * that (meson option `failpoints`): there the file `failpoint` in CAY_STATE names one, and the
- * first process that comes to it is gone, with the file. Everywhere else it is nothing.
+ * Named places at which a test lets the process die as if it were killed. Only in programs made for
+ * that (tests/crash): there the file `failpoint` in CAY_STATE names one, and the first process that
+ * comes to it is gone, with the file. Everywhere else it is nothing.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled together with sha256.c, to test both ways to compute a block on any CPU. */
-#include "base/sha256.c"
+#include "base/sha256.c" /* NOLINT(bugprone-suspicious-include): see above */
 
 #include "t.h"
 

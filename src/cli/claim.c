@@ -98,7 +98,7 @@ static int find(const struct newborn *n, struct ready *r)
 	    warm_key(&n->state, warden, buf_str(&n->recipe), n->row.top, r->key) <= 0)
 		return -1;
 	r->kind_fd = warm_open_kind(&n->state, r->key);
-	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0)
+	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0 || !r->ids)
 		return -1;
 	if (random_bytes(&dice, sizeof dice) < 0)
 		dice = (uint32_t)getpid();

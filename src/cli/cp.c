@@ -494,7 +494,7 @@ static int cp_run(struct cmd_ctx *ctx, struct err *e)
 }
 
 static struct opt opts[] = {
-	{ "user", 'u', OPT_TEXT, "USER", "act inside as this user (name, uid or uid:gid)",
+	{ "user", 'u', OPT_TEXT, "USER", "Act inside as this user (name, uid or uid:gid)",
 	  &opt_user },
 	{ 0 },
 };

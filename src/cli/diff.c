@@ -135,14 +135,6 @@ static int compare(struct job *j, const char *dest, const struct stack *old,
 	return 0;
 }
 
-static const struct layers_mount *same_dest(const struct layers *l, const char *dest)
-{
-	for (int i = 0; i < l->n; i++)
-		if (strcmp(l->mounts[i].dest, dest) == 0)
-			return &l->mounts[i];
-	return NULL;
-}
-
 static int compare_all(struct job *j, struct err *e)
 {
 	auto_free const char **paths = calloc(j->wanted.n + 1, sizeof *paths);
@@ -152,12 +144,12 @@ static int compare_all(struct job *j, struct err *e)
 		return err_sys(e, ENOMEM, "compare");
 	for (int i = 0; i < j->a.n; i++) {
 		const struct layers_mount *m = &j->a.mounts[i];
-		const struct layers_mount *other = j->two ? same_dest(&j->b, m->dest) : m;
+		const struct layers_mount *other = j->two ? layers_at(&j->b, m->dest) : m;
 		struct diff_scope scope;
 
 		if (!scope_of(j, m, &scope, paths, skip))
 			continue;
-		if (!other) {
+		if (j->two && !other) {
 			fprintf(stderr, "cay: '%s' is in one of the two only\n", m->dest);
 			continue;
 		}

@@ -31,14 +31,6 @@ static int add(struct diff_totals *t, const char *dest, const struct diff *d, st
 	return 0;
 }
 
-static const struct layers_mount *same_dest(const struct layers *l, const char *dest)
-{
-	for (int i = 0; i < l->n; i++)
-		if (strcmp(l->mounts[i].dest, dest) == 0)
-			return &l->mounts[i];
-	return NULL;
-}
-
 int diff_sum(const struct layers *old, const struct layers *new, struct diff_totals *ret,
 	     struct err *e)
 {
@@ -49,7 +41,7 @@ int diff_sum(const struct layers *old, const struct layers *new, struct diff_tot
 		return err_sys(e, ENOMEM, "compare");
 	for (int i = 0; i < new->n; i++) {
 		const char *dest = new->mounts[i].dest;
-		const struct layers_mount *was = same_dest(old, dest);
+		const struct layers_mount *was = layers_at(old, dest);
 		size_t n = strcmp(dest, "/") == 0 ? 0 : strlen(dest);
 		auto_done(diff_done) struct diff d = { 0 };
 		struct diff_scope scope = { .skip = skip };

@@ -246,7 +246,7 @@ const struct cmd cmd_explore = {
 		"--first-success says which. The exit code is that of the one kept.",
 	.examples =
 		"cay explore work --count 4 -- ./try-fix\n"
-		"cay explore work -c 8 --first-success -- sh -c 'agent --seed $CAY_FORK && make test'",
+		"cay explore work -c 8 --first-success -- sh -c './fix $CAY_FORK && make test'",
 	.run = run,
 	.opts = opts,
 	.runs_commands = true,

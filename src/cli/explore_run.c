@@ -117,7 +117,7 @@ static void stop(struct branch *b, unsigned n)
 
 static int wait_all(struct branch *b, unsigned n, const struct explore_opts *o, int *ret_winner)
 {
-	auto_free struct pollfd *fds = calloc(n, sizeof *fds);
+	auto_free struct pollfd *fds = calloc(n + 1, sizeof *fds);
 	auto_free char *mem = malloc(LINE);
 	unsigned left = n;
 

@@ -42,6 +42,10 @@ static int add(struct stack *s, int fd, const char *path, struct stack_layer lik
 {
 	int r;
 
+	if (fd == -LAYER_GONE) {
+		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
+		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
+	}
 	if (fd < 0)
 		return err_sys(e, -fd, "open the layer '%s'", path);
 	like.fd = fd;
@@ -247,6 +251,14 @@ int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, st
 		return -1;
 	}
 	return layers_open_snapshot(s, &snap, ret, e);
+}
+
+const struct layers_mount *layers_at(const struct layers *l, const char *dest)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->mounts[i].dest, dest) == 0)
+			return &l->mounts[i];
+	return NULL;
 }
 
 const struct layers_mount *layers_find(const struct layers *l, const char *path,

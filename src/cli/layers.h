@@ -32,6 +32,8 @@ int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, st
 void layers_done(struct layers *l);
 DEFINE_AUTO(struct layers, layers_done)
 
+/* The mount at exactly this place inside, or NULL. */
+const struct layers_mount *layers_at(const struct layers *l, const char *dest);
 /* The mount that a path inside belongs to, and in *ret_rest what of it lies below. */
 const struct layers_mount *layers_find(const struct layers *l, const char *path,
 				       const char **ret_rest);

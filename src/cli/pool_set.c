@@ -98,11 +98,12 @@ static int describe(struct cli_store *s, struct pool_row *row, struct err *e)
 	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
 	auto_done(buf_done) struct buf own = BUF_INIT(LIMIT_FRAME_BODY);
 	bool snap = strncmp(row->template_, "snap:", 5) == 0, plain = snap && !row->options[0];
+	struct sandbox_opts of_it = o;
 
-	o.template_ = row->template_;
+	of_it.template_ = row->template_;
 	if (snap && like_snapshot(s, row, plain ? &own : NULL, e) < 0)
 		return -1;
-	if (!plain && newborn_plan(&n, &o, false, e) < 0)
+	if (!plain && newborn_plan(&n, &of_it, false, e) < 0)
 		return -1;
 	if (pool_kind_keep(plain ? buf_str(&own) : buf_str(&n.recipe), snap, &row->recipe) < 0)
 		return err_sys(e, ENOMEM, "describe a pool");

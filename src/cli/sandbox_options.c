@@ -148,6 +148,7 @@ static int resolve_env(const struct sandbox_opts *o, struct sandbox_plan *p, str
 	if (o->envs.n > LIMIT_ENV)
 		return err_set(e, ERR_INVALID, "%d times --env; at most %d are possible", o->envs.n,
 			       LIMIT_ENV);
+	p->nenv = 0;
 	p->env = calloc((size_t)o->envs.n + 1, sizeof *p->env);
 	if (!p->env)
 		return err_sys(e, ENOMEM, "--env");
@@ -181,6 +182,7 @@ static int resolve_labels(const struct sandbox_opts *o, struct sandbox_plan *p, 
 	if (o->labels.n > LIMIT_LABELS)
 		return err_set(e, ERR_INVALID, "%d times --label; at most %d are possible",
 			       o->labels.n, LIMIT_LABELS);
+	p->nlabels = 0;
 	p->labels = calloc((size_t)o->labels.n + 1, sizeof *p->labels);
 	if (!p->labels)
 		return err_sys(e, ENOMEM, "--label");

@@ -41,7 +41,8 @@ struct sandbox_opts {
 /* What a sandbox is made of. */
 #define SANDBOX_OPTS_BUILD(o) \
 	{ "template", 0, OPT_TEXT, "NAME", \
-	  "What the sandbox starts from: host, the system of this machine (default), or dir:PATH", \
+	  "What the sandbox starts from: host, the system of this machine (default), dir:PATH, " \
+	  "or snap:SNAPSHOT", \
 	  &(o).template_ }, \
 	{ "dir", 'd', OPT_LIST, "PATH[:DEST]", \
 	  "Show a directory inside, as a copy that can be changed; the original stays as it is", \

@@ -387,7 +387,7 @@ const struct cmd cmd_show = {
 	.summary = "Show all that is known about a sandbox",
 	.details =
 		"Its state, the options that it was made with, and its calls with their results.",
-	.examples = "cay show box\ncay show box --json | jq .calls[-1].exit_code",
+	.examples = "cay show box\ncay show box --json | jq '.calls[-1].exit_code'",
 	.run = run,
 	.data = true,
 	.complete = "sandbox",

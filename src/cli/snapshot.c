@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cay snapshot, cay snapshot rm, cay snapshots. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/commands.h"
@@ -127,35 +129,67 @@ const struct cmd cmd_snapshot = {
 	.complete = "sandbox",
 };
 
-static int list_one(void *arg, const struct snapshot_row *row)
+static const struct out_col cols[] = {
+	{ .title = "ID" },   { .title = "NAME", .cut = true },	{ .title = "SANDBOX" },
+	{ .title = "KIND" }, { .title = "AGE", .right = true }, { .title = "NOTE", .cut = true },
+};
+
+struct listing {
+	const struct cmd_ctx *ctx;
+	struct out_table t;
+	int shown, r;
+};
+
+static int add_row(struct out_table *t, const struct snapshot_row *row)
 {
-	const struct cmd_ctx *ctx = arg;
-	struct out_json j = { .f = stdout };
+	int r = out_cell(t, OUT_PLAIN, row->id);
 	char age[OUT_NUMBER];
 
-	if (ctx->json) {
+	r |= out_cell(t, OUT_PLAIN, row->name);
+	r |= out_cell(t, OUT_PLAIN, row->sandbox);
+	r |= out_cell(t, OUT_PLAIN, kinds[row->kind]);
+	r |= out_cell(t, OUT_PLAIN, out_age(row->created_ns, clock_real_ns(), age));
+	r |= out_cell(t, OUT_PLAIN, row->note);
+	return r;
+}
+
+static int list_one(void *arg, const struct snapshot_row *row)
+{
+	struct out_json j = { .f = stdout };
+	struct listing *l = arg;
+
+	l->shown++;
+	if (l->ctx->json) {
 		out_json_open(&j, NULL, '{');
 		put_row(&j, row);
 		out_json_close(&j, '}');
 		out_json_line(&j);
-	} else if (ctx->quiet) {
+	} else if (l->ctx->quiet) {
 		puts(row->id);
 	} else {
-		printf("%-12s  %-16s  %-12s  %-11s  %-8s  ", row->id,
-		       row->name[0] ? row->name : "-", row->sandbox, kinds[row->kind],
-		       out_age(row->created_ns, clock_real_ns(), age));
-		out_safe(row->note ? row->note : "");
-		putchar('\n');
+		l->r |= add_row(&l->t, row);
 	}
 	return 0;
+}
+
+static void say_none(const struct cmd_ctx *ctx)
+{
+	if (ctx->json || ctx->quiet || !isatty(STDERR_FILENO))
+		return;
+	if (ctx->nargs == 1)
+		fprintf(stderr, "No snapshots of '%s'.\n", ctx->args[0]);
+	else
+		fprintf(stderr, "No snapshots. Take one with: cay snapshot SANDBOX\n");
 }
 
 static int list(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(sandbox_row_done) struct sandbox_row box = { 0 };
+	struct listing l = { .ctx = ctx, .t = { .cols = cols, .ncols = ARRAY_LEN(cols) } };
 	struct err unknown = { 0 };
 	const char *of = NULL;
+	int r;
 
 	if (cmd_need_args(ctx, 0, 1, "a sandbox", e) < 0 || cli_store_open(&s, e) < 0)
 		return -1;
@@ -163,9 +197,15 @@ static int list(struct cmd_ctx *ctx, struct err *e)
 	if (ctx->nargs == 1)
 		of = catalog_find(s.catalog, ctx->args[0], &box, &unknown) == 0 ? box.id
 										: ctx->args[0];
-	if (!ctx->json && !ctx->quiet)
-		puts("ID            NAME              SANDBOX       KIND         AGE       NOTE");
-	return catalog_each_snapshot(s.catalog, of, list_one, ctx, e);
+	r = catalog_each_snapshot(s.catalog, of, list_one, &l, e);
+	if (r == 0 && l.r < 0)
+		r = err_sys(e, ENOMEM, "list the snapshots");
+	if (r == 0 && l.t.n)
+		out_table_print(&l.t, stdout, out_width(), true, ctx->color_out);
+	if (r == 0 && !l.shown)
+		say_none(ctx);
+	out_table_done(&l.t);
+	return r;
 }
 
 const struct cmd cmd_snapshots = {

@@ -234,7 +234,8 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (ctx->nargs == 2 && strcmp(ctx->args[0], "verify") == 0)
 		return verify_trace(ctx, e);
 	if (ctx->nargs != 1) {
-		err_set(e, ERR_INVALID, "trace takes one sandbox");
+		(void)err_set(e, ERR_INVALID,
+			      ctx->nargs ? "trace takes one sandbox" : "missing a sandbox");
 		return err_hint(e, "usage: cay trace SANDBOX, or cay trace verify SANDBOX");
 	}
 	return show_trace(ctx, e);
@@ -242,10 +243,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 
 static struct opt opts[] = {
 	{ "call", 'c', OPT_TEXT, "CALL",
-	  "only what this call did: its number, or the caller's own id", &opt_call },
-	{ "kind", 'k', OPT_TEXT, "KIND", "only this kind: process.exec, file, '*.exit', ...",
+	  "Only what this call did: its number, or the caller's own id", &opt_call },
+	{ "kind", 'k', OPT_TEXT, "KIND", "Only this kind: process.exec, file, '*.exit', ...",
 	  &opt_kind },
-	{ "follow", 'f', OPT_FLAG, NULL, "go on with new events until the sandbox ends",
+	{ "follow", 'f', OPT_FLAG, NULL, "Go on with new events until the sandbox ends",
 	  &opt_follow },
 	{ 0 },
 };
@@ -253,7 +254,7 @@ static struct opt opts[] = {
 const struct cmd cmd_trace = {
 	.name = "trace",
 	.synopsis = "[options] SANDBOX | verify SANDBOX",
-	.summary = "show what happened in a sandbox, call by call",
+	.summary = "Show what happened in a sandbox, call by call",
 	.details =
 		"Shows one line per event, oldest first, of a running sandbox or of one that has\n"
 		"ended. With --json the lines of the trace come byte for byte as they were written.\n"

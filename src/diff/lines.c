@@ -128,7 +128,7 @@ static int myers_init(struct myers *m, const struct lines *a, const struct lines
 		size *= 2;
 	if (size > UINT32_MAX || side_init(&m->a, a) < 0 || side_init(&m->b, b) < 0)
 		return -ENOMEM;
-	m->classes.v = malloc((all + 1) * sizeof *m->classes.v);
+	m->classes.v = calloc(all + 1, sizeof *m->classes.v);
 	m->classes.table = calloc(size, sizeof *m->classes.table);
 	m->classes.mask = (uint32_t)size - 1;
 	if (!m->classes.v || !m->classes.table)

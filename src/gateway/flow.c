@@ -250,14 +250,13 @@ void flow_end_all(struct gateway *g, const char *reason)
 static bool take_front(struct flow *f)
 {
 	struct ip gateway = gateway_ip(f->dst.len == 4 ? AF_INET : AF_INET6);
+	bool ours = ip_eq(&f->dst, &gateway);
 
 	if (f->port == NETPLAN_PORT_DNS)
 		f->front = FRONT_DNS;
-	else if (!ip_eq(&f->dst, &gateway))
-		return false;
-	else if (f->port == NETPLAN_PORT_HTTP_PROXY)
+	else if (ours && f->port == NETPLAN_PORT_HTTP_PROXY)
 		f->front = FRONT_HTTP;
-	else if (f->port == NETPLAN_PORT_SOCKS)
+	else if (ours && f->port == NETPLAN_PORT_SOCKS)
 		f->front = FRONT_SOCKS;
 	else
 		return false;

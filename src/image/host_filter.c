@@ -196,8 +196,8 @@ static bool is_user_with_secret(struct str s)
 
 static bool has_url_with_secret(struct str content)
 {
-	while (content.p) {
-		const char *at = memmem(content.p, content.n, "://", 3);
+	for (;;) {
+		const char *at = content.n ? memmem(content.p, content.n, "://", 3) : NULL;
 
 		if (!at)
 			return false;

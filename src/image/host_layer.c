@@ -369,8 +369,12 @@ int host_layer_get(const char *state_dir, const struct host_root *root, char **r
 		path = NULL;
 		return err_sys(e, ENOMEM, "cannot name the layer");
 	}
-	if (lstat(path, &st) < 0 && build_locked(state_dir, name, root, e) < 0)
-		return err_ctx(e, "cannot build the base layer of template 'host'");
+	if (lstat(path, &st) < 0 && build_locked(state_dir, name, root, e) < 0) {
+		(void)err_ctx(e, "cannot build the base layer of template 'host'");
+		return e->sys == ENOSPC
+			       ? err_hint(e, "make room in '%s', or set CAY_STATE", state_dir)
+			       : -1;
+	}
 	*ret_path = TAKE_PTR(path);
 	return 0;
 }

@@ -196,7 +196,7 @@ static int resolve_dir(const char *path, const char *state, struct template *t,
 
 	if (!*path) {
 		(void)err_set(e, ERR_INVALID, "template 'dir:' names no directory");
-		return err_hint(e, "templates are: host, dir:PATH");
+		return err_hint(e, "templates are: host, dir:PATH, snap:SNAPSHOT");
 	}
 	if (open_root(path, &real, e) < 0 || refuse_state_below(m, real, state, e) < 0)
 		return -1;
@@ -209,7 +209,7 @@ static int resolve_dir(const char *path, const char *state, struct template *t,
 static int not_found(const char *name, struct err *e)
 {
 	(void)err_set(e, ERR_NOT_FOUND, "template '%.200s' not found", name);
-	return err_hint(e, "templates are: host, dir:PATH");
+	return err_hint(e, "templates are: host, dir:PATH, snap:SNAPSHOT");
 }
 
 int template_resolve(const char *state_dir, const char *name, struct template *ret, struct err *e)

@@ -374,7 +374,7 @@ static void other_names_are_not_found(void)
 
 	CHECK(e.kind == ERR_NOT_FOUND);
 	CHECK_STR(e.msg, "template 'base' not found");
-	CHECK_STR(e.hint, "templates are: host, dir:PATH");
+	CHECK_STR(e.hint, "templates are: host, dir:PATH, snap:SNAPSHOT");
 	CHECK(refused("/", "").kind == ERR_NOT_FOUND);
 	CHECK(refused("/", "hosts").kind == ERR_NOT_FOUND);
 }

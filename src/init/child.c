@@ -169,7 +169,7 @@ static void drop_rights(const struct user *u)
 		fail(errno, "set the groups of '%s'", u->name);
 	if (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0) {
 		if (errno == EINVAL)
-			fail(EINVAL,
+			fail(EPERM,
 			     "user '%s' (uid %u) does not exist here: a rootless sandbox "
 			     "has only the uid %u; root, other users and sudo need a cay that "
 			     "runs as root",

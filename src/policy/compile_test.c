@@ -288,10 +288,10 @@ static void targets_are_hosts_and_addresses_with_ports(void)
 					   "10.0.0.1/8",
 					   "localhost:x",
 					   "[::1]:80" };
-	struct buf out = BUF_INIT(LIMIT_POLICY);
-	struct policy_builder b;
+	auto_done(buf_done) struct buf out = BUF_INIT(LIMIT_POLICY);
+	auto_done(policy_builder_done) struct policy_builder b;
+	auto_done(policy_free) struct policy *p = NULL;
 	struct err e = { 0 };
-	struct policy *p;
 
 	policy_builder_init(&b);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

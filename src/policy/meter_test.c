@@ -86,7 +86,8 @@ static void connections_a_second_are_counted(void)
 	CHECK(meter_open(&m, 0) == METER_OK && meter_open(&m, 0) == METER_OK);
 	CHECK(meter_open(&m, 0) == METER_RATE);
 	CHECK(meter_open(&m, S / 2) == METER_OK);
-	CHECK(meter_dns(&m, 0) == METER_OK && meter_dns(&m, 0) == METER_RATE);
+	CHECK(meter_dns(&m, 0) == METER_OK);
+	CHECK(meter_dns(&m, 0) == METER_RATE);
 	CHECK(meter_dns(&m, S) == METER_OK);
 }
 

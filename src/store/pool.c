@@ -22,7 +22,8 @@ bool pool_exists(const struct state *s)
 {
 	struct stat st;
 
-	return geteuid() == 0 && fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return geteuid() == 0 && (fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+				  fstatat(s->fd, POOL_IMAGE, &st, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
 static bool is_pool(int fd)
@@ -48,17 +49,13 @@ static int explain_mount(int err, struct err *e)
 			   "cay setup pool --remove");
 }
 
-int pool_mount(const struct state *s, struct err *e)
+static int mount_locked(const struct state *s, int image, struct err *e)
 {
-	auto_close int image = openat(s->fd, POOL_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int device = FD_NONE, now = FD_NONE;
 	char path[sizeof s->dir + 16], name[64];
 
-	if (image < 0)
-		return err_sys(e, errno, "open '%s/%s'", s->dir, POOL_IMAGE);
-	/* Who comes at the same time waits, and finds it done. */
-	if (flock(image, LOCK_EX) < 0)
-		return err_sys(e, errno, "lock '%s/%s'", s->dir, POOL_IMAGE);
+	if (mkdirat(s->fd, POOL_DIR, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_DIR);
 	now = open_dir(s);
 	if (now >= 0 && btrfs_is(now))
 		return 0;
@@ -71,6 +68,41 @@ int pool_mount(const struct state *s, struct err *e)
 	return 0;
 }
 
+int pool_mount(const struct state *s, struct err *e)
+{
+	auto_close int image = openat(s->fd, POOL_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int r;
+
+	if (image < 0)
+		return err_sys(e, errno, "open '%s/%s'", s->dir, POOL_IMAGE);
+	/* Who comes at the same time waits, and finds it done. */
+	if (flock(image, LOCK_EX) < 0)
+		return err_sys(e, errno, "lock '%s/%s'", s->dir, POOL_IMAGE);
+	r = mount_locked(s, image, e);
+	/* The loop device holds the same open file for as long as it is there, and the lock with
+	 * it. */
+	(void)flock(image, LOCK_UN);
+	return r;
+}
+
+/* Either its file or the file system that the link leads to; nothing in it is touched by us. */
+static int explain_gone(const struct state *s, struct err *e)
+{
+	char target[LIMIT_PATH];
+	ssize_t n = readlinkat(s->fd, POOL_DIR, target, sizeof target - 1);
+
+	if (n < 0) {
+		(void)err_set(e, ERR_UNAVAILABLE, "the pool's file '%s/%s' is not there", s->dir,
+			      POOL_IMAGE);
+		return err_hint(e, "put it back, or give up all that was in it: "
+				   "cay setup pool --remove");
+	}
+	target[n] = '\0';
+	(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%.300s' is not there", target);
+	return err_hint(e, "mount its file system, or give up all that is in it: "
+			   "cay setup pool --remove");
+}
+
 int pool_open(const struct state *s, int *ret_fd, struct err *e)
 {
 	auto_close int fd = FD_NONE;
@@ -79,18 +111,15 @@ int pool_open(const struct state *s, int *ret_fd, struct err *e)
 	if (!pool_exists(s))
 		return 0;
 	fd = open_dir(s);
-	if (fd >= 0 && !is_pool(fd) &&
+	if ((fd < 0 || !is_pool(fd)) &&
 	    faccessat(s->fd, POOL_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (pool_mount(s, e) < 0)
 			return -1;
 		fd_close(&fd);
 		fd = open_dir(s);
 	}
-	if (fd < 0 || !is_pool(fd)) {
-		(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%s/%s' is not there", s->dir,
-			      POOL_DIR);
-		return err_hint(e, "mount its file system, or forget it: cay setup pool --remove");
-	}
+	if (fd < 0 || !is_pool(fd))
+		return explain_gone(s, e);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

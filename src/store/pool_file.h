@@ -6,6 +6,7 @@
 
 #define POOL_DIR    "pool"
 #define POOL_IMAGE  "pool.img"
+#define POOL_NEW    "pool.img.new" /* while it is being made */
 #define POOL_MARK   ".cay-pool"
 #define POOL_LAYERS "layers"
 

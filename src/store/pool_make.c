@@ -53,13 +53,17 @@ static int run_mkfs(const char *image, struct err *e)
 static int make_file(const struct state *s, uint64_t size, struct err *e)
 {
 	auto_close int fd =
-		openat(s->fd, POOL_IMAGE, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+		openat(s->fd, POOL_NEW, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char path[sizeof s->dir + 16];
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
-		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_IMAGE);
-	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_IMAGE);
-	return run_mkfs(path, e);
+		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_NEW);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_NEW);
+	if (run_mkfs(path, e) < 0)
+		return -1;
+	return renameat(s->fd, POOL_NEW, s->fd, POOL_IMAGE) < 0
+		       ? err_sys(e, errno, "make '%s/%s'", s->dir, POOL_IMAGE)
+		       : 0;
 }
 
 /* The mark last: what has none is not taken for a pool. */
@@ -84,14 +88,13 @@ static void undo_image(const struct state *s)
 	(void)umount2(path, UMOUNT_NOFOLLOW);
 	(void)unlinkat(s->fd, POOL_DIR, AT_REMOVEDIR);
 	(void)unlinkat(s->fd, POOL_IMAGE, 0);
+	(void)unlinkat(s->fd, POOL_NEW, 0);
 }
 
 static int fill_image(const struct state *s, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 
-	if (mkdirat(s->fd, POOL_DIR, 0700) < 0)
-		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_DIR);
 	if (pool_mount(s, e) < 0)
 		return -1;
 	fd = openat(s->fd, POOL_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +108,7 @@ int pool_make_image(const struct state *s, uint64_t size, struct err *e)
 	if (refuse_second(s, e) < 0)
 		return -1;
 	/* Of an attempt that was cut off. */
-	(void)unlinkat(s->fd, POOL_IMAGE, 0);
+	(void)unlinkat(s->fd, POOL_NEW, 0);
 	if (make_file(s, size, e) == 0 && fill_image(s, e) == 0)
 		return 0;
 	undo_image(s);
@@ -196,16 +199,20 @@ static int refuse_used(int fd, struct err *e)
 int pool_unmake(const struct state *s, struct err *e)
 {
 	auto_close int fd = FD_NONE;
-	struct err gone;
+	struct err gone = { 0 };
 	struct stat st;
 
 	if (geteuid() != 0)
 		return err_set(e, ERR_NOT_ALLOWED, "a pool needs root");
-	if (fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return unmake_image(s, e);
-	/* One that cannot be opened any more holds nothing that could be saved. */
 	if (pool_open(s, &fd, &gone) == 0 && fd >= 0 && refuse_used(fd, e) < 0)
 		return -1;
+	/* A kernel that lacks something says nothing about the file, which may be whole. */
+	if (gone.sys == ENODEV || gone.sys == ENXIO || gone.sys == ENOENT) {
+		*e = gone;
+		return -1;
+	}
+	if (fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return unmake_image(s, e);
 	if (S_ISLNK(st.st_mode)) {
 		if (fd >= 0) {
 			(void)unlinkat(fd, POOL_LAYERS, AT_REMOVEDIR);

@@ -33,6 +33,7 @@ static void run_mkfs(const char *file)
 	CHECK(posix_spawn_file_actions_init(&quiet) == 0);
 	CHECK(posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0) == 0);
 	r = posix_spawnp(&pid, "mkfs.btrfs", &quiet, NULL, argv, envp);
+	CHECK(posix_spawn_file_actions_destroy(&quiet) == 0);
 	if (r == ENOENT)
 		t_skip("needs mkfs.btrfs (package btrfs-progs)");
 	CHECK(r == 0 && waitpid(pid, &st, 0) == pid && st == 0);
@@ -97,7 +98,8 @@ static void a_subvolume_is_made_and_removed_with_all_it_holds(void)
 	CHECK(btrfs_is_subvolume(sub) && mkdirat(sub, "d", 0755) == 0);
 	CHECK(!btrfs_is_subvolume(openat(sub, "d", O_RDONLY | O_CLOEXEC)));
 	CHECK(symlinkat("x", sub, "d/l") == 0);
-	CHECK(btrfs_delete(pool, "a") == 0 && btrfs_delete(pool, "a") == -ENOENT);
+	CHECK(btrfs_delete(pool, "a") == 0);
+	CHECK(btrfs_delete(pool, "a") == -ENOENT);
 }
 
 static void what_is_no_single_name_is_refused(void)

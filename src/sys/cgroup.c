@@ -43,7 +43,7 @@ void cgroup_look_ahead(void)
 	found_own = open_own();
 }
 
-static int make_dir(int parent, const char *name)
+int cgroup_make_dir(int parent, const char *name)
 {
 	int fd;
 
@@ -63,7 +63,7 @@ int cgroup_new(struct cgroup *g, const char *id)
 	if (r < 0)
 		return r;
 	g->parent_fd = r;
-	r = make_dir(g->parent_fd, g->name);
+	r = cgroup_make_dir(g->parent_fd, g->name);
 	if (r < 0) {
 		cgroup_done(g);
 		return r;
@@ -94,7 +94,7 @@ int cgroup_leaf(struct cgroup *g, const char *leaf)
 
 	if (g->fd < 0)
 		return -ENOENT;
-	fd = make_dir(g->fd, leaf);
+	fd = cgroup_make_dir(g->fd, leaf);
 	if (fd < 0)
 		return fd;
 	r = give_procs(g, fd);

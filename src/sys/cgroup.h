@@ -44,6 +44,8 @@ extern const struct cgroup cgroup_none;
 void cgroup_look_ahead(void);
 /* -EACCES, -EROFS, -ENOENT and the like where this host does not let us. */
 int cgroup_new(struct cgroup *g, const char *id);
+/* A new group below another, opened. -EEXIST where there is one already. */
+int cgroup_make_dir(int parent, const char *name);
 /* Let processes of this uid (root inside) clone into the groups. Rootful only. */
 int cgroup_delegate(struct cgroup *g, uid_t uid, gid_t gid);
 /* Make a leaf and open it for clone3. */

@@ -53,16 +53,6 @@ int cgroup_write_with(const struct cgroup_writer *w, int fd, enum cgroup_control
 	return r;
 }
 
-static int make_dir(int parent, const char *name)
-{
-	int fd;
-
-	if (mkdirat(parent, name, 0755) < 0)
-		return -errno;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* cay-ID in the v1 hierarchy of c. -ENOENT: c has none. */
 static int v1_group(struct cgroup *g, enum cgroup_controller c, char why[CGROUP_WHY])
 {
@@ -75,7 +65,7 @@ static int v1_group(struct cgroup *g, enum cgroup_controller c, char why[CGROUP_
 	if (r < 0)
 		return r;
 	g->v1_parent_fd[c] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = g->v1_parent_fd[c] < 0 ? -errno : make_dir(g->v1_parent_fd[c], g->name);
+	r = g->v1_parent_fd[c] < 0 ? -errno : cgroup_make_dir(g->v1_parent_fd[c], g->name);
 	if (r < 0) {
 		fd_close(&g->v1_parent_fd[c]);
 		(void)snprintf(why, CGROUP_WHY, "cannot make a control group in '%.120s': %s", path,
@@ -109,7 +99,7 @@ int cgroup_limit(struct cgroup *g, enum cgroup_controller c, uint64_t value, cha
 static int v1_limit_call(struct cgroup *g, const char *leaf, uint64_t bytes, int *ret_entry,
 			 char why[CGROUP_WHY])
 {
-	auto_close int fd = make_dir(g->v1_fd[CGROUP_MEMORY], leaf);
+	auto_close int fd = cgroup_make_dir(g->v1_fd[CGROUP_MEMORY], leaf);
 	int r = fd < 0 ? fd : cgroup_v1_write(fd, CGROUP_MEMORY, bytes, why);
 
 	if (r < 0)

@@ -229,11 +229,12 @@ static void merge(int first, int last, const char *name)
 
 static void merged_layers_show_what_they_did(void)
 {
+	const char *given = getenv("CAY_SEED");
 	char *as_is;
 
 	begin();
-	seed = getenv("CAY_SEED") ? (unsigned)atol(getenv("CAY_SEED"))
-				  : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
+	seed = given ? (unsigned)strtoul(given, NULL, 10)
+		     : (unsigned)time(NULL) ^ (unsigned)getpid() << 8;
 	printf("# seed %u\n", seed);
 	make_layers();
 	as_is = view("l4:l3:l2:l1:l0:base");

@@ -116,7 +116,7 @@ static uint32_t expected(uint32_t nr, const uint64_t *args)
 }
 
 /* Every edge of every question, one less and one more, with noise in the upper half. */
-static int values_of(uint8_t answer, uint64_t *out)
+static int values_of(int answer, uint64_t *out)
 {
 	const struct seccomp_question *q = &seccomp_questions[answer - SECCOMP_ASK_FIRST];
 	int n = 0;
@@ -142,8 +142,8 @@ static int compare_all_args(uint32_t nr)
 	int n[3] = { 0 }, done = 0;
 	uint64_t all[3][512] = { { 0 } };
 
-	for (uint8_t q = SECCOMP_ASK_FIRST; q < SECCOMP_ANSWERS; q++) {
-		uint8_t first = answer_of(nr), last = first;
+	for (int q = SECCOMP_ASK_FIRST; q < SECCOMP_ANSWERS; q++) {
+		int first = answer_of(nr), last = first;
 		int arg = seccomp_questions[q - SECCOMP_ASK_FIRST].arg;
 
 		if (first == SECCOMP_ASK_SOCKET)

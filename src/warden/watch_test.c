@@ -249,8 +249,9 @@ static void signals_do_not_spoil_what_is_reported(void)
 	CHECK(sigaction(SIGWINCH, &act, NULL) == 0);
 	fake_begin(&f, root, exec_sh_again, "exit 5");
 	nuisance = fork();
-	while (nuisance == 0)
-		(void)kill(f.pid, SIGWINCH);
+	if (nuisance == 0)
+		for (;;)
+			(void)kill(f.pid, SIGWINCH);
 	CHECK(loop_run(&f.loop) == 0);
 	CHECK(kill(nuisance, SIGKILL) == 0);
 	CHECK(fake_len == 2 && nth("process.exit", 0)->code == 5);

@@ -108,7 +108,7 @@ static void random_patterns_mean_what_they_say(void)
 	static const char *const patterns[] = { "a", "b", "ab", "*", "**", "a*", "*b" };
 	static const char *const labels[] = { "a", "b", "ab", "aab" };
 	unsigned seed = 7, matched = 0;
-	char p[64], t[64];
+	char p[64] = "", t[64] = "";
 
 	for (int i = 0; i < 200000; i++) {
 		bool want;

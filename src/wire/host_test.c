@@ -47,8 +47,7 @@ static void what_is_no_name_is_refused(void)
 		"-a.b",
 		"a-.b",
 		"a.b-",
-		"b\xc3\xbc"
-		"cher.de",
+		"m\xc3\xbcnchen.de",
 		"example.com..",
 		"a\tb",
 		"a\nb",

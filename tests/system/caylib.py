@@ -26,6 +26,7 @@ GROUP_DIR = os.environ.get('CAY_TEST_GROUP_DIR')
 GROUPS = ROOTFUL or bool(GROUP_DIR)  # limits that need control groups can be had
 SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
 SANITIZED = os.environ.get('CAY_TEST_SANITIZED') == '1'  # programs are larger and slower than promised
+STATE_DIR = os.environ.get('CAY_TEST_STATE_DIR', '/tmp')  # where a cay has its state directory
 LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -114,7 +115,7 @@ class Cay:
 
     def __init__(self):
         # Short: socket paths below it must fit into 108 bytes.
-        self.state = tempfile.mkdtemp(prefix='cay-test-', dir='/tmp')
+        self.state = tempfile.mkdtemp(prefix='cay-test-', dir=STATE_DIR)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith('CAY_')}
         self.env.update(CAY_STATE=self.state, NO_COLOR='1', LC_ALL='C.UTF-8')
         self.pids = set()  # processes that somebody here waits for

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the system tests. The suite runs once as root and once as an unprivileged user."""
 
+import itertools
 import os
+import pathlib
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -14,18 +19,56 @@ import caylib  # noqa: E402
 CAYS = []
 # Seconds since the epoch; what would begin later is left out, and said so.
 DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
+# A directory in which a file of tests is claimed by who runs it, where others beside us run the same.
+CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
+# About disks, pools, what a sync or a limit does there; and a share of the rest, so that it too is seen on one.
+ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_faults', 'test_life', 'test_limits',
+           'test_pool', 'test_state'}
 
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
     config.addinivalue_line('markers', 'alone: is about time, or loads the machine: not beside others')
+    config.addinivalue_line('markers', 'disk: its state never lies in memory')
     caylib.become_subreaper()
     # Who runs us in the background has it ignored, and so would all that we start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in ON_DISK:
+            item.add_marker('disk')
+
+
 def pytest_report_header():
     return f"cay: {caylib.CAY} ({'rootful' if caylib.ROOTFUL else 'rootless'})"
+
+
+def claimed(items):
+    """Those of the files that nobody else has begun."""
+    for path, tests in itertools.groupby(items, key=lambda item: item.path):
+        try:
+            os.close(os.open(os.path.join(CLAIMS, path.name), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        yield from tests
+
+
+def pytest_runtestloop(session):
+    """pytest's own, but for the claims."""
+    if not CLAIMS or session.config.option.collectonly or session.testsfailed:
+        return None
+    mine = claimed(session.items)
+    item = next(mine, None)
+    while item:
+        following = next(mine, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        item = following
+    return True
 
 
 def pytest_runtest_setup():
@@ -95,6 +138,38 @@ def box(cay, no_leftovers):
     ref = cay.create()
     yield ref
     cay('kill', ref)
+
+
+@pytest.fixture
+def sandbox(cay, no_leftovers):
+    """sandbox(PATH, *args): one with this --dir, ended after the test."""
+    made = []
+
+    def make(root, *args):
+        made.append(cay.create('--dir', root, *args))
+        return made[-1]
+
+    yield make
+    for ref in made:
+        cay('kill', ref, timeout=120)
+
+
+@pytest.fixture
+def places():
+    """A template with a shell, and a directory outside that must stay as it is."""
+    base = pathlib.Path(tempfile.mkdtemp(dir='/tmp'))
+    base.chmod(0o755)
+    top, outside = base / 'template', base / 'outside'
+    for path in (top, top / 'bin', outside):
+        path.mkdir()
+    outside.chmod(0o777)
+    for path in ['/bin/sh', *subprocess.run(['ldd', '/bin/sh'], capture_output=True, text=True, check=True).stdout.split()]:
+        if path.startswith('/'):
+            target = top / path[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(os.path.realpath(path), target)
+    yield top, outside
+    shutil.rmtree(base)
 
 
 @pytest.fixture(autouse=True)

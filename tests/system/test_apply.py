@@ -31,19 +31,6 @@ def project(tmp_path):
     return root
 
 
-@pytest.fixture
-def sandbox(cay, no_leftovers):
-    made = []
-
-    def make(root, *args):
-        made.append(cay.create('--dir', root, *args))
-        return made[-1]
-
-    yield make
-    for ref in made:
-        cay('kill', ref, timeout=120)
-
-
 def inside(cay, ref, script):
     cay('exec', ref, '--', 'sh', '-c', script, check=True)
 

@@ -2,31 +2,8 @@
 """Templates that lie about what they hold."""
 
 import os
-import pathlib
-import shutil
-import subprocess
-import tempfile
 
 import pytest
-
-
-@pytest.fixture
-def places():
-    """A template with the host's programs, and a directory outside that must stay as it is."""
-    base = pathlib.Path(tempfile.mkdtemp(dir='/tmp'))
-    base.chmod(0o755)
-    top, outside = base / 'template', base / 'outside'
-    for path in (top, top / 'bin', outside):
-        path.mkdir()
-    outside.chmod(0o777)
-    shutil.copy(os.path.realpath('/bin/sh'), top / 'bin' / 'sh')
-    for library in subprocess.run(['ldd', '/bin/sh'], capture_output=True, text=True, check=True).stdout.split():
-        if library.startswith('/'):
-            target = top / library[1:]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, target)
-    yield top, outside
-    shutil.rmtree(base)
 
 
 def lay(path, kind, outside):

@@ -134,13 +134,18 @@ def nothing_left(state):
 @rootful
 def test_a_full_disk_is_said_at_every_size(cay, small_disk):
     """Full before the template, in it, and before the sandbox: never a crash, never a leftover."""
+    hinted = False
     for size in ('4k', '64k', '256k', '1m', '4m', '16m'):
         state = small_disk(size)
         r = cay('run', '--', 'true', env={'CAY_STATE': str(state)}, timeout=60)
         if r.code != 0:
             said(r, 125)
             assert 'No space left' in r.err or 'full' in r.err, r
+            if 'base layer' in r.err:
+                assert f"hint: make room in '{state}', or set CAY_STATE\n" in r.err, r
+                hinted = True
         nothing_left(state)
+    assert hinted
 
 
 @rootful

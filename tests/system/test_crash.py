@@ -3,7 +3,7 @@
 Every durable step of a snapshot or rollback, with the process that comes to it killed there; and kill -9 of
 random processes of ours under load. Afterwards all that was acknowledged is there, and nothing else is left.
 
-Named places exist only in a build of their own: build-crash, made here where it can be.
+Named places exist only in programs of their own (tests/crash), which lie below those that are tested.
 """
 
 import collections
@@ -27,19 +27,6 @@ IN_COPY = ['copy.copied', 'copy.renamed']
 IN_LOST = ['lost.begun', 'lost.sealed', 'lost.moved']
 
 
-@pytest.fixture(scope='module')
-def crash_bin():
-    """The path of a cay with failpoints."""
-    path = os.environ.get('CAY_CRASH_BIN') or os.path.join(caylib.ROOT, 'build-crash/cay')
-    if not os.environ.get('CAY_CRASH_BIN') and os.access(os.path.join(caylib.ROOT, 'meson.build'), os.W_OK):
-        done = subprocess.run([os.path.join(caylib.ROOT, 'scripts/build'), 'build-crash', '-Dfailpoints=true'],
-                              capture_output=True, text=True, cwd=caylib.ROOT, check=False)
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    if not os.access(path, os.X_OK):
-        pytest.skip('no build with failpoints: set CAY_CRASH_BIN')
-    return path
-
-
 @pytest.fixture(params=['plain', 'pool'])
 def place(request, fresh_cay):
     """A cay of which the sandboxes lie in the state directory, or in a pool."""
@@ -54,8 +41,8 @@ def place(request, fresh_cay):
 
 
 @pytest.fixture
-def world(place, crash_bin, monkeypatch):
-    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+def world(place, monkeypatch):
+    monkeypatch.setattr(caylib, 'CAY', os.path.join(os.path.dirname(caylib.CAY), 'tests/crash/cay'))
     return place
 
 

@@ -25,20 +25,6 @@ def project(tmp_path):
     return root
 
 
-@pytest.fixture
-def sandbox(cay, no_leftovers):
-    """Make a sandbox with --dir; ended after the test."""
-    made = []
-
-    def make(root, *args):
-        made.append(cay.create('--dir', root, *args))
-        return made[-1]
-
-    yield make
-    for ref in made:
-        cay('kill', ref, timeout=120)
-
-
 def letters(result):
     return {line.split('  ', 1)[1]: line[0] for line in result.out.splitlines()}
 

@@ -367,3 +367,81 @@ def test_a_pool_that_cannot_be_mounted_is_said_and_the_rest_is_cleaned_up(fresh_
     assert 'mount the pool' in done.err and 'cay setup pool --remove' in done.err
     assert not os.path.exists(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa')
     fresh_cay('setup', 'pool', '--remove', check=True)
+
+
+def says_so(done, what):
+    """A plain error with what to do about it, and no answer that could be taken for one."""
+    return done.code != 0 and not done.out and what in done.err and 'hint: ' in done.err
+
+
+@needs_btrfs
+def test_without_its_file_nothing_is_shown_wrongly_and_nothing_is_lost(pool):
+    """The file is away, for a while, from under a sandbox that runs."""
+    box = pool.create()
+    image = f'{pool.state}/pool.img'
+    pool('exec', box, '--', 'sh', '-c', 'echo sealed > /tmp/sealed')
+    snap = pool('snapshot', box, check=True).out.strip()
+    pool('exec', box, '--', 'sh', '-c', 'echo fresh > /tmp/fresh')
+    subprocess.run(['umount', '-l', f'{pool.state}/pool'], check=True)
+    os.rename(image, image + '.away')
+    try:
+        for command in (('diff', box), ('diff', snap), ('fork', box), ('create',), ('run', '--', 'true'), ('gc',)):
+            assert says_so(pool(*command, timeout=30), 'pool.img'), command
+        for command in (('snapshot', box), ('rollback', box), ('rollback', box, snap)):
+            assert says_so(pool(*command, timeout=30), 'pool'), command
+        assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
+    finally:
+        os.rename(image + '.away', image)
+    # The loop device is still there, with the file that it holds open.
+    assert pool('diff', box, check=True, timeout=30).out == 'A  /tmp/fresh\nA  /tmp/sealed\n'
+    assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
+    pool('rollback', box, check=True, timeout=30)
+    assert pool('diff', box, check=True).out == 'A  /tmp/sealed\n'
+
+
+@needs_btrfs
+def test_its_directory_is_made_again(pool):
+    box = pool.create()
+    pool('exec', box, '--', 'touch', '/tmp/f')
+    subprocess.run(['umount', '-l', f'{pool.state}/pool'], check=True)
+    os.rmdir(f'{pool.state}/pool')
+    assert pool('diff', box, check=True, timeout=30).out == 'A  /tmp/f\n'
+    assert is_mounted(f'{pool.state}/pool')
+
+
+@needs_btrfs
+def test_a_pool_that_is_elsewhere_and_gone_is_named(pool):
+    host, other = f'{pool.state}/pool/host', caylib.Cay()
+    os.mkdir(host)
+    try:
+        other('setup', 'pool', host, check=True)
+        box = other.create()
+        other('exec', box, '--', 'touch', '/tmp/f')
+        other('snapshot', box, check=True)
+        os.rename(host, host + '.away')
+        try:
+            assert says_so(other('diff', box), host)
+            # Even the link is gone: what lay in the pool cannot be told from what never was.
+            os.unlink(f'{other.state}/pool')
+            assert says_so(other('diff', box), 'is not there')
+        finally:
+            os.rename(host + '.away', host)
+            os.path.lexists(f'{other.state}/pool') or os.symlink(host, f'{other.state}/pool')
+        assert other('diff', box, check=True).out == 'A  /tmp/f\n'
+        caylib.remove_all(other)
+        other('setup', 'pool', '--remove', check=True)
+    finally:
+        other.remove()
+        shutil.rmtree(host)
+
+
+@needs_btrfs
+def test_what_the_kernel_lacks_does_not_cost_the_pool(pool):
+    """Without loop devices a whole file cannot be told from a broken one, and stays."""
+    subprocess.run(['umount', f'{pool.state}/pool'], check=True)
+    script = 'mount -t tmpfs none /dev && exec "$CAY" setup pool --remove'
+    with subprocess.Popen(['unshare', '-m', 'sh', '-c', script], env={**pool.env, 'CAY': caylib.CAY},
+                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as done:
+        err = done.communicate()[1].decode()
+    assert done.returncode != 0 and 'modprobe loop' in err
+    assert os.path.exists(f'{pool.state}/pool.img')

@@ -78,7 +78,7 @@ static struct sockaddr_in6 to6(const char *ip, uint16_t port)
 
 static void every_ipv4_connection_comes_to_the_gateway_with_its_destination(void)
 {
-	struct sockaddr_in a, was, peer, me;
+	struct sockaddr_in a, was = { 0 }, peer = { 0 }, me = { 0 };
 	socklen_t size = sizeof was;
 	struct sockdiag_end local = { .family = AF_INET }, remote = { .family = AF_INET };
 	struct sockdiag_owner o = { 0 };

@@ -304,6 +304,20 @@ static int check_closed(const struct cell_spec *s, struct err *e)
 	return err_set(e, ERR_NOT_ALLOWED, "'%s' is open to other users", s->disk);
 }
 
+/* Its path may lead to nothing, or elsewhere, while we still hold the directory that it was. */
+static int check_pool(const struct cell_spec *s, struct err *e)
+{
+	struct stat held, named = { 0 };
+
+	if (!s->pool || fstat(s->disk_fd, &held) < 0 ||
+	    (stat(s->disk, &named) == 0 && held.st_dev == named.st_dev &&
+	     held.st_ino == named.st_ino))
+		return 0;
+	(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%s' is not there", s->pool);
+	return err_hint(e, "mount it again, which any other command of cay does where its file is "
+			   "whole; the sandbox goes on as it was");
+}
+
 static int open_new(int dirfd, const char *name)
 {
 	int fd = io_mkdir(dirfd, name, 0755);
@@ -332,7 +346,7 @@ static int prepare_open(struct prepare *p, const char *upper, bool quota, struct
 	const struct cell_spec *s = p->s;
 	int r;
 
-	if (check_closed(s, e) < 0)
+	if (check_closed(s, e) < 0 || check_pool(s, e) < 0)
 		return -1;
 	p->upper_fd = s->pool ? limits_volume(s, upper, quota) : open_new(s->disk_fd, upper);
 	if (p->upper_fd >= 0)
