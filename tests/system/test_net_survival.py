@@ -204,13 +204,14 @@ def test_a_gateway_without_descriptors_waits_for_some(net, netbox, most):
     subprocess.run(['prlimit', f'--pid={pid}', f'--nofile={most}:{most}'], check=True)
     with net.popen('exec', box, '--', '/usr/bin/python3', '-c', r'''
 import socket, time
-held = [socket.create_connection(('web.test', 7000), 5) for _ in range(60)]
+address = socket.gethostbyname('web.test')  # once: a resolver without descriptors finds no names
+held = [socket.create_connection((address, 7000), 5) for _ in range(60)]
 print('open', flush=True)
 input()
 [s.close() for s in held]
 for _ in range(100):  # the first may still come too early, and that no name was found is remembered for 2 s
     try:
-        s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'hello'); print(s.recv(5).decode(), flush=True)
+        s = socket.create_connection((address, 7000), 5); s.sendall(b'hello'); print(s.recv(5).decode(), flush=True)
         break
     except OSError: time.sleep(0.1)
 ''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
