@@ -27,8 +27,9 @@ int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct er
 /* The field of a recipe: the policy. 0 or -errno. */
 int net_opts_put_build(const struct buf *policy, struct buf *b);
 /*
- * Fields of MSG_C_BUILD for a recipe that has a policy: how this host resolves names and dials, just
- * now. They are no part of the recipe, which is kept: a proxy's address may have a password in it.
+ * Fields of MSG_C_BUILD for a recipe that has a policy: how this host resolves names and dials,
+ * just now. They are no part of the recipe, which is kept: a proxy's address may have a password in
+ * it.
  */
 int net_opts_put_host(struct str recipe, struct buf *b, struct err *e);
 /* "net", "allow" and "deny" in the spec of a sandbox; nothing for none. */
