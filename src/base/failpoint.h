@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Named places at which a test lets the process die as if it were killed. Only in programs made for
- * that (tests/crash): there the file `failpoint` in CAY_STATE names one, and the first process that
- * comes to it is gone, with the file. Everywhere else it is nothing.
+ * that (tests/crash): there the file `failpoint` in CAY_STATE names one, and the
+ * first process that comes to it is gone, with the file; the names of all that are come to are
+ * appended to the file `failpoints`, where there is one. Everywhere else it is nothing.
+ *
+ * tests/check/durable.txt: every function that makes a durable step has one, or a reason.
  */
 #pragma once
 
@@ -14,13 +17,27 @@
 #include <string.h>
 #include <unistd.h>
 
+static inline void failpoint_note(const char *state, const char *name)
+{
+	char path[4096], line[80];
+	int fd, n = snprintf(line, sizeof line, "%s\n", name);
+
+	(void)snprintf(path, sizeof path, "%s/failpoints", state);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, line, (size_t)n);
+	(void)close(fd);
+}
+
 static inline void failpoint(const char *name)
 {
-	const char *state = getenv("CAY_STATE");
+	const char *state = getenv("CAY_STATE") ? getenv("CAY_STATE") : "";
 	char path[4096], want[64] = "";
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%s/failpoint", state ? state : "");
+	failpoint_note(state, name);
+	(void)snprintf(path, sizeof path, "%s/failpoint", state);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;

@@ -28,18 +28,12 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* Of a run that was finished the sandbox remembers as much as of any other. */
-static int remember(const struct apply *a, int sandbox_fd, int mount, struct err *e)
-{
-	auto_done(apply_memory_done) struct apply_memory m = { .dir_fd = FD_NONE };
-
-	if (apply_memory_load(&m, sandbox_fd, mount, e) < 0)
-		return -1;
-	return apply_memory_add(&m, a, e);
-}
-
-/* A run that was cut off in this directory is finished or undone. 1: there was one. */
-static int settle_dir(const char *path, bool undo, struct apply *a, struct err *e)
+/*
+ * A run that was cut off in this directory is finished or undone. 1: there was one. memory: of
+ * the sandbox id, which is told where it was that one's, or NULL.
+ */
+static int settle_dir(const char *path, bool undo, struct apply_memory *memory, const char *id,
+		      struct apply *a, struct err *e)
 {
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -52,6 +46,10 @@ static int settle_dir(const char *path, bool undo, struct apply *a, struct err *
 		return err_ctx(e, "'%s'", path);
 	if (!a->has_journal)
 		return 0;
+	if (memory && strcmp(a->id, id) == 0) {
+		a->undone = apply_memory_undone;
+		a->undone_ctx = memory;
+	}
 	if ((undo ? apply_undo(a, e) : apply_resume(a, e)) < 0)
 		return err_ctx(e, "'%s'", path);
 	fprintf(stderr, "cay: a run that was cut off in '%s' is %s: %zu changes\n", path,
@@ -63,15 +61,20 @@ static int settle_mount(const struct layers_mount *m, const struct sandbox_row *
 			const struct cli_store *s, struct err *e)
 {
 	auto_done(apply_done) struct apply a = { .stage_fd = FD_NONE };
+	auto_done(apply_memory_done) struct apply_memory memory = { .dir_fd = FD_NONE };
 	auto_close int sandbox_fd = FD_NONE;
 	const char *path = o.to ? o.to : m->host;
-	int r = settle_dir(path, o.undo, &a, e);
+	int r;
 
+	if (state_sandbox_open(&s->state, row->id, &sandbox_fd, e) < 0 ||
+	    apply_memory_load(&memory, sandbox_fd, m->index, e) < 0)
+		return -1;
+	r = settle_dir(path, o.undo, o.to ? NULL : &memory, row->id, &a, e);
 	if (r <= 0 || o.undo || o.to || strcmp(a.id, row->id) != 0)
 		return r;
+	/* Of a run that was finished the sandbox remembers as much as of any other. */
 	a.dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state_sandbox_open(&s->state, row->id, &sandbox_fd, e) < 0 ||
-	    remember(&a, sandbox_fd, m->index, e) < 0)
+	if (apply_memory_add(&memory, &a, e) < 0)
 		r = -1;
 	fd_close(&a.dir_fd);
 	return r;
@@ -95,7 +98,7 @@ static int settle_all(const struct layers *l, const struct sandbox_row *row,
 static int settle_only(const char *path, struct err *e)
 {
 	auto_done(apply_done) struct apply a = { .stage_fd = FD_NONE };
-	int r = settle_dir(path, o.undo, &a, e);
+	int r = settle_dir(path, o.undo, NULL, "", &a, e);
 
 	return r < 0 ? -1 : r ? 0 : err_set(e, ERR_NOT_FOUND, "nothing was cut off in '%s'", path);
 }

@@ -60,9 +60,10 @@ static int parse(struct apply_memory *m, char *text)
 
 	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
-		struct applied a;
+		struct applied a = { .restored = line[0] == 'r' };
 		int mount, at = 0;
 
+		line += a.restored;
 		if (sscanf(line, "%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %n", &mount, &a.ino,
 			   &a.ctime_ns, &a.size, &at) != 4 ||
 		    !at || mount != m->mount)
@@ -142,17 +143,36 @@ int apply_memory_was_ours(void *ctx, const char *path)
 	int ours = 0;
 
 	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
-		ours = m->v[i].ino ? 1 : -1;
+		if (!m->v[i].restored)
+			ours = m->v[i].ino ? 1 : -1;
 	return ours;
 }
 
-int apply_memory_add_deleted(const struct apply_memory *m, struct diff *d, struct err *e)
+static bool is_below(const char *path, const char *const *tops, int n)
+{
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(tops[i]);
+
+		if (strncmp(path, tops[i], len) == 0 && (!path[len] || path[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
+int apply_memory_add_deleted(struct apply_memory *m, const struct diff_scope *s, struct diff *d,
+			     struct err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < m->n && r == 0; i++)
-		if (m->v[i].ino && (i + 1 == m->n || strcmp(m->v[i].path, m->v[i + 1].path) != 0))
-			r = diff_add_deleted(d, m->v[i].path);
+	for (size_t i = 0; i < m->n && r == 0; i++) {
+		const char *path = m->v[i].path;
+
+		if ((i + 1 < m->n && strcmp(path, m->v[i + 1].path) == 0) ||
+		    (s->npaths && !is_below(path, s->paths, s->npaths)) ||
+		    is_below(path, s->skip, s->nskip) || apply_memory_was_ours(m, path) <= 0)
+			continue;
+		r = diff_add_deleted(d, path);
+	}
 	if (r == 0)
 		diff_sort(d);
 	return r < 0 ? err_sys(e, -r, "compare what was applied before") : 0;
@@ -193,6 +213,24 @@ static void keep_base(const struct apply_memory *m, int host_fd, const char *pat
 		(void)unlinkat(m->dir_fd, name, 0);
 }
 
+static uint64_t ctime_of(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+/* mark: "r" of one that was put back as it had been, or "". */
+static int put_line(const struct apply_memory *m, const char *mark, const struct stat *st,
+		    uint64_t when, const char *path, struct buf *b)
+{
+	int r = buf_printf(b, "%s%d %llu %llu %llu ", mark, m->mount,
+			   (unsigned long long)st->st_ino, (unsigned long long)when,
+			   (unsigned long long)st->st_size);
+
+	if (r == 0)
+		r = put_path(b, path);
+	return r < 0 ? r : buf_add_c(b, "\n");
+}
+
 static int put_record(const struct apply_memory *m, const struct apply *a,
 		      const struct apply_step *s, struct buf *b)
 {
@@ -200,35 +238,60 @@ static int put_record(const struct apply_memory *m, const struct apply *a,
 	auto_close int dir = apply_parent(a, s->path, &last);
 	struct stat st = { 0 };
 	uint64_t when = clock_real_ns();
-	int r;
 
 	if (s->op == APPLY_ADD || s->op == APPLY_REPLACE) {
 		if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return 0;
-		when = (uint64_t)st.st_ctim.tv_sec * NS_PER_S + (uint64_t)st.st_ctim.tv_nsec;
+		when = ctime_of(&st);
 		if (!s->merged)
 			keep_base(m, a->dir_fd, s->path);
 	} else if (s->op != APPLY_DELETE) {
 		return 0;
 	}
-	r = buf_printf(b, "%d %llu %llu %llu ", m->mount, (unsigned long long)st.st_ino,
-		       (unsigned long long)when, (unsigned long long)st.st_size);
-	if (r == 0)
-		r = put_path(b, s->path);
-	return r < 0 ? r : buf_add_c(b, "\n");
+	return put_line(m, "", &st, when, s->path, b);
 }
 
-int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)
+/* Not one that was to be merged: the sandbox has not seen what is in it. */
+static int put_restored(const struct apply_memory *m, const struct apply *a,
+			const struct apply_step *s, struct buf *b)
+{
+	const char *last;
+	auto_close int dir = FD_NONE;
+	struct stat st;
+
+	if ((s->op != APPLY_REPLACE && s->op != APPLY_DELETE) || s->merged)
+		return 0;
+	dir = apply_parent(a, s->path, &last);
+	if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_ino != s->old.ino || (uint64_t)st.st_size != s->old.size)
+		return 0;
+	return put_line(m, "r", &st, ctime_of(&st), s->path, b);
+}
+
+static int append(const struct apply_memory *m, const struct apply *a,
+		  int (*put)(const struct apply_memory *m, const struct apply *a,
+			     const struct apply_step *s, struct buf *b),
+		  struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
 	auto_close int fd = FD_NONE;
 	int r = 0;
 
 	for (size_t i = 0; i < a->n && r == 0; i++)
-		r = put_record(m, a, &a->steps[i], &b);
+		r = put(m, a, &a->steps[i], &b);
 	if (r == 0)
 		fd = openat(m->dir_fd, "applied", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (r == 0)
 		r = fd < 0 ? -errno : io_write_all(fd, b.data, b.len);
 	return r < 0 ? err_sys(e, -r, "remember what was applied") : 0;
+}
+
+int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)
+{
+	return append(m, a, put_record, e);
+}
+
+int apply_memory_undone(void *ctx, const struct apply *a, struct err *e)
+{
+	return append(ctx, a, put_restored, e);
 }

@@ -16,7 +16,8 @@ struct apply_memory {
 	struct applied {
 		char *path;
 		uint64_t ino, ctime_ns, size;
-	} * v; /* later ones count */
+		bool restored; /* not written by us, but put back when a run was undone */
+	} * v;		       /* later ones count */
 	size_t n;
 };
 
@@ -34,7 +35,10 @@ int apply_memory_base(void *ctx, const char *path, struct buf *ret);
  * Files that we wrote and that the sandbox has removed since: overlayfs, which does not know
  * that they have come into being below it, has left no whiteout. Adds them to the difference.
  */
-int apply_memory_add_deleted(const struct apply_memory *m, struct diff *d, struct err *e);
+int apply_memory_add_deleted(struct apply_memory *m, const struct diff_scope *s, struct diff *d,
+			     struct err *e);
 
 /* Remember what the steps of a have put below its directory. */
 int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e);
+/* For struct apply: what was moved and moved back has another ctime, and is what it was. */
+int apply_memory_undone(void *ctx, const struct apply *a, struct err *e);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/limits.h"
+#include "cli/apply_memory.h"
 #include "cli/call_paths.h"
 #include "cli/diff_print.h"
 #include "cli/diff_sum.h"
@@ -34,6 +35,7 @@ struct job {
 	struct cmd_ctx *ctx;
 	struct layers a, b; /* b: of a second sandbox */
 	bool two;
+	int box_fd;		 /* directory of the one sandbox, FD_NONE where it is none */
 	struct path_list wanted; /* absolute, normal */
 	struct path_list called; /* what --call changed */
 	const char *root;	 /* what names in a patch are relative to */
@@ -49,6 +51,7 @@ static void job_done(struct job *j)
 	path_list_done(&j->wanted);
 	path_list_done(&j->called);
 	free(j->unread_first);
+	fd_close(&j->box_fd);
 }
 DEFINE_AUTO(struct job, job_done)
 
@@ -119,12 +122,27 @@ static bool scope_of(const struct job *j, const struct layers_mount *m, struct d
 	return any || s->npaths;
 }
 
-static int compare(struct job *j, const char *dest, const struct stack *old,
-		   const struct stack *new, const struct diff_scope *scope, struct err *e)
+/* What was applied is below now, and the kernel has not noticed that it was removed since. */
+static int add_deleted(const struct job *j, const struct layers_mount *m,
+		       const struct diff_scope *scope, struct diff *d, struct err *e)
+{
+	auto_done(apply_memory_done) struct apply_memory memory = { .dir_fd = FD_NONE };
+
+	if (j->two || j->box_fd < 0 || !m->host)
+		return 0;
+	return apply_memory_load(&memory, j->box_fd, m->index, e) < 0
+		       ? -1
+		       : apply_memory_add_deleted(&memory, scope, d, e);
+}
+
+static int compare(struct job *j, const struct layers_mount *m, const struct layers_mount *other,
+		   const struct diff_scope *scope, struct err *e)
 {
 	auto_done(diff_done) struct diff d = { 0 };
+	const char *dest = m->dest;
 
-	if (diff_compare(old, new, scope, &d, e) < 0)
+	if (diff_compare(j->two ? &m->now : &m->base, &other->now, scope, &d, e) < 0 ||
+	    add_deleted(j, m, scope, &d, e) < 0)
 		return err_ctx(e, "below '%s'", dest);
 	j->unread += d.unread;
 	if (!j->unread_first)
@@ -153,10 +171,21 @@ static int compare_all(struct job *j, struct err *e)
 			fprintf(stderr, "cay: '%s' is in one of the two only\n", m->dest);
 			continue;
 		}
-		if (compare(j, m->dest, j->two ? &m->now : &m->base, &other->now, &scope, e) < 0)
+		if (compare(j, m, other, &scope, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int open_box(struct job *j, struct cli_store *s, struct err *e)
+{
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	struct err ignored = { 0 };
+
+	/* A snapshot remembers nothing of the kind. */
+	if (catalog_find(s->catalog, j->ctx->args[0], &row, &ignored) < 0)
+		return 0;
+	return state_sandbox_open(&s->state, row.id, &j->box_fd, e);
 }
 
 /* The second word is a sandbox or snapshot where one is called so, else a path. */
@@ -178,7 +207,7 @@ static int open_sides(struct job *j, struct cli_store *s, int *ret_first_path, s
 	if (layers_open_any(s, ctx->args[0], &j->a, e) < 0)
 		return -1;
 	if (!maybe || layers_open_any(s, ctx->args[1], &j->b, &ignored) < 0)
-		return 0;
+		return open_box(j, s, e);
 	j->two = true;
 	*ret_first_path = 2;
 	return 0;
@@ -221,7 +250,7 @@ static void say_notes(const struct job *j)
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(job_done) struct job j = { .ctx = ctx };
+	auto_done(job_done) struct job j = { .ctx = ctx, .box_fd = FD_NONE };
 	int first;
 
 	if (cmd_need_args(ctx, 1, -1, "SANDBOX", e) < 0)

@@ -3,8 +3,10 @@
 #include "cli/explore.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/client.h"
@@ -185,24 +187,57 @@ static int conclude(struct cli_store *s, struct branch *b, int n, int winner, st
 	return winner < 0 ? 1 : 0;
 }
 
+/* What would end us comes to a descriptor instead. */
+static int take_signals(sigset_t *ret_before)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &set, ret_before);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* As it would have been without us taking it. */
+static void end_by(int sig, const sigset_t *before)
+{
+	fprintf(stderr, "cay: stopped; the forks are gone\n");
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+	(void)sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin *from,
 		   struct branch *b, int n, struct err *e)
 {
+	sigset_t before;
+	auto_close int sig_fd = take_signals(&before);
 	const struct explore_opts how = {
 		.argv = ctx->args + 1,
 		.argc = ctx->nargs - 1,
 		.timeout_ms = o.timeout_ms,
 		.first_success = o.first_success,
 		.quiet = o.quiet || o.json,
+		.sig_fd = sig_fd,
+		.mask = &before,
 	};
 	struct branches made = { .b = b };
 	const struct forks f = { o.name, true, (unsigned)n, NULL, add_branch, &made };
-	int winner = -1;
+	struct explored got = { .winner = -1 };
 	struct err ignored = { 0 };
+	int r = origin_fork(s, from, &f, e);
 
-	if (origin_fork(s, from, &f, e) == 0 &&
-	    explore_run(b, (unsigned)n, &how, &winner, e) == 0 && measure(s, from, b, n, e) == 0)
-		return conclude(s, b, n, winner, e);
+	if (r == 0)
+		r = explore_run(b, (unsigned)n, &how, &got, e);
+	if (r == 0 && got.signal) {
+		(void)drop_others(s, b, made.made, &ignored);
+		end_by(got.signal, &before);
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (r == 0 && measure(s, from, b, n, e) == 0)
+		return conclude(s, b, n, got.winner, e);
 	(void)drop_others(s, b, made.made, &ignored);
 	return -1;
 }
@@ -243,10 +278,10 @@ const struct cmd cmd_explore = {
 		"from 1 on. What the commands print is passed on with the number before each line. "
 		"In the end a table shows their exit codes, and how much each has changed. On a "
 		"terminal you are asked which to keep; otherwise all are, unless --pick or "
-		"--first-success says which. The exit code is that of the one kept.",
-	.examples =
-		"cay explore work --count 4 -- ./try-fix\n"
-		"cay explore work -c 8 --first-success -- sh -c './fix $CAY_FORK && make test'",
+		"--first-success says which. The exit code is that of the one kept. Ctrl-C stops "
+		"the commands and drops all forks.",
+	.examples = "cay explore work --count 4 -- ./try-fix\n"
+		    "cay explore work -c 8 --first-success -- sh -c './fix $CAY_FORK && make test'",
 	.run = run,
 	.opts = opts,
 	.runs_commands = true,

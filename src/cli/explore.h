@@ -3,6 +3,7 @@
 #pragma once
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,11 +31,15 @@ struct explore_opts {
 	uint64_t timeout_ms; /* of each; 0: none */
 	bool first_success;  /* stop the others when one has ended with 0 */
 	bool quiet;
+	int sig_fd;	      /* a signalfd: what comes there stops them all */
+	const sigset_t *mask; /* what the commands are to have blocked */
 };
 
-/*
- * Run it in all of them and pass on what they print, each line with its number before it.
- * *ret_winner: the first that ended with 0, or -1.
- */
-int explore_run(struct branch *b, unsigned n, const struct explore_opts *o, int *ret_winner,
+struct explored {
+	int winner; /* the first that ended with 0, or -1 */
+	int signal; /* that stopped them all, or 0 */
+};
+
+/* Run it in all of them and pass on what they print, each line with its number before it. */
+int explore_run(struct branch *b, unsigned n, const struct explore_opts *o, struct explored *ret,
 		struct err *e);

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,17 +15,22 @@
 
 enum { LINE = 64 * 1024 };
 
-static int spawn(char **argv, int out_fd, pid_t *ret)
+static int spawn(char **argv, int out_fd, const sigset_t *mask, pid_t *ret)
 {
 	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t attr;
 	int r;
 
 	if (posix_spawn_file_actions_init(&fa) != 0)
 		return -ENOMEM;
+	(void)posix_spawnattr_init(&attr); /* cannot fail in glibc */
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	(void)posix_spawnattr_setsigmask(&attr, mask);
 	(void)posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&fa, out_fd, STDOUT_FILENO);
 	(void)posix_spawn_file_actions_adddup2(&fa, out_fd, STDERR_FILENO);
-	r = -posix_spawn(ret, "/proc/self/exe", &fa, NULL, argv, environ);
+	r = -posix_spawn(ret, "/proc/self/exe", &fa, &attr, argv, environ);
+	(void)posix_spawnattr_destroy(&attr);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	return r;
 }
@@ -52,7 +58,7 @@ static int start(struct branch *b, const struct explore_opts *o)
 	memcpy(argv + n, o->argv, (size_t)o->argc * sizeof *argv);
 	r = pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r == 0) {
-		r = spawn(argv, pair[1], &b->pid);
+		r = spawn(argv, pair[1], o->mask, &b->pid);
 		(void)close(pair[1]);
 		b->out_fd = pair[0];
 	}
@@ -115,7 +121,31 @@ static void stop(struct branch *b, unsigned n)
 			(void)kill(b[i].pid, SIGKILL);
 }
 
-static int wait_all(struct branch *b, unsigned n, const struct explore_opts *o, int *ret_winner)
+/* Take in what one of them says. True when it has ended. */
+static bool hear(struct branch *b, const struct explore_opts *o, char mem[LINE])
+{
+	ssize_t got = read(b->out_fd, mem, LINE);
+
+	if (got > 0)
+		take(b, o, mem, (size_t)got);
+	else
+		finish(b, o);
+	return got <= 0;
+}
+
+static void hear_signal(struct branch *b, unsigned n, const struct explore_opts *o,
+			struct explored *ret)
+{
+	struct signalfd_siginfo si;
+
+	if (read(o->sig_fd, &si, sizeof si) != sizeof si)
+		return;
+	ret->signal = (int)si.ssi_signo;
+	stop(b, n);
+}
+
+static int wait_all(struct branch *b, unsigned n, const struct explore_opts *o,
+		    struct explored *ret)
 {
 	auto_free struct pollfd *fds = calloc(n + 1, sizeof *fds);
 	auto_free char *mem = malloc(LINE);
@@ -126,22 +156,17 @@ static int wait_all(struct branch *b, unsigned n, const struct explore_opts *o, 
 	while (left) {
 		for (unsigned i = 0; i < n; i++)
 			fds[i] = (struct pollfd){ .fd = b[i].out_fd, .events = POLLIN };
-		if (poll(fds, n, -1) < 0 && errno != EINTR)
+		fds[n] = (struct pollfd){ .fd = o->sig_fd, .events = POLLIN };
+		if (poll(fds, n + 1, -1) < 0 && errno != EINTR)
 			return -errno;
+		if (fds[n].revents)
+			hear_signal(b, n, o, ret);
 		for (unsigned i = 0; i < n; i++) {
-			ssize_t got;
-
-			if (!fds[i].revents || b[i].ended)
+			if (!fds[i].revents || b[i].ended || !hear(&b[i], o, mem))
 				continue;
-			got = read(b[i].out_fd, mem, LINE);
-			if (got > 0) {
-				take(&b[i], o, mem, (size_t)got);
-				continue;
-			}
-			finish(&b[i], o);
 			left--;
-			if (b[i].code == 0 && *ret_winner < 0) {
-				*ret_winner = (int)i;
+			if (b[i].code == 0 && ret->winner < 0) {
+				ret->winner = (int)i;
 				if (o->first_success)
 					stop(b, n);
 			}
@@ -150,12 +175,12 @@ static int wait_all(struct branch *b, unsigned n, const struct explore_opts *o, 
 	return 0;
 }
 
-int explore_run(struct branch *b, unsigned n, const struct explore_opts *o, int *ret_winner,
+int explore_run(struct branch *b, unsigned n, const struct explore_opts *o, struct explored *ret,
 		struct err *e)
 {
 	int r = 0;
 
-	*ret_winner = -1;
+	*ret = (struct explored){ .winner = -1 };
 	for (unsigned i = 0; i < n; i++) {
 		b[i].out_fd = FD_NONE;
 		b[i].line = (struct buf)BUF_INIT(LINE);
@@ -163,7 +188,7 @@ int explore_run(struct branch *b, unsigned n, const struct explore_opts *o, int 
 	for (unsigned i = 0; i < n && r == 0; i++)
 		r = start(&b[i], o);
 	if (r == 0)
-		r = wait_all(b, n, o, ret_winner);
+		r = wait_all(b, n, o, ret);
 	if (r < 0)
 		stop(b, n);
 	for (unsigned i = 0; i < n; i++) {

@@ -160,6 +160,8 @@ static int print_one(void *ctx, unsigned i, const struct newborn *n)
 {
 	(void)i;
 	print_made(ctx, n);
+	/* Who is interrupted has been told of all that are there. */
+	(void)fflush(stdout);
 	return 0;
 }
 

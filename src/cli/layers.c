@@ -204,20 +204,20 @@ int layers_open(struct cli_store *s, const struct sandbox_row *row, struct layer
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
 	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
 	struct source src = { .rootful = row->uid_slot >= 0 };
-	const struct sandbox_row *now = row;
+	char top[ID_SIZE];
 
-	/* Nothing moves while it is opened. Of a dead one nothing does anyway. */
-	if (state_is_alive(&s->state, row->id)) {
-		if (moment_open(&m, s, row->id, e) < 0)
-			return -1;
-		now = &m.row;
-	}
+	/* Nothing moves while it is opened. A dead one may have died in the midst of a move. */
+	if ((state_is_alive(&s->state, row->id)
+		     ? moment_open(&m, s, row->id, e)
+		     : catalog_reconcile_one(s->catalog, &s->state, row->id, e)) < 0 ||
+	    catalog_top(s->catalog, row->id, top, e) < 0)
+		return -1;
 	if (state_sandbox_open(&s->state, row->id, &dir, e) < 0 ||
 	    pool_open(&s->state, &pool, e) < 0 || pool_find(pool, row->id, &disk, e) < 0)
 		return -1;
 	src.roots = (struct layer_roots){ s->state.fd, pool };
 	src.disk_fd = disk >= 0 ? disk : dir;
-	if (fill(s, &src, row->id, now->top, row->spec, ret, e) < 0)
+	if (fill(s, &src, row->id, top, row->spec, ret, e) < 0)
 		return err_ctx(e, "sandbox '%s'", row->id);
 	return 0;
 }

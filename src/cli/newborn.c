@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -142,6 +143,7 @@ static int make_dir(struct newborn *n, struct err *e)
 		return err == ENOSPC ? err_hint(e, "the file system of the state directory is full")
 				     : -1;
 	}
+	failpoint("create.dir");
 	return pool_add(&n->state, n->row.id, n->disk, sizeof n->disk, e);
 }
 

@@ -63,6 +63,16 @@ static int of_template(struct cli_store *s, const struct pool_row *row, struct p
 	return r < 0 ? err_sys(e, -r, "read the template") : 0;
 }
 
+int pool_kind_refuse(struct err *e)
+{
+	(void)err_set(e, ERR_INVALID,
+		      "sandboxes with a network, or with such a --ro, cannot be made ahead");
+	return err_hint(e,
+			"a gateway begins with the policy of whoever asks, and writes to a trace "
+			"that a ready sandbox has not yet: make these when they are needed, cay "
+			"create --net");
+}
+
 int pool_kind_find(struct cli_store *s, const struct pool_row *row, struct pool_kind *ret,
 		   struct err *e)
 {
@@ -81,6 +91,5 @@ int pool_kind_find(struct cli_store *s, const struct pool_row *row, struct pool_
 		return err_sys(e, -r, "find out what is to be made");
 	if (r > 0)
 		return 0;
-	(void)err_set(e, ERR_INVALID, "sandboxes with a network or with --ro cannot be made ahead");
-	return err_hint(e, "make them when they are needed: cay create, cay run");
+	return pool_kind_refuse(e);
 }

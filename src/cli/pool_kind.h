@@ -25,3 +25,5 @@ DEFINE_AUTO(struct pool_row, pool_row_done)
 
 /* The part of a recipe that a row keeps: without what comes from the template. 0 or -errno. */
 int pool_kind_keep(struct str recipe, bool of_snapshot, struct buf *ret);
+/* INVALID, with the reason why none of such a kind can be made ahead. */
+int pool_kind_refuse(struct err *e);

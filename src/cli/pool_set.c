@@ -26,7 +26,10 @@ static struct opt opts[] = {
 	{ "pids", 0, OPT_COUNT, "N", "As of cay create", &o.limits.pids },
 	{ "files", 0, OPT_COUNT, "N", "As of cay create", &o.limits.files },
 	{ "disk", 0, OPT_SIZE, "SIZE", "As of cay create", &o.limits.disk },
+	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "As of cay create", &o.ros },
 	{ "net", 0, OPT_TEXT, "none", "As of cay create; no other is possible", &o.net.net },
+	{ "allow", 0, OPT_LIST, "HOST", "Not possible: see below", &o.net.allow },
+	{ "deny", 0, OPT_LIST, "HOST", "Not possible: see below", &o.net.deny },
 	LIMIT_OPTS_EFFORT(o.limits),
 	{ "wait", 0, OPT_FLAG, NULL, "Return when they are ready", &wait_for_them },
 	{ 0 },
@@ -48,7 +51,8 @@ static int options_text(const struct sandbox_plan *p, char *out, size_t size)
 	if (!f)
 		return -errno;
 	for (int i = 0; i < p->nmounts; i++)
-		fprintf(f, " --dir %s:%s", p->mounts[i].path, p->mounts[i].dest);
+		fprintf(f, " --%s %s:%s", p->mounts[i].ro ? "ro" : "dir", p->mounts[i].path,
+			p->mounts[i].dest);
 	fputs(p->profile == PROFILE_LOCKED ? " --profile locked" : "", f);
 	fputs(p->trace == TRACE_CALLS ? " --trace calls" : "", f);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
@@ -283,10 +287,8 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	    !row.template_[0])
 		return err_set(e, ERR_INVALID, "template '%.200s': 1 to 255 characters",
 			       ctx->args[0]);
-	if (o.net.net && strcmp(o.net.net, "none") != 0)
-		return err_set(e, ERR_INVALID,
-			       "--net '%.100s': sandboxes with a network cannot be made ahead",
-			       o.net.net);
+	if ((o.net.net && strcmp(o.net.net, "none") != 0) || o.net.allow.n || o.net.deny.n)
+		return pool_kind_refuse(e);
 	o.net.net = NULL;
 	if (cli_store_open(&s, e) < 0 || sandbox_opts_resolve(&o, &s.state, &plan, e) < 0)
 		return -1;
@@ -309,7 +311,9 @@ const struct cmd cmd_pool_set = {
 		"the same limits, rights and namespaces as it was made with, and is made anew when "
 		"the template, the host's packages or cay itself change. Ready sandboxes are not "
 		"listed by cay ls; each takes about half a MiB of memory. 0 ends it and removes "
-		"them; without options, all pools of the template. The storage for sandboxes' files "
+		"them; without options, all pools of the template. A sandbox with a network cannot be "
+		"ready: its gateway begins with the policy of whoever asks, and all that it does goes "
+		"into a trace, which one that is nobody's does not have. The storage for sandboxes' files "
 		"is another thing: cay setup pool.",
 	.examples = "cay pool set host 10\n"
 		    "cay pool set snap:before-upgrade 100 --wait\n"

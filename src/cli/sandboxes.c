@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "cli/tidy.h"
 #include "store/snapshots.h"
 
 enum { RETRY_MS = 20 };
@@ -28,6 +29,8 @@ void cli_store_done(struct cli_store *s)
 {
 	if (s->catalog)
 		catalog_close(s->catalog);
+	if (s->deep)
+		tidy_start(s->state.dir);
 	if (s->open)
 		state_done(&s->state);
 	*s = (struct cli_store){ 0 };

@@ -13,6 +13,7 @@ struct cli_store {
 	struct state state;
 	struct catalog *catalog;
 	bool open;
+	bool deep; /* a stack of layers is to be made shallow in the background, when all is done */
 };
 
 int cli_store_open(struct cli_store *s, struct err *e);

@@ -72,7 +72,7 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 	if (apply_memory_load(&d->memory, sandbox_fd, d->mount->index, e) < 0 ||
 	    diff_compare(&d->mount->base, &d->mount->now, scope, &d->diff, e) < 0)
 		return -1;
-	if (!scope->npaths && apply_memory_add_deleted(&d->memory, &d->diff, e) < 0)
+	if (apply_memory_add_deleted(&d->memory, scope, &d->diff, e) < 0)
 		return -1;
 	if (d->diff.unread)
 		return err_set(e, ERR_FAILED, "%llu files or directories below '%s' cannot be read",
@@ -88,8 +88,12 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 		.ctx = &d->memory,
 		.merge = o->merge,
 	};
-	if (d->rules.elsewhere) /* what we remember is about the other one */
+	if (d->rules.elsewhere) { /* what we remember is about the other one */
 		d->rules.is_ours = NULL, d->rules.was_ours = NULL;
+	} else {
+		d->apply.undone = apply_memory_undone;
+		d->apply.undone_ctx = &d->memory;
+	}
 	return apply_plan(&d->apply, &d->diff, &d->rules, e);
 }
 

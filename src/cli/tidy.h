@@ -5,5 +5,7 @@
 
 /* Merge what is too deep. wait: until another who does so is done; else leave it to that one. */
 int tidy_now(struct cli_store *s, bool wait, struct err *e);
-/* After a layer was added: in the background where the stack is deep, at once where it must be. */
+/* Before a layer is added: at once where it must be, else when the store is closed. */
 int tidy_stack(struct cli_store *s, size_t depth, struct err *e);
+/* In the background. */
+void tidy_start(const char *state_dir);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "wire/proto.h"
 
 /* Where it finds what it is given. */
 enum { WARDEN_SOCKET = 3, WARDEN_LOCK, WARDEN_SLOT };
@@ -109,14 +110,17 @@ static int spawn(const char *path, int sock, const struct newborn *n, char **env
 
 int warden_start(struct newborn *n, const char *warden, struct err *e)
 {
-	char state[sizeof n->state.dir + 16], keep[64];
-	char *envp[] = { state, NULL, NULL };
+	char state[sizeof n->state.dir + 16], id[sizeof n->row.id + 16], keep[64];
+	char program[sizeof n->program + 16];
+	char *envp[] = { state, id, program, NULL, NULL };
 	const char *ended = getenv("CAY_KEEP_ENDED");
 	int pair[2], r;
 
 	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
+	(void)snprintf(id, sizeof id, WARDEN_ENV_ID "=%s", n->row.id);
+	(void)snprintf(program, sizeof program, WARDEN_ENV_PROGRAM "=%s", n->program);
 	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
-		envp[1] = keep;
+		envp[3] = keep;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
 	r = spawn(warden, pair[1], n, envp, &n->warden_pid, e);

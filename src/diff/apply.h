@@ -24,7 +24,7 @@ enum apply_op {
 	APPLY_RMDIR = 'z',
 	APPLY_MKDIR = 'd',
 	APPLY_ADD = 'a',
-	APPLY_REPLACE = 'r',
+	APPLY_REPLACE = 'r', /* in the journal 'R' where it is a merge */
 	APPLY_CHMOD = 'm',
 };
 
@@ -71,6 +71,9 @@ struct apply {
 	size_t n, cap;
 	struct apply_issue *refused, *left_out;
 	size_t nrefused, nleft_out;
+	/* All is as it was, with other ctimes; before the journal goes. NULL: nobody cares. */
+	int (*undone)(void *ctx, const struct apply *a, struct err *e);
+	void *undone_ctx;
 	/* For tests: called before each durable step. */
 	void (*before)(void *ctx, int step);
 	void *ctx;

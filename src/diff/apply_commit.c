@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/failpoint.h"
 #include "diff/apply.h"
 #include "sys/rmtree.h"
 
@@ -54,6 +55,7 @@ static bool has_ino(const struct apply *a, const char *name, uint64_t ino)
 
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
+	failpoint("apply.moving");
 	return renameat2(from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
 }
 
@@ -280,12 +282,22 @@ static int clean(struct apply *a, struct err *e)
 	apply_tick(a);
 	if (a->dir_fd >= 0 && syncfs(a->dir_fd) < 0)
 		return err_sys(e, errno, "sync the directory");
+	failpoint("apply.synced");
 	if (unlinkat(a->stage_fd, "journal", 0) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove the journal");
 	apply_tick(a);
+	failpoint("apply.done");
 	fd_close(&a->stage_fd);
 	(void)rmtree_at(a->dir_fd, APPLY_DIR);
 	return 0;
+}
+
+/* Then it can be told no more what had been moved. */
+static int clean_undone(struct apply *a, struct err *e)
+{
+	if (a->undone && a->undone(a->undone_ctx, a, e) < 0)
+		return -1;
+	return clean(a, e);
 }
 
 static int open_stage(struct apply *a)
@@ -348,7 +360,7 @@ int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *r
 		(void)err_ctx(e, "%.200s; then undoing it failed: %.200s", e->msg, why.msg);
 		return err_hint(e, "look at the directory, then: cay apply --undo");
 	}
-	(void)clean(a, &why);
+	(void)clean_undone(a, &why);
 	return err_hint(e, "nothing was changed; run it again");
 }
 
@@ -363,5 +375,5 @@ int apply_resume(struct apply *a, struct err *e)
 
 int apply_undo(struct apply *a, struct err *e)
 {
-	return undo(a, a->n, e) < 0 ? -1 : clean(a, e);
+	return undo(a, a->n, e) < 0 ? -1 : clean_undone(a, e);
 }

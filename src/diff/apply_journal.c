@@ -9,12 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "diff/apply.h"
 
 #define HEAD "cay-apply 1"
 
-enum { MOST = 1 << 30 };
+enum { MOST = 1 << 30, MERGED = 'R' };
 
 int apply_journal_put(const struct apply *a, struct buf *b)
 {
@@ -23,7 +24,8 @@ int apply_journal_put(const struct apply *a, struct buf *b)
 	for (size_t i = 0; i < a->n && r == 0; i++) {
 		const struct apply_step *s = &a->steps[i];
 
-		r = buf_printf(b, "%c %llu %llu %llu %u %u %u %llu %u%c%s%c", (char)s->op,
+		r = buf_printf(b, "%c %llu %llu %llu %u %u %u %llu %u%c%s%c",
+			       s->merged && s->op == APPLY_REPLACE ? MERGED : (char)s->op,
 			       (unsigned long long)s->old.ino, (unsigned long long)s->old.size,
 			       (unsigned long long)s->old.mtime_ns, s->old.mode, s->old.uid,
 			       s->old.gid, (unsigned long long)s->new_ino, s->mode, 0, s->path, 0);
@@ -46,8 +48,10 @@ int apply_journal_write(struct apply *a, struct err *e)
 	if (r == 0 && (fsync(fd) < 0 || fsync(a->stage_fd) < 0))
 		r = -errno;
 	apply_tick(a);
+	failpoint("apply.staged");
 	if (r == 0 && renameat(a->stage_fd, "journal.new", a->stage_fd, "journal") < 0)
 		r = -errno;
+	failpoint("apply.journal");
 	if (r == 0 && fsync(a->stage_fd) < 0)
 		r = -errno;
 	return r < 0 ? err_sys(e, -r, "write the journal") : 0;
@@ -86,6 +90,10 @@ static int parse_step(const char *text, struct apply_step *s)
 		       &s->old.mode, &s->old.uid, &s->old.gid, &new_ino, &s->mode, &end);
 
 	/* We never plan to give more than these. */
+	if (n == 9 && op == MERGED) {
+		s->merged = true;
+		op = APPLY_REPLACE;
+	}
 	if (n != 9 || !strchr("xzdarm", op) || (s->mode & ~0777u) != 0)
 		return -EBADMSG;
 	s->op = (enum apply_op)op;

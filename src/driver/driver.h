@@ -4,8 +4,8 @@
  * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
  * that speaks the init protocol (docs/protocol.md).
  *
- * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy. destroy is legal
- * after any failed or finished call, once.
+ * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy.
+ * destroy is legal after any failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
  * as long as the cell; renew makes the next generation from other layers, and whoever enters it
@@ -43,6 +43,7 @@ struct cell_unenforced {
 /* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
 enum net_fd { NET_DIAG, NET_TCP4, NET_UDP4, NET_TCP6, NET_UDP6, NET_FDS };
 
+enum { LAYER_ID = 24 }; /* its name, with the end */
 enum { CELL_LOWERS = 4, CELL_LAYERS = LIMIT_LAYERS, CELL_MOUNTS = LIMIT_MOUNTS + 16 };
 
 struct cell_mount {
@@ -108,7 +109,9 @@ struct cell_keep {
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
 	int mount_fd[CELL_MOUNTS]; /* those of the generation that init is in */
 	unsigned generation;
-	pid_t helper; /* that made the last generation and may still be ending; 0: none */
+	pid_t ending[16]; /* helpers that made the last generations and let go of things; 0: none */
+	pid_t ready;	  /* that waits for the order to make the next one; 0: none */
+	int ready_fd;	  /* to it */
 };
 
 /* A generation that nobody has entered yet, or that has been left. */
@@ -142,15 +145,16 @@ struct cell {
 
 static inline void cell_init(struct cell *c)
 {
-	*c = (struct cell){
-		.pidfd = FD_NONE,
-		.stream_fd = FD_NONE,
-		.root_fd = FD_NONE,
-		.devpts_fd = FD_NONE,
-		.mount_ns = FD_NONE,
-		.cgroup = cgroup_none,
-		.keep = { .mount_ns = FD_NONE, .outer_ns = FD_NONE, .user_ns = FD_NONE }
-	};
+	*c = (struct cell){ .pidfd = FD_NONE,
+			    .stream_fd = FD_NONE,
+			    .root_fd = FD_NONE,
+			    .devpts_fd = FD_NONE,
+			    .mount_ns = FD_NONE,
+			    .cgroup = cgroup_none,
+			    .keep = { .mount_ns = FD_NONE,
+				      .outer_ns = FD_NONE,
+				      .user_ns = FD_NONE,
+				      .ready_fd = FD_NONE } };
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		c->keep.owner_ns[i] = c->keep.mount_fd[i] = FD_NONE;
 	for (int i = 0; i < NET_FDS; i++)
@@ -189,7 +193,8 @@ static inline void cell_swap(struct cell *c, struct cell_next *n)
 
 struct driver {
 	const char *name;
-	/* The file systems are whole, and init is about to start, or has. spec lasts as long as ret. */
+	/* The file systems are whole, and init is about to start, or has. spec lasts as long as
+	 * ret. */
 	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
 	/* command: one that init has made and that waits to be let go on; 0: none. */
 	int (*look)(struct cell *c, enum cell_look what, pid_t command, struct err *e);
@@ -206,6 +211,8 @@ struct driver {
 	 */
 	int (*renew)(struct cell *c, const struct cell_spec *spec, const bool *same,
 		     struct cell_next *ret, struct err *e);
+	/* Do what of the next renew can be done before it is asked for. */
+	void (*renew_ahead)(struct cell *c, const struct cell_spec *spec);
 	/*
 	 * No file of these mounts of a generation that was left is ever written again, whoever has
 	 * kept what of it. 1: somebody has one open for writing. For a child of the warden's that

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "image/host_accounts.h"
@@ -263,8 +264,11 @@ static int build_as(int host, const char *tmp, const char *name, const struct ho
 		return err_sys(e, errno, "cannot open '%s'", tmp);
 	if (fill(dir, root, e) < 0)
 		return -1;
-	if (renameat(host, tmp, host, name) == 0)
+	failpoint("template.filled");
+	if (renameat(host, tmp, host, name) == 0) {
+		failpoint("template.named");
 		return 0;
+	}
 	/* Where flock does not reach another builder, the first one wins. */
 	if ((errno == ENOTEMPTY || errno == EEXIST) && is_layer(host, name))
 		return 0;

@@ -134,7 +134,7 @@ static void close_the_rest(const struct request *r)
 		fail(errno, "move a descriptor");
 	fail_to = FAIL_AT;
 	gate = gated ? GATE_AT : FD_NONE;
-	if (raw_close_range(gated ? GATE_AT + 1 : FAIL_AT + 1) < 0)
+	if (raw_close_range(gated ? GATE_AT + 1 : FAIL_AT + 1, ~0u) < 0)
 		fail(errno, "close descriptors");
 }
 

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/random.h"
 #include "base/str.h"
 
@@ -300,14 +301,25 @@ int db_begin(struct catalog *c, bool durable, struct err *e)
 	return db_do(c, e, "BEGIN IMMEDIATE", "");
 }
 
-int db_end(struct catalog *c, int r, struct err *e)
+static void commit_failpoint(const char *who, const char *when)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "%s.%s", who, when);
+	failpoint(name);
+}
+
+int db_end_named(struct catalog *c, int r, struct err *e, const char *who)
 {
 	struct err ignored;
 
 	if (c->batch)
 		return r < 0 ? -1 : 0;
-	if (r == 0)
+	if (r == 0) {
+		commit_failpoint(who, "commits");
 		r = db_do(c, e, "COMMIT", "");
+		commit_failpoint(who, "committed");
+	}
 	/* Some failures, such as a full disk, have rolled back already. */
 	if (r < 0 && !sqlite3_get_autocommit(c->db))
 		(void)db_do(c, &ignored, "ROLLBACK", "");

@@ -42,7 +42,9 @@ int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, 
 /* Begin to write. durable: what is committed is on the disk. */
 int db_begin(struct catalog *c, bool durable, struct err *e);
 /* Commit where r is 0, else roll back. Returns 0 or -1. */
-int db_end(struct catalog *c, int r, struct err *e);
+int db_end_named(struct catalog *c, int r, struct err *e, const char *who);
+/* With failpoints FUNCTION.commits and FUNCTION.committed, of the function that calls it. */
+#define db_end(c, r, e) db_end_named(c, r, e, __func__)
 
 /* Copy column i; what does not fit is cut. */
 void db_text(sqlite3_stmt *q, int i, char *dst, size_t size);

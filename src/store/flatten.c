@@ -26,7 +26,13 @@
 #include "wire/frame.h"
 #include "wire/proto.h"
 
-enum { MOUNTS_MAX = 64, STACK_MAX = LAYERCOPY_MAX, TRIES = 1000 };
+enum {
+	MOUNTS_MAX = 64,
+	STACK_MAX = LAYERCOPY_MAX,
+	TRIES = 1000,
+	DEEP = LIMIT_LAYERS / 2,
+	RAISE = 255, /* no error number: the lowest of a run is not worth copying */
+};
 
 struct stack {
 	char id[STACK_MAX][ID_SIZE]; /* topmost first */
@@ -162,6 +168,29 @@ static int become_root(void)
 	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
 }
 
+/* With something for each name: files without content are copied as well. */
+static uint64_t size_of(const struct run *r, const char *id)
+{
+	auto_close int fd = layer_open(&r->roots, id, O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? 0 : layers_copy_cost(fd);
+}
+
+/*
+ * One large layer below small ones, as after a checkout: to copy it would take long and gain one
+ * place. It counts as merged then. Not where the stack is deep, which it must not become by that.
+ */
+static bool lowest_outweighs(const struct stack *st, const struct run *r)
+{
+	uint64_t above = 0;
+
+	if (st->n > DEEP)
+		return false;
+	for (int j = r->first; j < r->first + r->n - 1; j++)
+		above += size_of(r, st->id[j]);
+	return size_of(r, st->id[r->first + r->n - 1]) > above * FLATTEN_RUN;
+}
+
 static void __attribute__((noreturn)) merge_all(const struct stack *st, const struct run *r, int to)
 {
 	bool privileged = geteuid() == 0;
@@ -173,6 +202,8 @@ static void __attribute__((noreturn)) merge_all(const struct stack *st, const st
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	err = become_root();
+	if (err == 0 && lowest_outweighs(st, r))
+		_exit(RAISE);
 	for (int i = 0; i < MOUNTS_MAX && err == 0; i++)
 		err = merge_mount(st, r, to, i, privileged);
 	_exit(err < 0 ? -err & 0xff : 0);
@@ -198,6 +229,7 @@ static int make_new(const struct run *r, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "cannot open %s", path) : 0;
 }
 
+/* 1: there is nothing to be made, the lowest of the run goes to the next level as it is. */
 static int make_files(const struct stack *st, const struct run *r, struct err *e)
 {
 	auto_close int to = FD_NONE;
@@ -213,6 +245,8 @@ static int make_files(const struct stack *st, const struct run *r, struct err *e
 		;
 	if (pid < 0)
 		return err_sys(e, errno, "merge layers");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == RAISE)
+		return 1;
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return err_sys(e, WIFEXITED(status) ? WEXITSTATUS(status) : EIO, "merge layers");
 	return 0;
@@ -324,6 +358,18 @@ static int find_roots(const struct state *s, const struct stack *st, struct run 
 	return 0;
 }
 
+static int raise_lowest(struct catalog *c, const struct stack *st, const struct run *r,
+			struct err *e)
+{
+	int bad;
+
+	if (db_begin(c, false, e) < 0)
+		return -1;
+	bad = db_do(c, e, "UPDATE layers SET level = level + 1 WHERE id = ?1", "t",
+		    st->id[r->first + r->n - 1]);
+	return db_end(c, bad, e) < 0 ? -1 : 1;
+}
+
 int flatten_once(struct catalog *c, const struct state *s, const char *top, const char *sandbox,
 		 struct err *e)
 {
@@ -332,6 +378,7 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	struct stack st;
 	struct run r;
 	char path[64];
+	int made;
 
 	if (read_stack(c, top, &st, e) < 0)
 		return -1;
@@ -342,10 +389,11 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	r.recipe = buf_str(&recipe);
 	if (find_roots(s, &st, &r, &pool, e) < 0)
 		return -1;
-	if (make_files(&st, &r, e) < 0) {
+	made = make_files(&st, &r, e);
+	if (made != 0) {
 		name_new(&r, path);
 		(void)voltree_remove(base_of(&r), path);
-		return -1;
+		return made < 0 ? -1 : raise_lowest(c, &st, &r, e);
 	}
 	failpoint("flatten.made");
 	return put_in_place(c, &st, &r, e);

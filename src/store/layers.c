@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/dir.h"
+#include "base/failpoint.h"
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
@@ -105,6 +106,7 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 		r = voltree_remove(dirfd(d), de->d_name);
 		if (r < 0)
 			return err_sys(e, -r, "cannot remove layer '%s'", de->d_name);
+		failpoint("layers.freed");
 		f->n++;
 	}
 	return r < 0 ? -1 : 0;

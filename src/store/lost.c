@@ -175,6 +175,7 @@ static int remove_rest(const struct lost *l)
 		r = rmtree_at(l->dir, parts[i]);
 		if (r == 0 && is_pooled(l))
 			r = voltree_remove(l->disk, parts[i]);
+		failpoint("lost.removing");
 	}
 	return r;
 }

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 
 #include "base/cleanup.h"
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "store/pool_file.h"
@@ -198,5 +199,6 @@ int pool_drop(const struct state *s, const char *id, struct err *e)
 	if (fd < 0)
 		return 0;
 	r = voltree_remove(fd, id);
+	failpoint("pool.dropped");
 	return r < 0 ? err_sys(e, -r, "remove '%s/%s/%s'", s->dir, POOL_DIR, id) : 0;
 }

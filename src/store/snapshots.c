@@ -291,10 +291,12 @@ static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], 
 		if (push_id(ret, ret_n, &room, id, e) < 0)
 			return -1;
 		db_text(q, 0, id, sizeof id);
-		/* What is bound is `id` itself. */
-		(void)sqlite3_reset(q);
 		if (!id[0])
 			return 0;
+		/* What is bound is `id` itself, with its length: ids need not be equally long. */
+		(void)sqlite3_reset(q);
+		if (sqlite3_bind_text(q, 1, id, -1, SQLITE_STATIC) != SQLITE_OK)
+			return err_sys(e, ENOMEM, "cannot read the catalog");
 	}
 	return r;
 }

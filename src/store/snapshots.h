@@ -125,3 +125,5 @@ void catalog_free_layers_soon(struct catalog *c, const struct state *s);
 
 /* Blocks in use below a directory; a file with several names counts in parts. */
 uint64_t layers_disk_usage(int parent, const char *name);
+/* How much work it is to copy one, in something like bytes. */
+uint64_t layers_copy_cost(int layer);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "base/random.h"
 #include "base/str.h"
@@ -226,6 +227,7 @@ static int lock_unnamed(const struct state *s, const char *path)
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, link, s->fd, path, AT_SYMLINK_FOLLOW) < 0)
 		return FD_NONE;
+	failpoint("lock.named");
 	return TAKE_FD(fd);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "store/groups.h"
@@ -119,6 +120,7 @@ int state_save_trace(const struct state *s, const char *id)
 	(void)snprintf(to, sizeof to, "ended/%s.jsonl", id);
 	if (renameat(s->fd, from, s->fd, to) < 0)
 		return errno == ENOENT ? 0 : -errno;
+	failpoint("remove.trace");
 	return 1;
 }
 
@@ -155,6 +157,7 @@ static int remove_files(const struct state *s, const char *id, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "cannot keep the trace of '%s' in %s/ended", id, s->dir);
 	r = rmtree_at(boxes, id);
+	failpoint("remove.files");
 	if (r == 0)
 		return 0;
 	err_sys(e, -r, "cannot remove all of %s/sandboxes/%s", s->dir, id);
@@ -172,6 +175,7 @@ static int remove_lock(const struct state *s, const char *id, struct err *e)
 	(void)snprintf(lock, sizeof lock, "locks/%s", id);
 	if (unlinkat(s->fd, lock, 0) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "cannot remove %s/%s", s->dir, lock);
+	failpoint("remove.lock");
 	return 0;
 }
 

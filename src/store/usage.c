@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/dir.h"
 #include "store/snapshots.h"
 
 /* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
-enum { DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64, NAME_BYTES = 512 };
 
-static uint64_t usage(int parent, const char *name, int depth)
+/* each: what a name counts beside its blocks. */
+static uint64_t usage(int parent, const char *name, uint64_t each, int depth)
 {
 	auto_done(dir_free) DIR *d = depth < DEPTH_MAX ? dir_open_at(parent, name) : NULL;
 	uint64_t sum = 0;
@@ -18,9 +20,10 @@ static uint64_t usage(int parent, const char *name, int depth)
 		if (dir_is_dots(de->d_name) ||
 		    fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
+		sum += each;
 		if (S_ISDIR(st.st_mode))
 			sum += (uint64_t)st.st_blocks * 512 +
-			       usage(dirfd(d), de->d_name, depth + 1);
+			       usage(dirfd(d), de->d_name, each, depth + 1);
 		else
 			sum += (uint64_t)st.st_blocks * 512 / (st.st_nlink ? st.st_nlink : 1);
 	}
@@ -29,5 +32,10 @@ static uint64_t usage(int parent, const char *name, int depth)
 
 uint64_t layers_disk_usage(int parent, const char *name)
 {
-	return usage(parent, name, 0);
+	return usage(parent, name, 0, 0);
+}
+
+uint64_t layers_copy_cost(int layer)
+{
+	return usage(layer, ".", NAME_BYTES, 0);
 }

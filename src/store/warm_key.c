@@ -18,7 +18,7 @@
 #include "wire/frame.h"
 #include "wire/proto.h"
 
-enum { PROC_FILE = 64 * 1024 };
+enum { PROC_FILE = 64 * 1024, MOUNTS_FILE = 16 << 20 };
 
 /* What an owner chooses; MSG_C_CLAIM carries it. */
 static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
@@ -140,7 +140,39 @@ static int mount_look(struct str body, struct mount_traits *ret)
 	return r;
 }
 
-/* 1; 0: file systems below it may come and go, and would not be seen. */
+static bool is_below(const char *path, const char *top)
+{
+	size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/*
+ * What is mounted at a path, below it, and where it lies: a sandbox that was made before does not
+ * see what came or went there since. 1; 0: the kernel writes that path in another way.
+ */
+static int add_mounts_below(struct sha256 *h, const char *path)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(MOUNTS_FILE);
+	char *save = NULL;
+	int r;
+
+	if (strpbrk(path, " \t\n\\#"))
+		return 0;
+	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &b);
+	if (r < 0 || buf_add(&b, "", 1) < 0)
+		return r < 0 ? r : -ENOMEM;
+	for (char *line = strtok_r(b.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char at[LIMIT_PATH];
+
+		if (sscanf(line, "%*d %*d %*s %*s %4095s", at) == 1 &&
+		    (is_below(at, path) || is_below(path, at)))
+			add(h, line, strlen(line));
+	}
+	return 1;
+}
+
+/* 1; 0: what it shows may change unseen. */
 static int add_mount(struct sha256 *h, struct str body)
 {
 	struct mount_traits t;
@@ -148,17 +180,20 @@ static int add_mount(struct sha256 *h, struct str body)
 	struct field f;
 	int r = mount_look(body, &t);
 
-	if (r < 0 || (t.ro && t.of_host))
+	if (r < 0)
 		return r;
-	while (field_next(&body, &f) > 0) {
+	r = 1;
+	while (r > 0 && field_next(&body, &f) > 0) {
 		if (f.tag != M_LOWER || !str_copy(path, sizeof path, f.value))
 			continue;
 		if (t.of_host)
 			add_file(h, path, false);
 		else
 			add_template_dir(h, path);
+		if (t.ro && t.of_host)
+			r = add_mounts_below(h, path);
 	}
-	return 1;
+	return r;
 }
 
 static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)

@@ -122,21 +122,36 @@ static void what_is_not_known_cannot_be_made_ahead(void)
 	}
 }
 
-static void a_mount_of_the_host_that_may_hold_others_cannot(void)
+static void mounts_of_every_kind_can_and_differ(void)
 {
-	auto_done(buf_done) struct buf dir = BUF_INIT(4096), ro = BUF_INIT(4096),
-				       ours = BUF_INIT(4096);
+	static const struct {
+		enum mount_kind kind;
+		bool of_host;
+	} kinds[] = { { MOUNT_OVERLAY, true }, { MOUNT_RO, true }, { MOUNT_RO, false } };
+	char keys[ARRAY_LEN(kinds)][WARM_KEY];
+
+	t_state(&s);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		auto_done(buf_done) struct buf b = BUF_INIT(4096);
+
+		put_plain(&b);
+		put_mount(&b, "/opt", kinds[i].kind, kinds[i].of_host);
+		CHECK(key_of(&b, "", keys[i]) == 1);
+		for (size_t j = 0; j < i; j++)
+			CHECK(strcmp(keys[i], keys[j]) != 0);
+	}
+}
+
+/* In the list of mounts its name would be another. */
+static void a_read_only_mount_with_an_odd_name_cannot(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char key[WARM_KEY];
 
 	t_state(&s);
-	put_plain(&dir);
-	put_mount(&dir, "/opt", MOUNT_OVERLAY, true);
-	put_plain(&ro);
-	put_mount(&ro, "/opt", MOUNT_RO, true);
-	put_plain(&ours);
-	put_mount(&ours, "/opt", MOUNT_RO, false);
-	CHECK(key_of(&dir, "", key) == 1 && key_of(&ro, "", key) == 0 &&
-	      key_of(&ours, "", key) == 1);
+	put_plain(&b);
+	put_mount(&b, "/opt/a b", MOUNT_RO, true);
+	CHECK(key_of(&b, "", key) == 0);
 }
 
 static void malformed_recipes_are_refused(void)
@@ -377,8 +392,8 @@ static void a_batch_is_written_as_one(void)
 
 T_MAIN(T(what_an_owner_chooses_is_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
        T(all_that_is_built_is_in_the_key), T(what_is_not_known_cannot_be_made_ahead),
-       T(a_mount_of_the_host_that_may_hold_others_cannot), T(malformed_recipes_are_refused),
-       T(another_directory_in_the_same_place_is_another_kind),
+       T(mounts_of_every_kind_can_and_differ), T(a_read_only_mount_with_an_odd_name_cannot),
+       T(malformed_recipes_are_refused), T(another_directory_in_the_same_place_is_another_kind),
        T(what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory),
        T(what_a_warden_inherits_is_in_the_key), T(a_recipe_is_parted_in_two),
        T(kinds_and_those_in_them_are_listed), T(there_is_one_keeper), T(pools_are_rows),

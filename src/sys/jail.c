@@ -64,7 +64,7 @@ static int arrange_fds(int stream, int program)
 	if (dup2(high_stream, JAIL_STREAM) < 0 ||
 	    dup3(high_program, JAIL_STREAM + 1, O_CLOEXEC) < 0)
 		return -errno;
-	return raw_close_range(JAIL_STREAM + 2) < 0 ? -errno : 0;
+	return raw_close_range(JAIL_STREAM + 2, ~0u) < 0 ? -errno : 0;
 }
 
 static void __attribute__((noreturn)) child(const struct jail *j, int program, int go)

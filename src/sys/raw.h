@@ -115,9 +115,9 @@ static inline int raw_pidfd_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
-static inline int raw_close_range(unsigned first)
+static inline int raw_close_range(unsigned first, unsigned last)
 {
-	return (int)syscall(SYS_close_range, first, ~0u, 0);
+	return (int)syscall(SYS_close_range, first, last, 0);
 }
 
 static inline int raw_pivot_root(const char *new_root, const char *put_old)

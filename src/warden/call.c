@@ -80,8 +80,10 @@ static void maybe_free(struct call *c)
 		return;
 	walk_window_close(w, c->id);
 	call_free(c);
-	if (w->state == SANDBOX_RUNNING)
+	if (w->state == SANDBOX_RUNNING) {
 		call_spare_group(w);
+		generation_ahead(w);
+	}
 }
 
 static void on_watch_idle(void *ctx)

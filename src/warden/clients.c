@@ -163,7 +163,8 @@ static bool may_ask_warm(uint8_t type)
 	       type == MSG_C_INFO || type == MSG_C_DESTROY;
 }
 
-/* What may be asked of a sandbox that has not been looked at whole: the call for which it was made. */
+/* What may be asked of a sandbox that has not been looked at whole: the call for which it was made.
+ */
 static bool may_ask_early(uint8_t type)
 {
 	switch (type) {

@@ -141,24 +141,32 @@ void warden_end(struct warden *w, const char *reason)
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
 }
 
+static const char *or_env(const char *said, const char *name)
+{
+	return said ? said : getenv(name);
+}
+
 void warden_leave(struct warden *w)
 {
+	const char *program = or_env(w->program, WARDEN_ENV_PROGRAM);
+	const char *id = or_env(w->spec.id, WARDEN_ENV_ID),
+		   *dir = or_env(w->spec.state, "CAY_STATE");
 	bool asked = false;
 
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
-	if (!asked && w->program && w->spec.id && w->spec.state) {
+	if (!asked && program && id && dir) {
 		/* What has outlived its time is not kept. */
-		char *gone[] = { "cay", "settle", "--remove", (char *)w->spec.id, NULL };
-		char *argv[] = { "cay", "settle", (char *)w->spec.id, NULL };
+		char *gone[] = { "cay", "settle", "--remove", (char *)id, NULL };
+		char *argv[] = { "cay", "settle", (char *)id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
 		sigset_t none;
 
 		(void)sigemptyset(&none);
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		(void)snprintf(state, sizeof state, "CAY_STATE=%s", w->spec.state);
+		(void)snprintf(state, sizeof state, "CAY_STATE=%s", dir);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execve(w->program, w->expired ? gone : argv, envp);
+		(void)execve(program, w->expired ? gone : argv, envp);
 	}
 	_exit(0);
 }

@@ -37,6 +37,7 @@ enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
+	AHEAD_MS = 1,	   /* after a switch or a call: who waits for its answer goes first */
 };
 
 static int bad(struct err *e)
@@ -159,13 +160,26 @@ static int look_again(struct warden *w, struct err *e)
 	int r;
 
 	walk_retire(w);
-	layers_close(w);
-	if (layers_open(w, e) < 0)
+	if (layers_move(w, w->turn->moved, e) < 0)
 		return -1;
 	r = w->watch ? watch_move(w->watch, w->cell.root_fd) : 0;
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	return walk_open(w, e);
+}
+
+static void on_ahead(struct loop_timer *timer)
+{
+	struct warden *w = container_of(timer, struct warden, ahead_timer);
+
+	if (w->state == SANDBOX_RUNNING && !w->turn && !w->running)
+		ns_driver.renew_ahead(&w->cell, &w->spec);
+}
+
+void generation_ahead(struct warden *w)
+{
+	if (w->switched && !w->running)
+		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
 }
 
 static void commit(struct warden *w)
@@ -185,6 +199,8 @@ static void commit(struct warden *w)
 	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
 	turn_drop_last(w, t);
 	turn_free(w);
+	w->switched = true;
+	generation_ahead(w);
 }
 
 static int order_enter(struct warden *w)
@@ -220,7 +236,8 @@ static int make_next(struct warden *w, struct err *e)
 	struct turn *t = w->turn;
 	int r;
 
-	(void)turn_find_same(w, t);
+	if (!t->looked)
+		(void)turn_find_same(w, t);
 	r = turn_move_away(w, t);
 	failpoint("switch.moved");
 	if (r < 0)
@@ -264,6 +281,7 @@ static void try_later(struct warden *w)
 {
 	struct err e = { 0 };
 
+	w->turn->looked = false;
 	if (clock_mono_ns() < w->turn->until_ns) {
 		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
 		return;
@@ -282,7 +300,7 @@ static void proceed(struct warden *w)
 	struct err e = { 0 };
 	int r;
 
-	if (!is_alone(w)) {
+	if (!t->looked && !is_alone(w)) {
 		try_later(w);
 	} else if (!t->ordered) {
 		if (make_next(w, &e) < 0)
@@ -345,7 +363,8 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	memcpy(t->was, w->layers, sizeof t->was);
 	w->turn = t;
 	/* Nothing to be done, and nobody who could be changing something just now. */
-	if (is_alone(w) && turn_find_same(w, t)) {
+	t->looked = is_alone(w);
+	if (t->looked && turn_find_same(w, t)) {
 		turn_answer(w, TURN_UNCHANGED, 0);
 		turn_free(w);
 		return 0;
@@ -390,5 +409,6 @@ void generation_end(struct warden *w)
 	if (w->turn && w->turn->copy_pid)
 		turn_copy_end(w);
 	turn_free(w);
+	loop_timer_stop(&w->loop, &w->ahead_timer);
 	turn_end_sweepers(w);
 }

@@ -15,6 +15,7 @@ struct turn {
 	bool alone; /* refused while calls run */
 	char snapshot[64], name[64];
 	/* How far it came. */
+	bool looked; /* nobody but init is there, and `same` is right: nothing has run since */
 	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */
 	bool moved[CELL_MOUNTS];
 	bool volume_moved;		 /* in the pool: `upper` as a whole */

@@ -117,6 +117,7 @@ int turn_move_back(struct warden *w, struct turn *t)
 		if (renameat(place_of(w, t, i, from), from, w->disk_fd, name) < 0)
 			return -errno;
 		t->moved[i] = false;
+		failpoint("switch.undoing");
 	}
 	if (t->seal[0])
 		(void)unlinkat(w->layers_fd, t->seal, AT_REMOVEDIR);

@@ -29,68 +29,134 @@ int layers_take(struct warden *w, int n, struct str id, struct err *e)
 	return 0;
 }
 
-void layers_close(struct warden *w)
+static void sealed_done(struct sealed *l)
 {
-	for (int i = 0; i < CELL_MOUNTS; i++) {
-		fd_close(&w->uppers[i]);
-		fd_close(&w->lowers[i]);
-		for (int j = 0; j < w->nlayer_fds[i]; j++)
-			fd_close(&w->layer_fds[i][j]);
-		free(w->layer_fds[i]);
-		w->layer_fds[i] = NULL;
-		w->nlayer_fds[i] = 0;
-	}
+	for (int i = 0; i < CELL_MOUNTS && l->fds; i++)
+		fd_close(&l->fds[i]);
+	free(l->fds);
+	*l = (struct sealed){ .fds = NULL };
 }
 
-static int open_sealed(struct warden *w, int i)
+static int sealed_open(const struct warden *w, struct sealed *l, const char *id)
 {
 	char path[64];
 
+	(void)str_copy(l->id, sizeof l->id, str_of(id));
+	l->fds = malloc(CELL_MOUNTS * sizeof *l->fds);
+	if (!l->fds)
+		return -ENOMEM;
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		l->fds[i] = FD_NONE;
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (w->spec.mounts[i].kind != MOUNT_OVERLAY)
+			continue;
+		(void)snprintf(path, sizeof path, "%s/%d", id, i);
+		l->fds[i] = layer_open(&w->roots, path, O_PATH | O_DIRECTORY);
+		if (l->fds[i] < 0 && l->fds[i] != -ENOENT)
+			return l->fds[i];
+	}
+	return 0;
+}
+
+static struct sealed *sealed_find(struct warden *w, const char *id)
+{
+	for (int j = 0; j < CELL_LAYERS; j++)
+		if (w->sealed[j].fds && strcmp(w->sealed[j].id, id) == 0)
+			return &w->sealed[j];
+	return NULL;
+}
+
+/* They never change: those that were open before stay so. */
+static int open_sealed(struct warden *w)
+{
+	struct sealed now[CELL_LAYERS] = { 0 };
+	int r = 0;
+
+	for (int j = 0; j < w->spec.nlayers && r == 0; j++) {
+		struct sealed *was = sealed_find(w, w->spec.layers[j]);
+
+		if (was) {
+			now[j] = *was;
+			*was = (struct sealed){ .fds = NULL };
+		} else {
+			r = sealed_open(w, &now[j], w->spec.layers[j]);
+		}
+	}
+	for (int j = 0; j < CELL_LAYERS; j++)
+		sealed_done(&w->sealed[j]);
+	memcpy(w->sealed, now, sizeof now);
+	return r;
+}
+
+static void forget_list(struct warden *w, int i)
+{
+	free(w->layer_fds[i]);
+	w->layer_fds[i] = NULL;
+	w->nlayer_fds[i] = 0;
+}
+
+static int list_sealed(struct warden *w, int i)
+{
+	forget_list(w, i);
 	if (w->spec.nlayers == 0)
 		return 0;
 	w->layer_fds[i] = calloc((size_t)w->spec.nlayers, sizeof(int));
 	if (!w->layer_fds[i])
 		return -ENOMEM;
-	for (int j = 0; j < w->spec.nlayers; j++) {
-		int fd;
+	for (int j = 0; j < w->spec.nlayers; j++)
+		if (w->sealed[j].fds[i] >= 0)
+			w->layer_fds[i][w->nlayer_fds[i]++] = w->sealed[j].fds[i];
+	return 0;
+}
 
-		(void)snprintf(path, sizeof path, "%s/%d", w->spec.layers[j], i);
-		fd = layer_open(&w->roots, path, O_PATH | O_DIRECTORY);
-		if (fd >= 0)
-			w->layer_fds[i][w->nlayer_fds[i]++] = fd;
-		else if (fd != -ENOENT)
-			return fd;
-	}
+static int open_upper(struct warden *w, int i)
+{
+	char name[24];
+	struct stat st;
+
+	(void)snprintf(name, sizeof name, "upper/%d", i);
+	w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->uppers[i] < 0 || fstat(w->uppers[i], &st) < 0)
+		return -errno;
+	/* Not where it has been looked at before anybody could use it. */
+	if (st.st_ino != w->fresh[i].st_ino)
+		w->fresh[i] = st;
 	return 0;
 }
 
 static int open_one(struct warden *w, int i)
 {
 	const struct cell_mount *m = &w->spec.mounts[i];
-	char name[24];
-	struct stat st;
+	int r = w->uppers[i] < 0 ? open_upper(w, i) : 0;
 
-	(void)snprintf(name, sizeof name, "upper/%d", i);
-	w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Above the last there are only whiteouts. */
-	w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w->uppers[i] < 0 || w->lowers[i] < 0 || fstat(w->uppers[i], &st) < 0)
-		return -errno;
-	/* Not where it has been looked at before anybody could use it. */
-	if (st.st_ino != w->fresh[i].st_ino)
-		w->fresh[i] = st;
-	return open_sealed(w, i);
+	if (r == 0 && w->lowers[i] < 0)
+		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r == 0 && w->lowers[i] < 0)
+		r = -errno;
+	return r < 0 ? r : list_sealed(w, i);
 }
 
 int layers_open(struct warden *w, struct err *e)
 {
-	for (int i = 0; i < w->spec.nmounts; i++) {
-		int r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i) : 0;
+	int r = open_sealed(w);
 
+	if (r < 0)
+		return err_sys(e, -r, "open the layers");
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i) : 0;
 		if (r < 0)
 			return err_sys(e, -r, "open the layers of '%s'", w->spec.mounts[i].dest);
 	}
 	return 0;
+}
+
+int layers_move(struct warden *w, const bool *moved, struct err *e)
+{
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		if (moved[i])
+			fd_close(&w->uppers[i]);
+	return layers_open(w, e);
 }
 
 static bool is_empty(int dir_fd)

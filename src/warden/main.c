@@ -68,7 +68,7 @@ static int detach(void)
 		(void)close(null);
 	(void)setsid();
 	(void)umask(022);
-	return raw_close_range(SLOT_FD + 1) < 0 ? -errno : 0;
+	return raw_close_range(SLOT_FD + 1, ~0u) < 0 ? -errno : 0;
 }
 
 /*

@@ -28,8 +28,6 @@ struct warden;
 struct call;
 struct turn;
 
-enum { LAYER_ID = 24 };
-
 /* A connection of a client; the first is the creator's. */
 struct client {
 	struct warden *w;
@@ -57,6 +55,12 @@ struct sweeper {
 	struct loop_io io;
 };
 
+/* A layer in our own view. It never changes. */
+struct sealed {
+	char id[LAYER_ID];
+	int *fds; /* by mount, negative where it says nothing; owned. NULL: none here */
+};
+
 struct warden {
 	struct loop loop;
 	enum sandbox_state state;
@@ -76,21 +80,24 @@ struct warden {
 	int layers_fd;		  /* where its own are made */
 	int uppers[CELL_MOUNTS], lowers[CELL_MOUNTS]; /* by mount; FD_NONE where not an overlay */
 	char layers[CELL_LAYERS][LAYER_ID];	      /* of spec, which points there */
-	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; owned */
+	struct sealed sealed[CELL_LAYERS];	      /* those, open */
+	int *layer_fds[CELL_MOUNTS]; /* of what lies between the two, topmost first; borrowed */
 	int nlayer_fds[CELL_MOUNTS];
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
-	struct sweeper sweepers[4];	/* at work on what is left of the last ones */
+	struct sweeper sweepers[16];	/* at work on what is left of the last ones */
+	bool switched;			/* once at least: it may be again */
+	struct loop_timer ahead_timer;
 
 	struct conn init;
 	bool init_greeted;
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
-	int looks;	    /* how many of enum cell_look are done */
+	int looks;		       /* how many of enum cell_look are done */
 	struct loop_timer hello_timer; /* while init has not said hello */
-	bool guarded;	    /* a first command was looked at, where nothing is watched */
+	bool guarded;		       /* a first command was looked at, where nothing is watched */
 	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
 	struct changes *changes;
 	struct changes_base bases[CELL_MOUNTS];
@@ -177,7 +184,8 @@ void warden_free_spec(struct warden *w);
 
 /* layers.c: our own view of the layers, for finding changes */
 int layers_open(struct warden *w, struct err *e);
-void layers_close(struct warden *w);
+/* Again, for other layers; moved: the upper is another too. */
+int layers_move(struct warden *w, const bool *moved, struct err *e);
 /* Whether anything was changed in a mount since its upper was made. */
 bool layers_touched(const struct warden *w, int i);
 /* Take the list of layers from TAG_LAYER fields. */
@@ -186,6 +194,9 @@ int layers_take(struct warden *w, int n, struct str id, struct err *e);
 /* generation.c: MSG_C_SWITCH */
 int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e);
 void generation_entered(struct warden *w, int err);
+/* Make ready for the next one, where it is likely to come, as soon as nothing else is to be done.
+ */
+void generation_ahead(struct warden *w);
 /* The client does not wait any more, or everything ends. */
 void generation_forget(struct warden *w, const struct client *c);
 void generation_end(struct warden *w);

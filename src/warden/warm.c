@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "sys/resolve.h"
 
@@ -85,6 +86,7 @@ void warm_close(struct warden *w)
 		return;
 	loop_timer_stop(&w->loop, &w->warm_timer);
 	(void)unlinkat(w->warm_fd, w->spec.id, 0);
+	failpoint("warm.unlisted");
 	fd_close(&w->warm_fd);
 }
 

@@ -90,8 +90,10 @@ static void on_parked(struct loop_timer *timer)
 	struct watch *w = container_of(timer, struct watch, parked_timer);
 	uint64_t now = clock_mono_ns();
 
-	while (w->parked && w->parked->parked_ns + PARK_NS <= now)
-		proc_ended(w->parked, NULL);
+	for (struct proc *p; (p = w->parked) && p->parked_ns + PARK_NS <= now;) {
+		w->parked = p->parked_next; /* as proc_drop does, which also knows the others */
+		proc_ended(p, NULL);
+	}
 	if (w->parked)
 		loop_timer_set(w->loop, &w->parked_timer, w->parked->parked_ns + PARK_NS - now,
 			       on_parked);

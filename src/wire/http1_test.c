@@ -198,12 +198,13 @@ static void connections_are_kept_or_not(void)
 /* A request whose head has n bytes. */
 static int64_t parse_of_size(size_t n)
 {
+	static const char end[] = { '\r', '\n', '\r', '\n' };
 	char *in = malloc(n);
 	int at = snprintf(in, n, "GET / HTTP/1.1\r\nHost: a.b\r\nX: ");
 	int64_t r;
 
 	memset(in + at, 'x', n - (size_t)at);
-	memcpy(in + n - 4, "\r\n\r\n", 4);
+	memcpy(in + n - sizeof end, end, sizeof end);
 	r = http_request_parse((struct str){ in, n }, &h);
 	free(in);
 	return r;

@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+/* In the environment of a warden, for what is left where its creator dies before it says more. */
+#define WARDEN_ENV_ID	   "CAY_SANDBOX"
+#define WARDEN_ENV_PROGRAM "CAY_PROGRAM"
+
 enum {
 	PROTO_INIT_VERSION = 1,
 	PROTO_CLIENT_VERSION = 1,

@@ -225,6 +225,52 @@ def check_cloexec(sources, _edges):
                 yield s.path, line, 'fopen() without "e" in its mode'
 
 
+DURABLE = ('fsync', 'fdatasync', 'syncfs', 'rename', 'renameat', 'renameat2', 'link', 'linkat', 'symlinkat', 'unlink', 'unlinkat',
+           'rmtree_at', 'voltree_remove', 'btrfs_subvolume', 'btrfs_snapshot')
+DURABLE_IN = ('src/store/', 'src/warden/', 'src/cli/', 'src/diff/', 'src/image/', 'src/trace/')
+
+
+def durable_functions(source):
+    """Names of the functions that make a durable step, and whether they have a failpoint."""
+    functions = list(functions_of(source))
+    for _, line, _ in calls_of(source, DURABLE):
+        for name, first, n in functions:
+            if first <= line <= first + n + 1:
+                yield name, line, 'failpoint(' in '\n'.join(source.code.split('\n')[first - 1:first + n + 1])
+
+
+def check_failpoints(sources, _edges):
+    """Every durable step has a named failpoint or a reason (durable.txt), and every name is in a test."""
+    listed, used = {}, set()
+    here = 'tests/check/durable.txt'
+    for s in sources:
+        if s.path == here:
+            for i, line in enumerate(s.lines, 1):
+                if line and not line.startswith('#'):
+                    where, _, reason = line.partition(':')
+                    listed[where] = (i, reason.strip())
+    for s in sources:
+        if not (s.path.endswith('.c') and s.path.startswith(DURABLE_IN)) or s.is_test:
+            continue
+        for name, line, has in durable_functions(s):
+            where = f'{s.path} {name}'
+            used.add(where)
+            if has and where in listed:
+                yield here, listed[where][0], f'{where} has a failpoint and needs no reason'
+            elif not has and not listed.get(where, (0, ''))[1]:
+                yield s.path, line, f'{name}() makes a durable step: give it a failpoint, or a reason in {here}'
+    for where in sorted(set(listed) - used):
+        yield here, listed[where][0], f'{where} makes no durable step'
+    tests = '\n'.join(s.text for s in sources if s.path == 'tests/system/test_crash.py')
+    made = '\n'.join(s.text for s in sources if s.path == 'tests/crash/meson.build')
+    for s in sources:
+        for m in re.finditer(r'\bfailpoint\("([^"]+)"\)', s.text):
+            if s.path.startswith('src/') and f"'{m.group(1)}'" not in tests:
+                yield s.path, s.line_of(m.start()), f'no test dies at {m.group(1)}'
+            elif s.path.startswith('src/') and f'{s.path}\'' not in made:
+                yield s.path, s.line_of(m.start()), 'a file with failpoints that tests/crash does not compile'
+
+
 def check_unfinished(sources, _edges):
     words = re.compile(r'\b(' + '|'.join(('TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK')) + r')\b')
     for s in sources:
@@ -261,6 +307,7 @@ RULES = [
     (f'functions have at most {MAX_FUNCTION_LINES} lines', check_function_length),
     ('no unsafe call', check_banned_calls),
     ('every descriptor is made close-on-exec', check_cloexec),
+    ('every durable step has a failpoint or a reason', check_failpoints),
     ('nothing is left unfinished', check_unfinished),
     ('no stray white space', check_whitespace),
     ('no path of one machine', check_machine_paths),

@@ -26,6 +26,7 @@ GROUP_DIR = os.environ.get('CAY_TEST_GROUP_DIR')
 GROUPS = ROOTFUL or bool(GROUP_DIR)  # limits that need control groups can be had
 SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
 SANITIZED = os.environ.get('CAY_TEST_SANITIZED') == '1'  # programs are larger and slower than promised
+FREED_KB = 512 << 10 if SANITIZED else 0  # at most what a sanitizer keeps of freed memory, to find its uses
 STATE_DIR = os.environ.get('CAY_TEST_STATE_DIR', '/tmp')  # where a cay has its state directory
 LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
@@ -359,6 +360,12 @@ def descendants(awaited):
 
 def mounts(state):
     return {f'mount {line.split()[4]}' for line in read_text('/proc/self/mountinfo').splitlines() if state in line}
+
+
+def host_mounts(cay):
+    """All lines but those of tests that run beside this one."""
+    return [line for line in read_text('/proc/self/mountinfo').splitlines()
+            if cay.state in line or not re.search('/cay-test-|/pytest-of-| cay-test ', line)]
 
 
 def known_ids(cays):

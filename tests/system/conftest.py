@@ -93,20 +93,21 @@ def mode():
 
 
 @pytest.fixture(scope='session')
-def cay():
-    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
-    shared = make_cay()
-    yield shared
-    drop_cay(shared)
-
-
-@pytest.fixture(scope='session')
 def built_cay():
     """Only to take its template from."""
     own = caylib.Cay()
     own('run', '--', 'true')
     yield own
     own.remove()
+
+
+@pytest.fixture(scope='session')
+def cay(built_cay):
+    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
+    shared = make_cay()
+    shared.take_template(built_cay)
+    yield shared
+    drop_cay(shared)
 
 
 @pytest.fixture

@@ -70,6 +70,7 @@ def netbox(net):
 
 
 def gateway_pid(net, ref):
+    """Once there is one: a sandbox can be ready before its gateway has got to its exec."""
     warden = net.cay.warden(ref)
-    found = [pid for pid, (parent, _, name) in caylib.processes().items() if parent == warden and name == 'cay-gateway']
-    return found[0] if found else None
+    return caylib.wait_until(lambda: next((pid for pid, (parent, _, name) in caylib.processes().items()
+                                           if parent == warden and name == 'cay-gateway'), None), what='a gateway')

@@ -237,6 +237,52 @@ def test_run_keeps_what_it_could_not_apply(cay, project):
     cay('kill', ref, check=True)
 
 
+def test_after_an_undone_run_the_same_can_be_applied(cay, sandbox, project):
+    """What was moved away and back has another ctime, and is no change of the host's."""
+    for n in range(1500):
+        (project / f'f{n}').write_text(f'{n}\n')
+    ref = sandbox(project)
+    inside(cay, ref, 'for n in $(seq 0 1499); do echo more >> f$n; done; rm a')
+    for delay in (0.02 * n for n in range(1, 40)):
+        with cay.popen('apply', ref) as p:
+            caylib.wait_until(lambda: (project / '.cay-apply/journal').exists() or p.poll() is not None)
+            time.sleep(delay / 10)
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+        assert (project / '.cay-apply/journal').exists(), 'the run was over before it could be cut off'
+        moved = sum((project / f'f{n}').read_text() != f'{n}\n' for n in range(1500))
+        cay('apply', ref, '--undo', check=True)
+        assert (project / 'a').exists() and (project / 'f0').read_text() == '0\n'
+        if moved > 10:
+            break
+    assert moved > 10
+    wait_a_tick()
+    (project / 'f3').write_text('by the host\n')
+    result = cay('apply', ref)
+    assert result.code == 1 and 'f3' in result.err and 'f4' not in result.err  # what the host did still counts
+    (project / 'f3').unlink()
+    cay('apply', ref, *(f'f{n}' for n in range(1500) if n != 3), 'a', check=True)
+    assert (project / 'f7').read_text() == '7\nmore\n' and not (project / 'a').exists()
+
+
+def test_what_was_applied_and_then_deleted_inside_is_shown(cay, sandbox, project):
+    ref = sandbox(project)
+    inside(cay, ref, 'mkdir new; echo x > new/gone; echo y > new/stays; echo z > top')
+    cay('apply', ref, check=True)
+    assert cay('diff', ref, check=True).out == ''
+    inside(cay, ref, 'rm new/gone top')
+    shown = cay('diff', ref, check=True).out.split('\n')
+    assert sorted(line.split('/', 1)[-1] for line in shown if line.startswith('D')) == \
+        sorted(f'{project}/{name}'[1:] for name in ('new/gone', 'top'))
+    assert 'new/gone' in cay('diff', ref, 'new/gone', check=True).out
+    assert cay('diff', ref, 'new/stays', check=True).out == ''
+    cay('apply', ref, 'new', check=True)
+    assert not (project / 'new/gone').exists() and (project / 'top').exists()
+    cay('apply', ref, check=True)
+    assert not (project / 'top').exists() and (project / 'new/stays').exists()
+    assert cay('diff', ref, check=True).out == ''
+
+
 @pytest.mark.parametrize('undo', [False, True])
 def test_killed_in_the_middle(cay, sandbox, project, undo):
     """At random moments: afterwards all or nothing can be had."""

@@ -13,7 +13,7 @@ import time
 
 import caylib
 
-GROWTH_KB = 4096
+GROWTH_KB = 4096 + caylib.FREED_KB
 
 
 class Memory(threading.Thread):

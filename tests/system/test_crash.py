@@ -7,8 +7,11 @@ Named places exist only in programs of their own (tests/crash), which lie below 
 """
 
 import collections
+import contextlib
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -41,8 +44,14 @@ def place(request, fresh_cay):
 
 
 @pytest.fixture
-def world(place, monkeypatch):
-    monkeypatch.setattr(caylib, 'CAY', os.path.join(os.path.dirname(caylib.CAY), 'tests/crash/cay'))
+def crash_bin():
+    """The path of a cay with failpoints."""
+    return os.path.join(os.path.dirname(caylib.CAY), 'tests/crash/cay')
+
+
+@pytest.fixture
+def world(place, crash_bin, monkeypatch):
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
     return place
 
 
@@ -62,7 +71,7 @@ def test_death_at_each_step(world, point, what):
     ref = cay.create()
     sh(cay, ref, 'echo one > /tmp/f')
     one = cay('snapshot', ref, check=True).out.strip()
-    sh(cay, ref, 'echo two > /tmp/f')
+    sh(cay, ref, 'echo two > /tmp/f; touch /tmp/two')
     arm(cay, point)
     result = cay(what, ref)
     assert not armed(cay) and result.code != 0, result
@@ -73,6 +82,9 @@ def test_death_at_each_step(world, point, what):
         assert content(cay, two) == sh(cay, ref, 'cat /tmp/f')
         check_invariants(cay)
     else:
+        if what == 'snapshot':  # the first who looks finds the files where they were left
+            wait_until(lambda: cay('diff', ref).code == 0, what='dead')
+            assert '/tmp/two' in cay('diff', ref, check=True).out
         wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
         check_invariants(cay)
         (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
@@ -149,6 +161,158 @@ def test_death_while_layers_are_merged(world, point):
     end(cay)
 
 
+# Names that the script below comes to, wherever it is; each commit of the catalog has two more.
+IN_SCRIPT = IN_CLI + IN_WARDEN + [
+    'create.dir', 'lock.named', 'remove.trace', 'remove.files', 'remove.lock', 'layers.freed', 'lost.removing',
+    'apply.staged', 'apply.journal', 'apply.moving', 'apply.synced', 'apply.done', 'warm.unlisted']
+
+
+class Script:
+    """All that changes the state directory, once. What was acknowledged is in known."""
+
+    def __init__(self, cay, host):
+        self.cay, self.host, self.known, self.applied = cay, host, {}, None
+
+    def snapshot(self, ref, script, text):
+        """With what the script wrote to /tmp/f, where it did."""
+        wrote = self.cay('exec', ref, '--', 'sh', '-c', script).code == 0
+        made = self.cay('snapshot', ref)
+        if made.code == 0 and wrote:
+            self.known[made.out.strip()] = text
+        return made.out.strip()
+
+    def play(self):
+        cay = self.cay
+        (self.host / 'a').write_text('old\n')
+        cay('pool', 'set', 'host', '1')
+        wait_until(lambda: cay('pool', 'ls').code != 0 or armed_off(cay) or ready(cay), what='a ready one', timeout=20)
+        cay('run', '--', 'true')
+        cay('pool', 'set', 'host', '0')
+        ref = cay('create', '--dir', f'{self.host}:/w').out.strip()
+        first = self.snapshot(ref, 'echo one > /tmp/f; echo new > /w/a; echo b > /w/b', 'one\n')
+        cay('exec', '--tx', ref, '--', 'sh', '-c', 'echo tx > /tmp/f; exit 1')
+        cay('exec', '--tx', ref, '--', 'true')
+        self.applied = cay('apply', ref).code == 0
+        fork = cay('fork', first or ref).out.strip()
+        second = self.snapshot(ref, 'echo two > /tmp/f', 'two\n')
+        cay('rollback', ref, first)
+        cay('snapshot', 'rm', second)
+        self.known.pop(second, None)  # gone, or where the one that asked has died, perhaps
+        cay('kill', fork)
+        cay('gc')
+        cay('exec', ref, '--', 'sh', '-c', 'echo last > /tmp/f')
+        for pid, name in ours(cay).items():
+            if name == 'cay-warden':
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: cay('gc') and all(box['state'] == 'lost' for box in boxes(cay)), what='lost', timeout=20)
+
+    def holds(self):
+        cay = self.cay
+        cay('pool', 'set', 'host', '0')
+        assert (self.host / 'a').read_text() in ('old\n', 'new\n')
+        assert not self.applied or (self.host / 'a').read_text() == 'new\n'
+        cay('apply', '--undo', '--to', str(self.host))
+        assert (self.host / 'b').exists() == ((self.host / 'a').read_text() == 'new\n'), 'half of it was applied'
+        wait_until(lambda: settled(cay), timeout=20, what='all invariants')
+        for name, text in self.known.items():
+            assert content(cay, name) == text, name
+        end(cay)
+        shutil.rmtree(self.host)
+        self.host.mkdir()
+
+
+def boxes(cay):
+    """None where the one that asks is the one to die."""
+    listed = cay('ls', '--all', '--json')
+    return [json.loads(line) for line in listed.out.splitlines()] if listed.code == 0 else []
+
+
+def ready(cay):
+    return any(row['ready'] for row in cay.json('pool', 'ls'))
+
+
+def armed_off(cay):
+    """The one that was to die has."""
+    return os.path.exists(os.path.join(cay.state, 'wanted')) and not armed(cay)
+
+
+def test_death_at_every_point_that_a_script_comes_to(fresh_cay, crash_bin, monkeypatch, tmp_path):
+    """Snapshots, forks, transactions, rollbacks, apply, ready sandboxes, removals: CAY_FAILPOINTS of them, or all."""
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+    cay, seen = fresh_cay, os.path.join(fresh_cay.state, 'failpoints')
+    host = tmp_path / 'host'
+    host.mkdir()
+    os.chmod(tmp_path, 0o755)
+    open(seen, 'w', encoding='ascii').close()
+    script = Script(cay, host)
+    script.play()
+    with open(seen, encoding='ascii') as f:
+        names = sorted(set(f.read().split()))
+    os.unlink(seen)
+    script.holds()
+    assert len(script.known) >= 1 and script.applied
+    assert set(IN_SCRIPT) <= set(names), set(IN_SCRIPT) - set(names)
+    assert sum(name.endswith('.commits') for name in names) >= 8, names
+    seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
+    many = os.environ.get('CAY_FAILPOINTS', '4')
+    chosen = names if many == 'all' else random.Random(seed).sample(names, int(many))
+    open(os.path.join(cay.state, 'wanted'), 'w', encoding='ascii').close()
+    for name in chosen:
+        print(f'seed {seed}, {name}')
+        arm(cay, name)
+        script = Script(cay, host)
+        script.play()
+        script.holds()
+        if armed(cay):  # some are only come to now and then
+            os.unlink(os.path.join(cay.state, 'failpoint'))
+
+
+@pytest.mark.parametrize('point', ['template.filled', 'template.named'])
+def test_death_while_a_template_is_built(empty_cay, crash_bin, monkeypatch, point):
+    cay = empty_cay
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+    arm(cay, point)
+    assert cay('run', '--', 'true').code != 0 and not armed(cay)
+    cay('run', '--', 'true', check=True)
+    wait_until(lambda: cay('gc', check=True) and os.listdir(os.path.join(cay.state, 'sandboxes')) == [], what='nothing left')
+
+
+def test_death_while_a_switch_is_undone(fresh_cay, crash_bin, monkeypatch):
+    """Without a template that can be mounted again there is no next generation."""
+    cay = fresh_cay
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    arm(cay, 'switch.undoing')
+    os.mkdir(os.path.join(cay.state, 'sandboxes', ref, 'next'))
+    os.mkdir(os.path.join(cay.state, 'sandboxes', ref, 'next/busy'))
+    subprocess.run(['mount', '-t', 'tmpfs', 'busy', os.path.join(cay.state, 'sandboxes', ref, 'next/busy')], check=True)
+    try:
+        assert cay('snapshot', ref).code != 0 and not armed(cay)
+    finally:
+        subprocess.run(['umount', os.path.join(cay.state, 'sandboxes', ref, 'next/busy')], check=True)
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    check_invariants(cay)
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    assert content(cay, lost) == 'one\n'
+    end(cay)
+
+
+def test_death_while_a_sandbox_is_removed_from_the_pool(world):
+    """Also where it lies in the pool."""
+    cay = world
+    ref = cay.create()
+    arm(cay, 'pool.dropped')
+    cay('kill', ref)
+    if os.path.exists(os.path.join(cay.state, 'pool')):
+        assert not armed(cay)
+    else:
+        os.unlink(os.path.join(cay.state, 'failpoint'))
+    wait_until(lambda: settled(cay), timeout=15, what='all invariants')
+    end(cay)
+
+
 def load(cay, ref, first):
     """Everything at once that changes a sandbox, and a command that goes on."""
     return [cay.popen(*args) for args in (
@@ -166,6 +330,8 @@ def test_random_deaths_under_load(place):
     rounds, killed = 0, collections.Counter()
     while rounds < ROUNDS and time.monotonic() < stop:
         rounds += 1
+        # Every fourth has a keeper, and one that is ready, to die as well.
+        cay('pool', 'set', 'host', str(int(rounds % 4 == 0)), check=True)
         # Every third has a gateway.
         ref = cay.create(*(['--allow', 'example.com'] if rounds % 3 == 0 else []))
         sh(cay, ref, f'echo {rounds} > /tmp/f')
@@ -188,6 +354,7 @@ def test_random_deaths_under_load(place):
                 out, _ = w.communicate(timeout=30 * caylib.SLOWER)
             if w.args[1] == 'snapshot' and w.returncode == 0:
                 known[out.decode().strip()] = None
+        cay('pool', 'set', 'host', '0', check=True)
         wait_until(lambda: settled(cay), timeout=15, what='all invariants')
         cay('kill', '--all', '--yes')
         cay('gc', '--lost', check=True)

@@ -4,7 +4,6 @@
 import ctypes
 import json
 import os
-import re
 import time
 
 import caylib
@@ -103,16 +102,10 @@ def test_a_state_directory_that_cannot_be_made_is_told(cay):
     assert code == 1 and place['state'] == 'missing' and 'CAY_STATE' in place['fix'], place
 
 
-def mounts():
-    """All but those of tests that run beside this one; what has to do with our own state is looked at after every test."""
-    return [line for line in caylib.read_text('/proc/self/mountinfo').splitlines()
-            if not re.search('/cay-test-|/pytest-of-| cay-test ', line)]
-
-
 def test_nothing_is_left_behind_and_no_state_directory_is_made(fresh_cay):
-    before = everything_below(fresh_cay.state), mounts(), doctor_groups()
+    before = everything_below(fresh_cay.state), caylib.host_mounts(fresh_cay), doctor_groups()
     missing = os.path.join(fresh_cay.state, 'a/b')
     code, found = report(fresh_cay, env={'CAY_STATE': missing})
     assert code == 0 and 'first needed' in check(found, 'Storage', 'state directory')['finding']
     fresh_cay('doctor', check=True)
-    assert (everything_below(fresh_cay.state), mounts(), doctor_groups()) == before
+    assert (everything_below(fresh_cay.state), caylib.host_mounts(fresh_cay), doctor_groups()) == before

@@ -37,6 +37,21 @@ def has_init(pid):
     return any(name == 'cay-init' and found.get(parent, (0,))[0] == pid for parent, _, name in found.values())
 
 
+@pytest.mark.parametrize('sig', [signal.SIGKILL, signal.SIGINT])
+def test_a_creator_that_dies_while_it_builds_a_template_leaves_no_directory(empty_cay, sig):
+    """Of a first run, which takes a second: the warden has not been told yet what to build."""
+    boxes = os.path.join(empty_cay.state, 'sandboxes')
+    with empty_cay.popen('create') as creator:
+        wait_until(lambda: os.path.isdir(boxes) and os.listdir(boxes), what='a directory')
+        wait_until(lambda: any(name == 'cay-warden' and parent == creator.pid for parent, _, name in processes().values()),
+                   what='a warden')
+        creator.send_signal(sig)
+        creator.wait(10 * SLOWER)
+        assert creator.stdout.read() == b'', 'the template was built too fast'
+    wait_until(lambda: os.listdir(boxes) == [] and os.listdir(os.path.join(empty_cay.state, 'locks')) == [],
+               what='nothing left')
+
+
 @pytest.mark.parametrize('sig', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_creator_that_dies_before_it_hands_over_leaves_nothing(fresh_cay, sig):
     cay = fresh_cay

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay explore: a command in several forks, of which the best stays."""
 
+import signal
 import time
 
 import pytest
@@ -68,3 +69,29 @@ def test_wrong_use(cay, origin):
     assert cay('explore', origin).code == 125 and cay('explore', 'nosuch', '--', 'true').code == 125
     assert cay('explore', '--pick', '3', origin, '--', 'true').code == 125
     assert cay('explore', '--pick', '1', '--first-success', origin, '--', 'true').code == 125
+
+
+@pytest.mark.parametrize('sig', [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_it_keeps_nothing(cay, origin, sig):
+    before = set(cay('ls', '-q', check=True).out.split())
+    with cay.popen('explore', '--count', '2', origin, '--', 'sh', '-c', 'echo up; exec sleep 1000') as explorer:
+        seen = explorer.read_until(b'up')
+        while seen.count(b'up') < 2:
+            seen += explorer.read_until(b'up')
+        explorer.send_signal(sig)
+        result = explorer.finish()
+    assert result.code == -sig and 'cay: stopped; the forks are gone\n' in result.err, result
+    assert set(cay('ls', '-a', '-q', check=True).out.split()) == before
+
+
+def test_who_stops_a_fork_of_many_knows_those_that_are_there(cay, origin):
+    before = set(cay('ls', '-q', check=True).out.split())
+    with cay.popen('fork', '--count', '200', origin) as forker:
+        told = forker.read_until(b'\n')
+        forker.send_signal(signal.SIGINT)
+        result = forker.finish()
+    told = {*told.decode().split('\n')[:-1], *result.out.split('\n')}
+    assert result.code == -signal.SIGINT and len(told) < 200, result
+    # Those that were not handed over yet are going; one may have been just between that and its line.
+    caylib.wait_until(lambda: len(set(cay('ls', '-q', check=True).out.split()) - before - told) <= 1, what='the end of the rest')
+    assert told & set(cay('ls', '-q', check=True).out.split()), result

@@ -10,10 +10,12 @@ import resource
 import shutil
 import signal
 import socket
+import subprocess
 import time
 
 import caylib
 import pytest
+from caylib import wait_until
 from test_attack_warden import EXEC, HELLO_FRAME, INFO, PS, args, field, frame, kinds_of
 
 CLAIM, SWITCH, DIAL, POLICY, PAUSE, EXTEND, READY, ERROR = 90, 75, 82, 80, 84, 86, 96, 127
@@ -222,6 +224,32 @@ def test_other_circumstances_get_a_sandbox_of_their_own(pools):
     assert {row['options']: row['claimed'] for row in pools.ls()} == {None: 0, '--profile locked --files 100': 1}
 
 
+def test_what_is_shown_read_only_is_the_host_s_as_it_is_at_the_claim(pools, tmp_path, mode):
+    """Also what is mounted below it: one that was made before would not see it."""
+    shown = tmp_path / 'p'
+    (shown / 'sub').mkdir(parents=True)
+    (shown / 'f').write_text('old')
+    os.chmod(tmp_path, 0o755)
+    command = ['run', '--ro', f'{shown}:/s', '--', 'sh', '-c', 'cat /s/f; ls /s/sub; touch /s/x 2>&1; hostname']
+    pools.set('host', 1, '--ro', f'{shown}:/s')
+    ready = pools.ready()
+    (shown / 'f').write_text('newer')
+    out = pools(*command, cwd='/').out
+    assert out.startswith('newer') and 'Read-only' in out and out.split()[-1] in ready
+    assert pools.one('claimed') == 1
+    if mode == 'rootless':
+        return
+    wait_until(lambda: pools.one('ready') == 1, what='another')
+    ready = pools.ready()
+    subprocess.run(['mount', '-t', 'tmpfs', 'x', shown / 'sub'], check=True)
+    try:
+        (shown / 'sub/inside').write_text('')
+        out = pools(*command, cwd='/').out
+        assert 'inside' in out and out.split()[-1] not in ready
+    finally:
+        subprocess.run(['umount', shown / 'sub'], check=True)
+
+
 def test_a_directory_is_the_one_that_is_there_at_the_claim(pools, tmp_path):
     shown = tmp_path / 'p'
     shown.mkdir()
@@ -361,7 +389,9 @@ def test_who_waits_is_told_why_there_are_none(pools):
     (['nothing', '1'], 5, "template 'nothing' not found"),
     (['snap:nothing', '1'], 5, 'nothing'),
     (['host', '1', '--net', 'open'], 2, 'with a network'),
-    (['host', '1', '--ro', '/usr'], 2, '--ro'),
+    (['host', '1', '--allow', 'example.com'], 2, 'with a network'),
+    (['host', '1', '--deny', 'example.com'], 2, 'make these when they are needed'),
+    (['host', '1', '--ro', '/nowhere/at/all'], 2, '/nowhere/at/all'),
     (['host', '1', '--memory', '1'], 2, 'memory'),
     (['host', '1', '--profile', 'x'], 2, 'dev or locked'),
     (['host', '1', '--name', 'x'], 2, '--name'),

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sandbox that is not what it must be is destroyed before anything runs in it, and says why."""
 
+import functools
 import os
 import shutil
 import subprocess
+import tempfile
 
 import caylib
 import pytest
@@ -33,9 +35,23 @@ def go(cay, programs, *args, code=0):
     return done
 
 
+@functools.cache
+def stand_in_program():
+    with tempfile.TemporaryDirectory(prefix='cay-test-') as folder:
+        program = os.path.join(folder, 'init')
+        subprocess.run(['cc', '-static', '-O1', '-o', program, os.path.join(HERE, 'posture_init.c')], check=True)
+        with open(program, 'rb') as f:
+            return f.read()
+
+
 def stand_in(programs, fault):
-    subprocess.run(['cc', '-static', '-O1', f'-DFAULT="{fault}"', '-o', programs / 'cay-init',
-                    os.path.join(HERE, 'posture_init.c')], check=True)
+    """With the name of its fault written over the mark in it."""
+    mark, name = b'<<the name of the fault>>', fault.encode()
+    program = stand_in_program()
+    assert program.count(mark) == 1 and len(name) <= len(mark)
+    os.unlink(programs / 'cay-init')
+    with open(programs / 'cay-init', 'wb', opener=lambda p, f: os.open(p, f, 0o755)) as f:
+        f.write(program.replace(mark, name.ljust(len(mark), b'\0')))
 
 
 def run(cay, programs):

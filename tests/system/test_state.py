@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 
+import caylib
 import pytest
 from caylib import wait_until
 from fingerprint import fingerprint
@@ -375,3 +376,26 @@ def test_ids_on_disk_are_those_inside_and_closed_to_others(cay, box, mode):
     for name in ('.', 'layers', 'sandboxes', f'sandboxes/{box}'):
         assert os.stat(os.path.join(cay.state, name)).st_mode & 0o077 == 0, name
     forget(cay, one)
+
+
+def test_a_helper_that_was_started_ahead_may_die(cay, no_leftovers):
+    """It has changed nothing: the next switch starts another."""
+    ref = cay.create()
+    warden = cay.warden(ref)
+
+    def put_and_snapshot(text):
+        cay('exec', ref, '--', 'sh', '-c', f'echo {text} > /tmp/f', check=True)
+        return cay('snapshot', ref, check=True).out.strip()
+
+    def ahead():
+        return [pid for pid, (parent, state, name) in caylib.processes().items()
+                if parent == warden and name == 'cay-warden' and state != 'Z']
+    snaps = [put_and_snapshot('one')]
+    caylib.wait_until(lambda: len(ahead()) == 1, what='a helper that waits')
+    os.kill(ahead()[0], signal.SIGKILL)
+    snaps.append(put_and_snapshot('two'))
+    cay('rollback', ref, snaps[0], check=True)
+    assert cay('exec', ref, '--', 'cat', '/tmp/f', check=True).out == 'one\n'
+    cay('kill', ref, check=True)
+    cay('snapshot', 'rm', *snaps, check=True)
+    assert not [pid for pid, (parent, _, _) in caylib.processes().items() if parent == warden]

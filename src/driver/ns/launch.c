@@ -205,7 +205,7 @@ static int arrange_fds(int stream_fd, int init_fd, int keel_fd)
 	for (int i = 0; i < (int)ARRAY_LEN(from); i++)
 		if (dup3(moved[i], STREAM_AT + i, STREAM_AT + i == INIT_AT ? O_CLOEXEC : 0) < 0)
 			return -errno;
-	return raw_close_range(KEEL_AT + 1) < 0 ? -errno : 0;
+	return raw_close_range(KEEL_AT + 1, ~0u) < 0 ? -errno : 0;
 }
 
 static void report_ready(const struct launch *l, const struct tree *t, int m1, int u2)

@@ -133,9 +133,11 @@ const char *tree_slot(unsigned generation);
 /* renew.c: the next generation. */
 int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
 	  struct err *e);
+/* What of it can be done before anybody asks. */
+void renew_ahead(struct cell *c, const struct cell_spec *spec);
 /* seal.c: the end of the last one. */
 int seal(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
-/* Wait for the helper of the last one. */
+/* End the helpers of the last one and of the next. */
 void renew_reap(struct cell *c);
 
 /* adopt.c */

@@ -11,8 +11,8 @@
  *     the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2, reports, and executes init
  *
- * Looks from outside whether all is as demanded (posture.h) follow when the warden has the time, and
- * before anything but init runs inside.
+ * Looks from outside whether all is as demanded (posture.h) follow when the warden has the time,
+ * and before anything but init runs inside.
  *
  * Any failure kills the group and reports the step.
  */
@@ -385,6 +385,7 @@ const struct driver ns_driver = {
 	.look = look,
 	.adopt = adopt,
 	.renew = renew,
+	.renew_ahead = renew_ahead,
 	.seal = seal,
 	.kill = kill_all,
 	.reap = reap,

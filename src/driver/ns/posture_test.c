@@ -320,5 +320,5 @@ static void a_namespace_that_is_ours_is_refused(void)
 T_MAIN(T(a_good_one_passes), T(each_id_map_must_be_the_one_that_was_asked_for),
        T(every_attribute_of_init_is_compared), T(every_mount_is_compared),
        T(a_file_of_proc_that_is_there_needs_its_mask), T(limits_and_group_are_compared),
-       T(descriptors_are_those_and_no_other), T(a_pipe_to_the_command_is_no_other), T(places_are_the_sandboxs),
-       T(a_namespace_that_is_ours_is_refused))
+       T(descriptors_are_those_and_no_other), T(a_pipe_to_the_command_is_no_other),
+       T(places_are_the_sandboxs), T(a_namespace_that_is_ours_is_refused))

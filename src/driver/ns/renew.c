@@ -6,11 +6,15 @@
  *     or, where we have no right to bind there, in a copy of it that U1 owns
  *   2 enter M1: the keel, with the last generation on one of its mount points
  *   3 copy that one's /proc, /dev and /sys, which go with the processes
- *   4 mount the new root on the other mount point, and everything in it
- *   5 detach the last generation, and the stage, which was hidden in it
- *   6 enter U2 and a mount namespace below it, in which all mounts are locked
- *   7 report it, wait until the warden has looked at it (posture.h) and init has entered it, and
+ *   4 wait for the order, which says what layers there will be and which mounts stay
+ *   5 mount the new root on the other mount point, and everything in it
+ *   6 detach the last generation, and the stage, which was hidden in it
+ *   7 enter U2 and a mount namespace below it, in which all mounts are locked
+ *   8 report it, wait until the warden has looked at it (posture.h) and init has entered it, and
  * end: what has to be let go of is waited for there, by nobody
+ *
+ * The first four are the same whatever is asked for, and once a sandbox has been switched they are
+ * done ahead. Nothing in M1 has changed then: one that dies while it waits leaves nothing behind.
  *
  * Those who run in the last generation have a mount namespace of their own and keep it.
  */
@@ -20,13 +24,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
@@ -35,13 +43,23 @@
 #include "sys/raw.h"
 
 struct helper {
-	const struct cell_spec *spec;
+	struct cell_spec spec;
 	const struct cell_keep *keep;
-	const bool *same;
 	unsigned generation;
 	int report_fd;
 };
 
+/* All that is not known before. */
+struct order {
+	bool same[CELL_MOUNTS];
+	char layers[CELL_LAYERS][LAYER_ID];
+	int nlayers;
+};
+
+enum {
+	DETACH_TRIES = 100000, /* some 6 s */
+	END_TRIES = 5000,      /* ms */
+};
 enum { NEXT_FD_MOUNT_NS, NEXT_FD_ROOT, NEXT_FD_DEVPTS, NEXT_FDS };
 
 static void __attribute__((noreturn)) fail(const struct helper *h, int err, const char *what)
@@ -86,8 +104,7 @@ static int copy_parts(struct tree *t, int old_fd)
 	return t->sys_fd < 0 ? t->sys_fd : 0;
 }
 
-/* On top of a directory of the last generation, with which it goes. */
-static int make_stage(struct tree *t, int old_fd)
+static int make_stage(struct tree *t)
 {
 	static const struct mnt_opt opts[] = { { "mode", "0700" },
 					       { "size", "64k" },
@@ -95,53 +112,167 @@ static int make_stage(struct tree *t, int old_fd)
 
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
 	t->stage_fd = mnt_new("tmpfs", opts, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
-	return t->stage_fd < 0 ? t->stage_fd : mnt_attach_at(t->stage_fd, old_fd, "sys");
+	return t->stage_fd < 0 ? t->stage_fd : 0;
 }
 
-static void build(const struct helper *h, struct tree *t)
+/* Of all that the warden has open, what it takes: this may last, and others wait for ends. */
+static int close_others(const struct helper *h)
 {
-	const char *old = tree_slot(h->generation - 1);
-	auto_close int old_fd = FD_NONE;
-	int r = 0;
+	const struct cell_keep *k = h->keep;
+	int keep[2 * CELL_MOUNTS + 4], n = 0;
+	unsigned from = STDERR_FILENO + 1;
+
+	keep[n++] = h->report_fd;
+	keep[n++] = k->mount_ns;
+	keep[n++] = k->outer_ns;
+	keep[n++] = k->user_ns;
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		keep[n++] = k->owner_ns[i];
+		keep[n++] = k->mount_fd[i];
+	}
+	for (;;) {
+		int least = -1;
+
+		for (int i = 0; i < n; i++)
+			if (keep[i] >= (int)from && (least < 0 || keep[i] < least))
+				least = keep[i];
+		if (least < 0)
+			return raw_close_range(from, ~0u) < 0 ? -errno : 0;
+		if ((unsigned)least > from && raw_close_range(from, (unsigned)least - 1) < 0)
+			return -errno;
+		from = (unsigned)least + 1;
+	}
+}
+
+static void make_ready(const struct helper *h, struct tree *t, int *ret_old)
+{
+	int r;
 
 	t->keel_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	old_fd = openat(t->keel_fd, old, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	must(h, t->keel_fd < 0 || old_fd < 0 ? -errno : 0, "open the last generation");
+	*ret_old = openat(t->keel_fd, tree_slot(h->generation - 1),
+			  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	must(h, t->keel_fd < 0 || *ret_old < 0 ? -errno : 0, "open the last generation");
+	r = copy_parts(t, *ret_old);
+	if (r == 0)
+		r = make_stage(t);
+	must(h, r, t->what);
+}
+
+/* EOF: it is not needed any more. */
+static void take_order(struct helper *h, struct order *o)
+{
+	if (io_read_exact(h->report_fd, o, sizeof *o) < 0)
+		_exit(0);
+	h->spec.nlayers = o->nlayers;
+	for (int j = 0; j < o->nlayers; j++)
+		h->spec.layers[j] = o->layers[j];
+}
+
+struct detach {
+	const char *slot;
+	int err;
+	char stack[16 * 1024] __attribute__((aligned(16)));
+};
+
+static int detach_run(void *arg)
+{
+	struct detach *d = arg;
+	int r = umount2(d->slot, MNT_DETACH);
+
+	__atomic_store_n(&d->err, r < 0 ? errno : 0, __ATOMIC_RELEASE);
+	_exit(0);
+}
+
+static bool is_detached(const struct tree *t, const char *slot)
+{
+	struct stat keel, st;
+
+	return fstat(t->keel_fd, &keel) == 0 && fstatat(t->keel_fd, slot, &st, 0) == 0 &&
+	       keel.st_dev == st.st_dev;
+}
+
+/*
+ * The kernel takes a mount off at once and then waits for a grace period, a tenth of a millisecond
+ * or ten: somebody else waits for that. 0 or -errno.
+ */
+static int detach(const struct tree *t, const char *slot)
+{
+	static struct detach d;
+	const struct timespec nap = { .tv_nsec = 10000 };
+
+	d.slot = slot;
+	d.err = -1;
+	if (clone(detach_run, d.stack + sizeof d.stack, CLONE_VM | CLONE_FILES | SIGCHLD, &d) < 0)
+		return -errno;
+	for (int tries = 0; tries < DETACH_TRIES; tries++) {
+		int err = __atomic_load_n(&d.err, __ATOMIC_ACQUIRE);
+
+		if (err >= 0)
+			return -err;
+		if (is_detached(t, slot))
+			return 0;
+		if (tries < 10)
+			(void)sched_yield();
+		else
+			(void)nanosleep(&nap, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+static void build(const struct helper *h, struct tree *t, int old_fd)
+{
+	const char *old = tree_slot(h->generation - 1);
+	int r;
+
 	/* What an attempt has left that failed half way. */
 	(void)umount2(tree_slot(h->generation), MNT_DETACH);
-	r = copy_parts(t, old_fd);
-	if (r == 0)
-		r = make_stage(t, old_fd);
+	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
+	/* On top of a directory of the last generation, with which it goes. */
+	r = mnt_attach_at(t->stage_fd, old_fd, "sys");
 	if (r == 0)
 		r = tree_mounts(t);
 	if (r == 0)
 		r = tree_place(t);
 	must(h, r, t->what);
 	must(h, last(fchdir(t->keel_fd)), "go to the keel");
-	must(h, last(umount2(old, MNT_DETACH)), "detach the last generation");
+	must(h, detach(t, old), "detach the last generation");
 }
 
 static int enter_inner(const struct helper *h)
 {
 	if (setns(h->keep->user_ns, CLONE_NEWUSER) < 0)
 		return -errno;
-	if (h->spec->rootful &&
+	if (h->spec.rootful &&
 	    (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
 		return -errno;
 	return last(unshare(CLONE_NEWNS));
 }
 
-static void __attribute__((noreturn)) helper_run(const struct helper *h)
+static void report(const struct helper *h, const struct tree *t, int self)
 {
 	struct launch_report rep = { .sys = 0 };
-	int fds[NEXT_FDS + CELL_MOUNTS], self;
+	int fds[NEXT_FDS + CELL_MOUNTS];
+
+	fds[NEXT_FD_MOUNT_NS] = openat(self, "ns/mnt", O_RDONLY | O_CLOEXEC);
+	fds[NEXT_FD_ROOT] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fds[NEXT_FD_DEVPTS] = open("dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	for (int i = 0; i < NEXT_FDS; i++)
+		must(h, last(fds[i]), "open the next generation");
+	(void)fdpass_send(h->report_fd, &rep, sizeof rep, fds,
+			  NEXT_FDS + tree_fds(t, fds + NEXT_FDS));
+}
+
+static void __attribute__((noreturn)) helper_run(struct helper *h)
+{
+	static struct order order;
+	int self, old;
 	struct tree t;
 	char end;
 
-	tree_init(&t, h->spec, h->spec->rootful ? h->keep->user_ns : FD_NONE, h->keep->owner_ns);
+	must(h, close_others(h), "close descriptors");
+	tree_init(&t, &h->spec, h->spec.rootful ? h->keep->user_ns : FD_NONE, h->keep->owner_ns);
 	t.detached = true;
 	t.upper = "next";
-	t.same = h->same;
 	t.same_fd = h->keep->mount_fd;
 	t.generation = h->generation;
 	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -150,18 +281,18 @@ static void __attribute__((noreturn)) helper_run(const struct helper *h)
 	see_host(h);
 	must(h, tree_gather(&t), t.what);
 	must(h, last(setns(h->keep->mount_ns, CLONE_NEWNS)), "enter the mount namespace");
-	build(h, &t);
+	make_ready(h, &t, &old);
+	take_order(h, &order);
+	t.same = order.same;
+	build(h, &t, old);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
-	fds[NEXT_FD_MOUNT_NS] = openat(self, "ns/mnt", O_RDONLY | O_CLOEXEC);
-	fds[NEXT_FD_ROOT] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fds[NEXT_FD_DEVPTS] = open("dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	for (int i = 0; i < NEXT_FDS; i++)
-		must(h, last(fds[i]), "open the next generation");
-	(void)fdpass_send(h->report_fd, &rep, sizeof rep, fds,
-			  NEXT_FDS + tree_fds(&t, fds + NEXT_FDS));
-	_exit(read(h->report_fd, &end, 1) > 0); /* 0: it has been looked at */
+	report(h, &t, self);
+	(void)!read(h->report_fd, &end, 1); /* until it has been looked at, and entered */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	_exit(0);
 }
 
 static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struct err *e)
@@ -209,45 +340,139 @@ static int look(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
 			   "fault of Cay or of the kernel: report it");
 }
 
-/* It has done its work and only lets go of things; it must not be waited for in vain. */
+/* Takes the pids of those that have ended. */
+static void reap_ended(struct cell *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(c->keep.ending); i++)
+		if (c->keep.ending[i] && waitpid(c->keep.ending[i], NULL, WNOHANG) != 0)
+			c->keep.ending[i] = 0;
+}
+
+/* It ends by itself when its helper_fd is closed, and nothing would make it any faster. */
+static void await_end(pid_t *pid)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < END_TRIES && *pid; i++) {
+		if (waitpid(*pid, NULL, WNOHANG) != 0)
+			*pid = 0;
+		else
+			(void)nanosleep(&nap, NULL);
+	}
+	if (!*pid)
+		return;
+	(void)kill(*pid, SIGKILL);
+	while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
+}
+
+/* Not waited for: it has much to let go of. */
+static void let_end(struct cell *c, pid_t pid)
+{
+	size_t i = 0;
+
+	reap_ended(c);
+	while (i < ARRAY_LEN(c->keep.ending) - 1 && c->keep.ending[i])
+		i++;
+	if (c->keep.ending[i])
+		await_end(&c->keep.ending[i]);
+	c->keep.ending[i] = pid;
+}
+
+static void end_ready(struct cell *c)
+{
+	if (c->keep.ready > 0)
+		(void)kill(c->keep.ready, SIGKILL);
+	while (c->keep.ready > 0 && waitpid(c->keep.ready, NULL, 0) < 0 && errno == EINTR)
+		;
+	c->keep.ready = 0;
+	fd_close(&c->keep.ready_fd);
+}
+
 void renew_reap(struct cell *c)
 {
-	if (c->keep.helper > 0)
-		(void)kill(c->keep.helper, SIGKILL);
-	while (c->keep.helper > 0 && waitpid(c->keep.helper, NULL, 0) < 0 && errno == EINTR)
-		;
-	c->keep.helper = 0;
+	end_ready(c);
+	for (size_t i = 0; i < ARRAY_LEN(c->keep.ending); i++)
+		await_end(&c->keep.ending[i]);
+}
+
+static int start(struct cell *c, const struct cell_spec *spec, struct err *e)
+{
+	struct helper h = { *spec, &c->keep, c->keep.generation + 1, FD_NONE };
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make a socket pair");
+	h.report_fd = pair[1];
+	pid = fork();
+	if (pid == 0)
+		helper_run(&h);
+	(void)close(pair[1]);
+	if (pid < 0) {
+		err_sys(e, errno, "start a helper");
+		(void)close(pair[0]);
+		return -1;
+	}
+	c->keep.ready = pid;
+	c->keep.ready_fd = pair[0];
+	return 0;
+}
+
+void renew_ahead(struct cell *c, const struct cell_spec *spec)
+{
+	struct err ignored = { 0 };
+
+	reap_ended(c);
+	if (c->keep.ready <= 0)
+		(void)start(c, spec, &ignored);
+}
+
+static int give_order(const struct cell *c, const struct cell_spec *spec, const bool *same,
+		      struct err *e)
+{
+	struct order o = { .nlayers = spec->nlayers };
+	int r;
+
+	memcpy(o.same, same, sizeof o.same);
+	for (int j = 0; j < spec->nlayers; j++)
+		(void)snprintf(o.layers[j], sizeof o.layers[j], "%s", spec->layers[j]);
+	r = fdpass_send(c->keep.ready_fd, &o, sizeof o, NULL, 0);
+	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
+}
+
+static int try_once(struct cell *c, const struct cell_spec *spec, const bool *same,
+		    struct cell_next *ret, struct err *e)
+{
+	if (prepare_next(spec, same, c->keep.generation + 1, c->has_quota, e) < 0 ||
+	    (c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, same, e) < 0 ||
+	    await(c->keep.ready_fd, spec, ret, e) < 0)
+		return -1;
+	return look(c->keep.ready, spec, &c->keep, ret, e);
 }
 
 int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
 	  struct err *e)
 {
-	struct helper h = { spec, &c->keep, same, c->keep.generation + 1, FD_NONE };
-	int pair[2], r;
-	pid_t pid;
+	bool ahead = c->keep.ready > 0;
+	int r;
 
 	cell_next_init(ret);
-	renew_reap(c);
-	if (prepare_next(spec, same, h.generation, c->has_quota, e) < 0)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, errno, "make a socket pair");
-	h.report_fd = pair[1];
-	pid = fork();
-	if (pid == 0) {
-		(void)close(pair[0]); /* or we would wait for ourselves */
-		helper_run(&h);
+	r = try_once(c, spec, same, ret, e);
+	/* It may have died since, or failed for a reason that is past. */
+	if (r < 0 && ahead) {
+		cell_next_done(ret);
+		end_ready(c);
+		r = try_once(c, spec, same, ret, e);
 	}
-	(void)close(pair[1]);
-	r = pid < 0 ? err_sys(e, errno, "start a helper") : await(pair[0], spec, ret, e);
-	if (r == 0)
-		r = look(pid, spec, &c->keep, ret, e);
-	ret->helper_fd = pair[0];
+	ret->helper_fd = TAKE_FD(c->keep.ready_fd);
+	if (c->keep.ready)
+		let_end(c, c->keep.ready);
+	c->keep.ready = 0;
 	if (r < 0)
 		cell_next_done(ret);
-	/* Not waited for: it still lets go of what it had, for a while. */
-	c->keep.helper = pid > 0 ? pid : 0;
-	if (r == 0)
-		c->keep.generation = h.generation;
+	else
+		c->keep.generation++;
 	return r;
 }

@@ -166,7 +166,7 @@ static int stage_all(struct tree *t)
 	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
 	for (int i = 0; i < t->spec->nmounts; i++)
 		for (int j = 0; j < CELL_LOWERS && r == 0; j++) {
-			if (t->lower_fd[i][j] < 0 || t->spec->mounts[i].kind != MOUNT_OVERLAY)
+			if (t->lower_fd[i][j] < 0 || is_same(t, i))
 				continue;
 			(void)snprintf(name, sizeof name, "%d.%d", i, j);
 			r = tree_put(t, t->lower_fd[i][j], name);

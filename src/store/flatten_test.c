@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/flatten.h"
+#include "store/snapshots.h"
+#include "store/store_test.h"
+
+enum { LAYERS = FLATTEN_RUN + FLATTEN_SPARE };
+
+static struct state s;
+static struct catalog *c;
+
+static const char *layer_name(int n)
+{
+	static char id[ID_SIZE];
+
+	snprintf(id, sizeof id, "layer%05d", n);
+	return id;
+}
+
+/* A layer on top of what the sandbox has, with so many files. */
+static void seal(int n, int files)
+{
+	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_USER };
+	char top[ID_SIZE], path[64];
+
+	snprintf(op.sandbox, sizeof op.sandbox, "aaaaaaaa");
+	snprintf(op.layer, sizeof op.layer, "%s", layer_name(n));
+	snprintf(op.snapshot, sizeof op.snapshot, "snap%06d", n);
+	OK(catalog_top(c, "aaaaaaaa", top, &t_e));
+	OK(catalog_op_begin(c, &op, &t_e));
+	CHECK(mkdirat(s.fd, t_path("layers", op.layer, ""), 0755) == 0);
+	CHECK(mkdirat(s.fd, t_path("layers", op.layer, "/0"), 0755) == 0);
+	for (int i = 0; i < files; i++) {
+		snprintf(path, sizeof path, "/0/f%d-%d", n, i);
+		t_put(&s, t_path("layers", op.layer, path), "");
+	}
+	OK(catalog_op_done(c, &op, OP_SEALED, top, &t_e));
+}
+
+/* All of a sandbox, the lowest layer with so many files, the others with one. Its stack then. */
+static size_t flatten(int files, char (**ret)[ID_SIZE])
+{
+	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t", .recipe = { "", 1 } };
+	char top[ID_SIZE];
+	size_t n = 0;
+	int r;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	OK(catalog_add_sandbox(c, &row, false, &t_e));
+	for (int i = 0; i < LAYERS; i++)
+		seal(i, i == 0 ? files : 1);
+	do {
+		OK(catalog_top(c, "aaaaaaaa", top, &t_e));
+		r = flatten_once(c, &s, top, "aaaaaaaa", &t_e);
+		CHECK(r >= 0);
+	} while (r > 0);
+	OK(catalog_top(c, "aaaaaaaa", top, &t_e));
+	OK(catalog_stack(c, top, ret, &n, &t_e));
+	return n;
+}
+
+static void a_run_of_small_layers_becomes_one(void)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = flatten(3, &ids);
+
+	CHECK(n == FLATTEN_SPARE + 1);
+	for (int i = 0; i < FLATTEN_RUN; i++) {
+		char file[32];
+
+		snprintf(file, sizeof file, "/0/f%d-0", i);
+		CHECK(t_there(&s, t_path("layers", ids[n - 1], file)));
+	}
+	catalog_close(c);
+}
+
+/* It was copied whole otherwise, again for each level: seconds of work that gain one place. */
+static void a_large_layer_below_small_ones_is_left_as_it_is(void)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = flatten(2000, &ids);
+
+	CHECK(n == LAYERS);
+	CHECK(strcmp(ids[n - 1], layer_name(0)) == 0);
+	/* With one more the small ones are a run by themselves. */
+	free(TAKE_PTR(ids));
+	seal(LAYERS, 1);
+	CHECK(flatten_once(c, &s, layer_name(LAYERS), "aaaaaaaa", &t_e) == 1);
+	OK(catalog_stack(c, layer_name(LAYERS), &ids, &n, &t_e));
+	CHECK(n == FLATTEN_SPARE + 2);
+	CHECK(strcmp(ids[n - 1], layer_name(0)) == 0);
+	CHECK(t_there(&s, t_path("layers", ids[n - 2], "/0/f1-0")));
+	CHECK(!t_there(&s, t_path("layers", ids[n - 2], "/0/f0-0")));
+	catalog_close(c);
+}
+
+int main(void)
+{
+	const struct t_case cases[] = {
+		T(a_run_of_small_layers_becomes_one),
+		T(a_large_layer_below_small_ones_is_left_as_it_is),
+	};
+
+	return t_run(cases, sizeof cases / sizeof cases[0]);
+}
