@@ -134,7 +134,7 @@ int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port)
 		return -1;
 	}
 	flow_fit_buffers(f->g, s->fd);
-	(void)flow_owner(f); /* now, while the other end is busy with us: a short one is soon gone */
+	(void)flow_owner(f); /* while the other end is busy: a short one is soon gone */
 	f->state = FLOW_DIAL;
 	if (open) { /* near by: no need to wait for the news of it */
 		connected(f);
