@@ -44,7 +44,7 @@ void flow_tell_tls(struct flow *f)
 	event_end(g, at, EVENT_SOON);
 }
 
-/* The first bytes go before anything is looked up or told of it: the client waits for them. */
+/* The first bytes go before anything is told of it: the client waits for them. */
 void flow_opened(struct flow *f)
 {
 	struct gateway *g = f->g;
@@ -134,6 +134,7 @@ int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port)
 		return -1;
 	}
 	flow_fit_buffers(f->g, s->fd);
+	(void)flow_owner(f); /* while the other end is busy: a short one is soon gone */
 	f->state = FLOW_DIAL;
 	if (open) { /* near by: no need to wait for the news of it */
 		connected(f);
