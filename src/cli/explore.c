@@ -209,7 +209,7 @@ static void end_by(int sig, const sigset_t *before)
 	(void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin *from,
+static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from,
 		   struct branch *b, int n, struct err *e)
 {
 	sigset_t before;
@@ -233,6 +233,7 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, const struct origin
 		r = explore_run(b, (unsigned)n, &how, &got, e);
 	if (r == 0 && got.signal) {
 		(void)drop_others(s, b, made.made, &ignored);
+		origin_close(s, from);
 		end_by(got.signal, &before);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);

@@ -46,6 +46,16 @@ def check_invariants(cay):
         assert boxes == {x for x in os.listdir(pool) if not x.startswith('.') and x != 'layers'}
 
 
+def in_order(cay):
+    """The same, of what may just be ending."""
+    try:
+        check_invariants(cay)
+    except AssertionError as problem:
+        print(problem)
+        return False
+    return True
+
+
 def end(cay):
     cay('kill', '--all', '--yes', check=True)
     left = [r[0] for r in rows(cay, 'SELECT id FROM snapshots')]

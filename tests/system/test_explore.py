@@ -82,9 +82,13 @@ def test_who_stops_it_keeps_nothing(cay, origin, sig):
         result = explorer.finish()
     assert result.code == -sig and 'cay: stopped; the forks are gone\n' in result.err, result
     assert set(cay('ls', '-a', '-q', check=True).out.split()) == before
+    cay('kill', origin, check=True)
+    cay('gc', check=True)
+    assert caylib.list_dir(f'{cay.state}/layers') in ([], ['.lock'])
 
 
-def test_who_stops_a_fork_of_many_knows_those_that_are_there(cay, origin):
+def test_who_stops_a_fork_of_many_knows_those_that_are_there(fresh_cay):
+    cay, origin = fresh_cay, fresh_cay.create()
     before = set(cay('ls', '-q', check=True).out.split())
     with cay.popen('fork', '--count', '200', origin) as forker:
         told = forker.read_until(b'\n')
@@ -95,3 +99,4 @@ def test_who_stops_a_fork_of_many_knows_those_that_are_there(cay, origin):
     # Those that were not handed over yet are going; one may have been just between that and its line.
     caylib.wait_until(lambda: len(set(cay('ls', '-q', check=True).out.split()) - before - told) <= 1, what='the end of the rest')
     assert told & set(cay('ls', '-q', check=True).out.split()), result
+    caylib.remove_all(cay)

@@ -17,7 +17,7 @@ import time
 import caylib
 import pytest
 from caylib import wait_until
-from statelib import check_invariants, content, end, rows, sh
+from statelib import content, end, in_order, rows, sh
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOW_MANY = os.environ.get('CAY_FAULTS', '4')
@@ -92,7 +92,7 @@ class Lab:
         cay = self.cay
         wait_until(self.settled, what='alive, or lost')
         cay('snapshot', 'rm', cay('snapshot', self.ref).out.strip())  # settles what was begun
-        check_invariants(cay)
+        wait_until(lambda: in_order(cay), what='all invariants')
         if self.settled() == 'running':
             assert self.now() in allowed, self.what
         else:

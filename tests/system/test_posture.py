@@ -5,6 +5,7 @@ import functools
 import os
 import shutil
 import subprocess
+import time
 import tempfile
 
 import caylib
@@ -192,9 +193,11 @@ def test_who_has_kept_a_tree_cannot_write_to_a_sealed_layer(place, programs):
     go(place, programs, 'exec', ref, '--', 'sh', '-c', 'echo one > /var/tmp/file')
     warden = place.warden(ref)
     go(place, programs, 'snapshot', ref)
-    # Sealing is nobody's to wait for; it is done when the child is gone that does it.
-    caylib.wait_until(lambda: not {p for p, (parent, state, name) in caylib.processes().items()
-                                   if parent == warden and name == 'cay-warden' and state != 'Z'}, what='sealing')
+    # Sealing is nobody's to wait for; it is done when no child is left but the one that waits for the next switch.
+    for _ in range(3):
+        caylib.wait_until(lambda: len({p for p, (parent, state, name) in caylib.processes().items()
+                                       if parent == warden and name == 'cay-warden' and state != 'Z'}) <= 1, what='sealing')
+        time.sleep(0.3)
     before = layer_files(place)
     assert before.get('var/tmp/file') == 'one\n'
     go(place, programs, 'exec', ref, '--', 'true')  # before which init tries

@@ -219,9 +219,12 @@ static int add_node(const struct tree *t, int dev_fd, const struct node *n)
 {
 	dev_t dev = makedev(n->major, n->minor);
 
-	if (t->spec->rootful && mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) == 0)
-		return fchmodat(dev_fd, n->name, 0666, 0) < 0 ? -errno : 0;
-	return bind_node(dev_fd, n->name);
+	if (!t->spec->rootful)
+		return bind_node(dev_fd, n->name);
+	return mknodat(dev_fd, n->name, S_IFCHR | 0666, dev) < 0 ||
+			       fchmodat(dev_fd, n->name, 0666, 0) < 0
+		       ? -errno
+		       : 0;
 }
 
 int tree_dev(struct tree *t)

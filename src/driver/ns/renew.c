@@ -57,6 +57,8 @@ struct order {
 };
 
 enum {
+	STAGE_MODE = 0700,
+	STAGES_MOST = 16,
 	DETACH_TRIES = 100000, /* some 6 s */
 	END_TRIES = 5000,      /* ms */
 };
@@ -144,6 +146,22 @@ static int close_others(const struct helper *h)
 	}
 }
 
+/*
+ * A helper that failed or was killed half way may have left its stage on the last generation's /sys,
+ * which is never as closed as that.
+ */
+static void drop_stages(int old_fd)
+{
+	struct stat st;
+	int tries = 0;
+
+	if (fchdir(old_fd) < 0)
+		return;
+	while (tries++ < STAGES_MOST && lstat("sys", &st) == 0 && (st.st_mode & 0777) == STAGE_MODE &&
+	       umount2("sys", MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		;
+}
+
 static void make_ready(const struct helper *h, struct tree *t, int *ret_old)
 {
 	int r;
@@ -152,6 +170,8 @@ static void make_ready(const struct helper *h, struct tree *t, int *ret_old)
 	*ret_old = openat(t->keel_fd, tree_slot(h->generation - 1),
 			  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(h, t->keel_fd < 0 || *ret_old < 0 ? -errno : 0, "open the last generation");
+	drop_stages(*ret_old);
+	must(h, last(fchdir(t->keel_fd)), "go to the keel");
 	r = copy_parts(t, *ret_old);
 	if (r == 0)
 		r = make_stage(t);
