@@ -209,8 +209,8 @@ static void end_by(int sig, const sigset_t *before)
 	(void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from,
-		   struct branch *b, int n, struct err *e)
+static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from, struct branch *b,
+		   int n, struct err *e)
 {
 	sigset_t before;
 	auto_close int sig_fd = take_signals(&before);

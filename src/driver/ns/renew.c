@@ -147,8 +147,8 @@ static int close_others(const struct helper *h)
 }
 
 /*
- * A helper that failed or was killed half way may have left its stage on the last generation's /sys,
- * which is never as closed as that.
+ * A helper that failed or was killed half way may have left its stage on the last generation's
+ * /sys, which is never as closed as that.
  */
 static void drop_stages(int old_fd)
 {
@@ -157,7 +157,8 @@ static void drop_stages(int old_fd)
 
 	if (fchdir(old_fd) < 0)
 		return;
-	while (tries++ < STAGES_MOST && lstat("sys", &st) == 0 && (st.st_mode & 0777) == STAGE_MODE &&
+	while (tries++ < STAGES_MOST && lstat("sys", &st) == 0 &&
+	       (st.st_mode & 0777) == STAGE_MODE &&
 	       umount2("sys", MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
 		;
 }
