@@ -97,6 +97,12 @@ print(ends)
     caylib.wait_until(lambda: open_fds(pid) < 60 + 50 * 4, what='the others to be closed')
 
 
+def spends_in_a_second(pid):
+    before = cpu_ms(pid)
+    subprocess.run(['sleep', '1'], check=True)  # the time that is measured, not one to wait for something
+    return cpu_ms(pid) - before
+
+
 def test_a_reader_that_stops_costs_no_time_and_little_memory(net, netbox):
     box = netbox('--allow', 'web.test:7004')
     pid = gateway_pid(net, box)
@@ -118,9 +124,8 @@ print(got)
 ''', stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
         assert p.stdout.readline() == 'open\n'
         caylib.wait_until(lambda: len(net.events(box, 'net.connect')) == 200, what='all connections')
-        before = cpu_ms(pid)
-        subprocess.run(['sleep', '1'], check=True)  # the time that is measured, not one to wait for something
-        spent = cpu_ms(pid) - before
+        # Until all buffers are full there is something to do.
+        caylib.wait_until(lambda: spends_in_a_second(pid) < 50, timeout=15, what='a second in which nothing happens, and costs nothing')
         assert is_small(pid)
         if caylib.ROOTFUL:
             buffers = [int(n) for n in re.findall(r'skmem:\(r\d+,rb(\d+)', net.world.output_in(net.world.host, 'ss -tmnH'))]
@@ -128,7 +133,6 @@ print(got)
         p.stdin.write('\n')
         p.stdin.flush()
         assert p.stdout.readline() == f'{8 << 20}\n'
-    assert spent < 200, f'{spent} ms of CPU in a second in which nothing happens'
     caylib.wait_until(lambda: open_fds(pid) < 60, what='no descriptors left open')
 
 
