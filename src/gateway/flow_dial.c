@@ -87,8 +87,8 @@ bool flow_dial_count(struct flow *f)
 	}
 	f->counted = hit == METER_OK;
 	if (hit != METER_OK)
-		flow_deny_limit(f, f->rule, hit);
-	return f->counted;
+		flow_deny_limit(f, f->rule, hit); /* f may be gone */
+	return hit == METER_OK;
 }
 
 bool flow_dial_recount(struct flow *f, const struct policy_rule *rule)

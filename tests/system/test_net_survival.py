@@ -25,7 +25,8 @@ def cpu_ms(pid):
 
 
 def is_small(pid):
-    return not caylib.ROOTFUL or private_kib(pid) < MOST_KIB  # without root it cannot be looked at
+    # Without root it cannot be looked at, and a sanitizer needs much itself.
+    return not caylib.ROOTFUL or caylib.SANITIZED or private_kib(pid) < MOST_KIB
 
 
 def open_fds(pid):
