@@ -144,6 +144,16 @@ static int look_at_all(struct warden *w, int pid, struct err *e)
 	return look_upto(w, LOOK_OPEN, pid, e) < 0 ? -1 : look(w, pid, e);
 }
 
+/* Asked of the system: that something could not be found when looking at init says nothing of it.
+ */
+static bool is_gone(int pid)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d", pid);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
 bool guard_first_exec(void *ctx, int pid)
 {
 	struct warden *w = ctx;
@@ -155,7 +165,7 @@ bool guard_first_exec(void *ctx, int pid)
 	}
 	/* Killed while it waited: there is nothing to be seen, and nothing that could run. The next
 	 * one is the first. */
-	if (e.sys == ENOENT || e.sys == ESRCH) {
+	if (is_gone(pid)) {
 		if (w->watch)
 			watch_guard(w->watch, guard_first_exec, w);
 		return true;
