@@ -14,6 +14,7 @@ import time
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+pytest.register_assert_rewrite('statelib')
 import caylib  # noqa: E402
 
 CAYS = []

@@ -17,7 +17,7 @@ import time
 import caylib
 import pytest
 from caylib import wait_until
-from statelib import content, end, in_order, rows, sh
+from statelib import check_invariants, content, end, rows, sh, until_it_holds
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOW_MANY = os.environ.get('CAY_FAULTS', '4')
@@ -92,7 +92,7 @@ class Lab:
         cay = self.cay
         wait_until(self.settled, what='alive, or lost')
         cay('snapshot', 'rm', cay('snapshot', self.ref).out.strip())  # settles what was begun
-        wait_until(lambda: in_order(cay), what='all invariants')
+        until_it_holds(lambda: check_invariants(cay))
         if self.settled() == 'running':
             assert self.now() in allowed, self.what
         else:
