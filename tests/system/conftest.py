@@ -138,9 +138,29 @@ def fault(tmp_path_factory):
     return program
 
 
+@pytest.fixture(params=['plain', 'pool'])
+def place(request, fresh_cay):
+    """A cay of which the sandboxes lie in the state directory, or in a pool."""
+    if request.param == 'pool':
+        if caylib.why_no_pool():
+            pytest.skip(caylib.why_no_pool())
+        fresh_cay('setup', 'pool', '--size', '512M', check=True)
+    yield fresh_cay
+    if request.param == 'pool':
+        fresh_cay('kill', '--all', '--yes')
+        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
+
+
 @pytest.fixture
 def lab(fresh_cay, fault, tmp_path):
+    """A sandbox on a disk that fails on demand."""
     return faultlib.Lab(fresh_cay, fault, tmp_path)
+
+
+@pytest.fixture
+def place_lab(place, fault, tmp_path):
+    """The same, in both places."""
+    return faultlib.Lab(place, fault, tmp_path)
 
 
 @pytest.fixture

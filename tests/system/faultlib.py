@@ -62,6 +62,10 @@ class Lab:
                 (self.what.startswith('fdatasync /catalog.db') and 'cannot use the catalog' in result.err), (self.what, result)
         return result
 
+    def unsure(self, result):
+        """Killed, or a commit of the catalog that was written and could not be synced: done, or not."""
+        return result.code == KILLED or self.what.startswith('fdatasync /catalog.db')
+
     def points(self, seen, most=None):
         """(change, fault) as CAY_FAULTS says: so many of each kind, 'all', or N:FAULT,... to repeat some."""
         kinds = [sign * error for error in ERRORS for sign in (1, -1)] + [KILL]

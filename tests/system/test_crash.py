@@ -31,19 +31,6 @@ IN_COPY = ['copy.copied', 'copy.renamed']
 IN_LOST = ['lost.begun', 'lost.sealed', 'lost.moved']
 
 
-@pytest.fixture(params=['plain', 'pool'])
-def place(request, fresh_cay):
-    """A cay of which the sandboxes lie in the state directory, or in a pool."""
-    if request.param == 'pool':
-        if caylib.why_no_pool():
-            pytest.skip(caylib.why_no_pool())
-        fresh_cay('setup', 'pool', '--size', '512M', check=True)
-    yield fresh_cay
-    if request.param == 'pool':
-        fresh_cay('kill', '--all', '--yes')
-        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
-
-
 @pytest.fixture
 def crash_bin():
     """The path of a cay with failpoints."""

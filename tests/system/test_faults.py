@@ -20,7 +20,8 @@ from statelib import content, rows, sh
 
 pytestmark = only_here
 
-def test_snapshots(lab):
+def test_snapshots(place_lab):
+    lab = place_lab
     lab.put('second')
     result, seen = count(lab, 'snapshot', lab.ref)
     lab.known[result.out.strip()] = 'second\n'
@@ -33,7 +34,8 @@ def test_snapshots(lab):
     lab.finish()
 
 
-def test_rollbacks(lab):
+def test_rollbacks(place_lab):
+    lab = place_lab
     lab.put('second')
     _, seen = count(lab, 'rollback', lab.ref, lab.first)
     for n, error in lab.points(seen):
@@ -60,7 +62,8 @@ def test_transactions(lab):
     lab.finish()
 
 
-def test_removal_of_snapshots(lab):
+def test_removal_of_snapshots(place_lab):
+    lab = place_lab
     def one():
         lab.put('x')
         return lab.cay('snapshot', lab.ref, check=True).out.strip()
@@ -78,8 +81,9 @@ def test_removal_of_snapshots(lab):
 
 
 @pytest.mark.parametrize('what', ['create', 'fork'])
-def test_making_of_sandboxes(lab, what):
+def test_making_of_sandboxes(place_lab, what):
     """It is there, with what it should have, or it was not made, and nothing of it is left. Its warden's disk fails too."""
+    lab = place_lab
     args = ['create'] if what == 'create' else ['fork', lab.first]
     result, seen = count(lab, *args)
     assert seen > 10
@@ -95,8 +99,9 @@ def test_making_of_sandboxes(lab, what):
     lab.finish()
 
 
-def test_ends(lab):
+def test_ends(place_lab):
     """cay kill says that it is gone, or it can be told again."""
+    lab = place_lab
     def another():
         return lab.cay('fork', lab.first, check=True).out.strip()
     _, seen = count(lab, 'kill', another())
@@ -111,7 +116,8 @@ def test_ends(lab):
     lab.finish()
 
 
-def test_keeping_what_was_lost(lab):
+def test_keeping_what_was_lost(place_lab):
+    lab = place_lab
     def lose():
         lab.put('last')
         warden = lab.cay.warden(lab.ref)
