@@ -8,6 +8,7 @@
 #include "cli/keeper.h"
 #include "cli/output.h"
 #include "cli/sandboxes.h"
+#include "image/template.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 
@@ -165,6 +166,9 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e) < 0 ||
 	    settle_lost(ctx, &s, &r, e) < 0)
 		return -1;
+	done = template_host_sweep(s.state.dir);
+	if (done < 0)
+		return err_sys(e, -done, "look at the templates in '%s'", s.state.dir);
 	r.bytes = freed_bytes(&left, &s.state);
 	done = free_layers(&s, &r, e);
 	print(ctx, &r);
@@ -177,7 +181,8 @@ const struct cmd cmd_gc = {
 	.synopsis = "[--lost]",
 	.summary = "Remove what dead sandboxes have left behind",
 	.details = "Directories, control groups and catalog rows of sandboxes that ended without "
-		   "cleaning up, and layers that neither a sandbox nor a snapshot needs. A lost "
+		   "cleaning up, layers that neither a sandbox nor a snapshot needs, and templates "
+		   "that were not built to their end, some minutes later. A lost "
 		   "sandbox, one that was meant to stay but whose warden is gone, is kept with a "
 		   "snapshot of its files, unless --lost is given. What is alive is never touched.",
 	.examples = "cay gc\ncay gc --lost",

@@ -445,10 +445,42 @@ static int remove_all_but(int host, const char *current)
 	return r;
 }
 
+/* 1: *ret_host is the directory of the layers, locked by *ret_lock. 0: there is none. -errno. */
+static int open_locked(int state, int *ret_host, int *ret_lock)
+{
+	auto_close int templates =
+		openat(state, "templates", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int host = FD_NONE;
+	int fd;
+
+	if (templates < 0)
+		return errno == ENOENT ? 0 : -errno;
+	host = openat(templates, "host", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (host < 0)
+		return errno == ENOENT ? 0 : -errno;
+	fd = lock(templates);
+	if (fd < 0)
+		return fd;
+	*ret_lock = fd;
+	*ret_host = TAKE_FD(host);
+	return 1;
+}
+
+int host_layer_sweep(const char *state_dir)
+{
+	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int host = FD_NONE, locked = FD_NONE;
+	int r = state < 0 ? -errno : open_locked(state, &host, &locked);
+
+	if (r > 0)
+		sweep(host);
+	return r < 0 ? r : 0;
+}
+
 int host_layer_prune(const char *state_dir)
 {
 	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_close int templates = FD_NONE, host = FD_NONE, locked = FD_NONE;
+	auto_close int host = FD_NONE, locked = FD_NONE;
 	char current[NAME_SIZE];
 	struct host_root root;
 	struct err e;
@@ -456,15 +488,9 @@ int host_layer_prune(const char *state_dir)
 
 	if (state < 0)
 		return -errno;
-	templates = openat(state, "templates", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (templates < 0)
-		return errno == ENOENT ? 0 : -errno;
-	host = openat(templates, "host", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (host < 0)
-		return errno == ENOENT ? 0 : -errno;
-	locked = lock(templates);
-	if (locked < 0)
-		return locked;
+	r = open_locked(state, &host, &locked);
+	if (r <= 0)
+		return r;
 	r = has_entries(state, "sandboxes");
 	if (r != 0)
 		return r < 0 ? r : 0;

@@ -242,3 +242,8 @@ int template_host_prune(const char *state_dir)
 {
 	return host_layer_prune(state_dir);
 }
+
+int template_host_sweep(const char *state_dir)
+{
+	return host_layer_sweep(state_dir);
+}

@@ -43,3 +43,5 @@ void template_done(struct template *t);
  * is any sandbox, since it may use one of them. 0 or -errno.
  */
 int template_host_prune(const char *state_dir);
+/* Remove what builders of such a layer have left that died some minutes ago or longer. */
+int template_host_sweep(const char *state_dir);

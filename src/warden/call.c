@@ -240,6 +240,10 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
 		return -1;
+	if (w->refusal.kind != ERR_NONE) {
+		*e = w->refusal;
+		return -1;
+	}
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
@@ -287,7 +291,7 @@ static const char *reason_of(const struct call *c)
 	return WIFSIGNALED(c->status) ? "signal" : "exit";
 }
 
-static int trace_exit(struct call *c)
+static void trace_exit(struct call *c)
 {
 	struct trace *t = &c->w->trace;
 
@@ -303,7 +307,7 @@ static int trace_exit(struct call *c)
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
 	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
 	net_trace_denied(c);
-	return warden_trace_end(c->w);
+	warden_trace_end(c->w);
 }
 
 static int put_exit(struct buf *out, const struct call *c)
@@ -363,24 +367,12 @@ static void end_with(struct call *c)
 }
 
 /* What is not in the trace is not reported as done. */
-static void say_unwritten(struct call *c, int err)
-{
-	struct err e;
-
-	(void)err_sys(&e, err, "the trace cannot be written, the sandbox ends");
-	if (err == ENOSPC)
-		(void)err_hint(&e, "the file system of the state directory is full");
-	(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
-}
-
 static void say_end(struct call *c)
 {
 	if (!c->client)
 		return;
 	if (c->w->refusal.kind != ERR_NONE)
 		(void)client_error(c->client, c->chan, &c->w->refusal, STAGE_SETUP);
-	else if (c->unwritten)
-		say_unwritten(c, c->unwritten);
 	else
 		say_exit(c);
 }
@@ -390,7 +382,7 @@ static void answer(struct call *c)
 	c->duration_us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
 	if (c->watch)
 		watch_call_collect(c->watch);
-	c->unwritten = -trace_exit(c);
+	trace_exit(c);
 	if (!c->final)
 		say_end(c);
 	mark_answered(c);

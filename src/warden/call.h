@@ -51,7 +51,6 @@ struct call {
 	bool final;		 /* the sandbox ends with it */
 	const char *kill_reason; /* why we ended it; NULL: it ended itself */
 	int status;
-	int unwritten; /* errno where its exit could not be put into the trace */
 	uint64_t cpu_us, maxrss_kb, duration_us;
 	char group[GROUP_NAME]; /* name of its control group */
 	/* limits.c */

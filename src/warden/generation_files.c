@@ -140,13 +140,8 @@ int turn_remember_fresh(struct warden *w)
 static int write_top(struct warden *w)
 {
 	const char *top = w->spec.nlayers ? w->spec.layers[0] : "";
-	auto_close int fd = openat(w->dir_fd, "top.new",
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r = fd < 0 ? -errno : io_write_all(fd, top, strlen(top));
 
-	if (r == 0 && renameat(w->dir_fd, "top.new", w->dir_fd, "top") < 0)
-		r = -errno;
-	return r;
+	return io_replace_file(w->dir_fd, "top.new", "top", str_of(top));
 }
 
 int turn_rename_next(struct warden *w)

@@ -178,8 +178,8 @@ int build_parse(struct warden *w, struct str body, struct err *e);
 int build_take_late(struct warden *w, struct field f, struct err *e);
 /* Begin the trace with what was asked for. */
 int build_trace(struct warden *w, struct str body, struct err *e);
-/* Its last step: it runs, and its clocks do. */
-void build_begin(struct warden *w);
+/* Its last step: it runs, and its clocks do. Where that cannot be traced it ends. */
+int build_begin(struct warden *w, struct err *e);
 void warden_free_spec(struct warden *w);
 
 /* layers.c: our own view of the layers, for finding changes */
