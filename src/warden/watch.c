@@ -275,6 +275,12 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 	return 0;
 }
 
+void watch_call_name(struct watch_call *c, uint32_t call, uint64_t parent)
+{
+	c->call = call;
+	c->parent = parent;
+}
+
 void watch_call_free(struct watch_call *c)
 {
 	if (!c)
