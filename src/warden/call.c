@@ -2,6 +2,7 @@
 #include "warden/call.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +101,8 @@ static void free_and_prepare(struct call *c)
 {
 	struct warden *w = c->w;
 
+	if (!w->running)
+		(void)sched_yield(); /* who waits for the answer goes first */
 	maybe_free(c);
 	spare_make(w);
 }

@@ -138,6 +138,8 @@ void spare_drop(struct warden *w)
 	if (!w->spare)
 		return;
 	loop_del(&w->loop, &w->spare->report_io);
+	if (w->spare->report_fd >= 0) /* also where a child of ours has a copy of it */
+		(void)shutdown(w->spare->report_fd, SHUT_RDWR);
 	fd_close(&w->spare->report_fd);
 }
 

@@ -201,7 +201,6 @@ static void commit(struct warden *w)
 	turn_drop_last(w, t);
 	turn_free(w);
 	w->switched = true;
-	spare_make(w);
 	generation_ahead(w);
 }
 

@@ -50,7 +50,8 @@ class Box:
 
     def spare(self):
         """The child that waits: it alone is left, and has said that it is ready."""
-        caylib.wait_until(lambda: len(children(self.init)) == 1, what='a child that waits')
+        caylib.wait_until(lambda: [caylib.read_text(f'/proc/{p}/comm') for p in children(self.init)] == ['cay-init\n'],
+                          what='a child that waits, alone')
         self.cay('ps', self.ref, check=True)
         return children(self.init)[0]
 
@@ -128,9 +129,25 @@ def test_whoever_signals_it_does_not_hinder_the_next_call(make, sig):
 def test_a_command_that_signals_all_does_not_hinder_the_next_call(make, mode):
     box = make()
     user = ['--user', 'root'] if mode == 'rootful' else []
-    box.sh('(sleep 0.2; kill -STOP -1; echo > /tmp/done) > /dev/null 2>&1 &', *user)
-    for _ in range(20):
+    box.sh('(sleep 0.5; kill -STOP -1) > /dev/null 2>&1 &', *user)
+    box.spare()  # the one who did that has ended
+    for _ in range(3):
         assert box.sh('echo y', timeout=20) == 'y\n'
+
+
+def test_stdin_ends_while_a_snapshot_is_copied_and_after(make, cay, mode):
+    if mode != 'rootful':
+        pytest.skip('needs control groups')
+    box = make()
+    box.sh('head -c 30M /dev/urandom > /tmp/big')
+    with cay.popen('exec', box.ref, '--', 'sh', '-c', 'echo r; sleep 60') as p:
+        p.read_until(b'r\n')
+        with cay.popen('snapshot', box.ref) as snapshot:
+            for _ in range(5):
+                assert box.sh('cat', timeout=10) == ''
+            assert snapshot.wait(30) == 0
+        assert box.sh('cat', timeout=10) == ''
+        p.terminate()
 
 
 def test_it_is_no_process_to_those_who_ask(make):
