@@ -96,9 +96,17 @@ void spare_make(struct warden *w)
 		fd_close(&fds[i]);
 }
 
+/* It may have been killed, and init's word for it be on its way. */
+static bool waits(const struct call *c)
+{
+	struct pollfd p = { .fd = c->report_fd, .events = POLLIN };
+
+	return c->report_fd >= 0 && poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
+}
+
 static bool serves(const struct call *c, const struct ask *a)
 {
-	return c && c->report_fd >= 0 && a->op == OP_EXEC && !a->tty && !a->call_memory;
+	return c && a->op == OP_EXEC && !a->tty && !a->call_memory && waits(c);
 }
 
 struct call *spare_take(struct warden *w, const struct ask *a, struct buf *order)

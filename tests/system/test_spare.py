@@ -135,21 +135,6 @@ def test_a_command_that_signals_all_does_not_hinder_the_next_call(make, mode):
         assert box.sh('echo y', timeout=20) == 'y\n'
 
 
-def test_stdin_ends_while_a_snapshot_is_copied_and_after(make, cay, mode):
-    if mode != 'rootful':
-        pytest.skip('needs control groups')
-    box = make()
-    box.sh('head -c 30M /dev/urandom > /tmp/big')
-    with cay.popen('exec', box.ref, '--', 'sh', '-c', 'echo r; sleep 60') as p:
-        p.read_until(b'r\n')
-        with cay.popen('snapshot', box.ref) as snapshot:
-            for _ in range(5):
-                assert box.sh('cat', timeout=10) == ''
-            assert snapshot.wait(30) == 0
-        assert box.sh('cat', timeout=10) == ''
-        p.terminate()
-
-
 def test_it_is_no_process_to_those_who_ask(make):
     box = make()
     box.sh(':')
