@@ -113,8 +113,10 @@ struct warden {
 	int ncalls;
 	uint32_t last_call, running;
 	bool alone;	 /* it ends, and only init is left */
-	int spare_group; /* of the next call, made ahead; or FD_NONE */
-	uint32_t spare_call;
+	int spare_group; /* of the first call, made while the sandbox is; or FD_NONE */
+	uint32_t last_group;
+	struct call *spare; /* call_spare.c: the next one, before it is asked for; or NULL */
+	uint32_t last_spare;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
