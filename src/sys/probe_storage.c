@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,7 +59,7 @@ static void look(struct probe_storage *f, int fd)
 		f->free_inodes = vfs.f_favail;
 		f->counts_inodes = vfs.f_files > 0;
 	}
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 ||
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 ||
 	    !probe_file("/proc/self/mountinfo", &mounts) ||
 	    !mountinfo_find(buf_str(&mounts), stx.stx_mnt_id, &m))
 		return;
