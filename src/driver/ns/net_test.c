@@ -48,14 +48,14 @@ static void enter(void)
 
 static void begin(void)
 {
-	int pair[2], proc;
+	int pair[2], knobs;
 	const char *what = "";
 	struct err e = { 0 };
 
 	enter();
-	proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	knobs = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-	if (net_child(pair[0], proc, &what) < 0)
+	if (net_child(pair[0], knobs, &what) < 0)
 		t_fail(__FILE__, __LINE__, what);
 	CHECK(net_receive(pair[1], &cell, &e) == 0);
 }
