@@ -148,8 +148,9 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 	struct client_switched unused = { 0 };
 	const char *top;
 
-	if (state_id_new(op.snapshot, e) < 0 || state_id_new(op.layer, e) < 0)
+	if ((!want->id[0] && state_id_new(want->id, e) < 0) || state_id_new(op.layer, e) < 0)
 		return -1;
+	(void)str_copy(op.snapshot, sizeof op.snapshot, str_of(want->id));
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
 	(void)str_copy(op.name, sizeof op.name, str_of(want->name));
 	ask.name = op.name[0] ? op.name : NULL;
@@ -158,7 +159,6 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 	if (carry_out(m, &op, &ask, res, e) < 0)
 		return -1;
 	top = res->result == OP_UNCHANGED ? m->row.top : op.layer;
-	(void)str_copy(want->id, sizeof want->id, str_of(op.snapshot));
 	(void)str_copy(want->sandbox, sizeof want->sandbox, str_of(m->row.id));
 	(void)str_copy(want->top, sizeof want->top, str_of(top));
 	return 0;

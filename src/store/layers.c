@@ -12,15 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "base/clock.h"
 #include "base/dir.h"
 #include "base/failpoint.h"
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 #include "sys/voltree.h"
-
-enum { FORK_HOLD_S = 600 };
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 {
@@ -39,6 +36,24 @@ int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* Who forked and was killed over it does not need the layers any more. */
+static int drop_dead_holds(struct catalog *c, const struct state *s, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT id FROM snapshots WHERE kind = ?1", "i",
+		     (int64_t)SNAPSHOT_FORK) < 0)
+		return -1;
+	r = db_id_list(c, q, &ids, &n, e);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (!state_is_alive(s, ids[i]))
+			r = catalog_del_snapshot(c, ids[i], e);
+	return r;
+}
+
 /* One more step down each time, since a row may have been the last that referred to another. */
 static int delete_rows(struct catalog *c, struct err *e)
 {
@@ -50,10 +65,6 @@ static int delete_rows(struct catalog *c, struct err *e)
 		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
 
-	/* Whoever forks holds the layers as long as that takes; one that was killed, for ever. */
-	if (db_do(c, e, "DELETE FROM snapshots WHERE kind = ?1 AND created_ns < ?2", "ii",
-		  (int64_t)SNAPSHOT_FORK, (int64_t)(clock_real_ns() - FORK_HOLD_S * NS_PER_S)) < 0)
-		return -1;
 	if (db_do(c, e,
 		  "DELETE FROM operations WHERE NOT EXISTS"
 		  " (SELECT 1 FROM sandboxes b WHERE b.id = operations.sandbox)",
@@ -121,7 +132,8 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 
 	if (ret_bytes)
 		*ret_bytes = 0;
-	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
+	if (drop_dead_holds(c, s, e) < 0 || db_begin(c, false, e) < 0 ||
+	    db_end(c, delete_rows(c, e), e) < 0)
 		return -1;
 	r = free_below(c, s->fd, &f, e);
 	/* Of a pool that cannot be opened the rest is done all the same, and it is said. */

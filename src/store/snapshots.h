@@ -32,7 +32,7 @@ enum snapshot_kind {
 	SNAPSHOT_USER, /* asked for */
 	SNAPSHOT_TX,   /* the begin of a transaction that is open */
 	SNAPSHOT_LOST, /* what a lost sandbox left */
-	SNAPSHOT_FORK, /* holds the layers while forks are made of it */
+	SNAPSHOT_FORK, /* holds the layers while forks are made of it: while locks/ID is held */
 	SNAPSHOT_KINDS,
 };
 
