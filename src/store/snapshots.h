@@ -51,9 +51,10 @@ struct snapshot_row {
 enum op_kind { OP_SNAPSHOT, OP_ROLLBACK };
 
 enum op_result {
-	OP_UNCHANGED, /* no layer was needed: nothing had changed, or it was a rollback */
-	OP_SEALED,    /* the changes are the layer, and the sandbox lies above it */
-	OP_COPIED,    /* the layer is a copy of them, and the sandbox stays as it was */
+	OP_UNCHANGED, /* no layer was needed: nothing had changed */
+	OP_SEALED, /* the changes are the layer, and the sandbox lies above it; or it was switched
+		    * by a rollback */
+	OP_COPIED, /* the layer is a copy of them, and the sandbox stays as it was */
 };
 
 struct op_row {
@@ -90,7 +91,10 @@ int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, stru
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
 		       struct err *e);
 
-/* The layers of a stack, topmost first; the caller frees *ret. An empty top has none. */
+/*
+ * The layers of a stack, topmost first; the caller frees *ret. An empty top has none. FAILED with
+ * sys ESTALE where a layer is not in the catalog.
+ */
 int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
 		  struct err *e);
 /* The top of a sandbox's stack, empty where there is none. */
@@ -104,7 +108,10 @@ int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e);
 /* 1: there is one. 0: none. */
 int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e);
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);
-/* It is done. below: the sandbox's top when it began (empty: none). */
+/*
+ * It is done; CONFLICT where somebody else has ended it. below: the sandbox's top when it began
+ * (empty: none).
+ */
 int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
 		    const char *below, struct err *e);
 
