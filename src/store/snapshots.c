@@ -405,9 +405,13 @@ static int begin(struct catalog *c, const struct op_row *op, struct err *e)
 		     (int64_t)op->snapshot_kind);
 }
 
+/*
+ * Durable, or after a power failure the files could be found moved and nobody would know whereto:
+ * all that the sandbox ever wrote would be a layer that nothing refers to.
+ */
 int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
 {
-	if (db_begin(c, false, e) < 0)
+	if (db_begin(c, true, e) < 0)
 		return -1;
 	return db_end(c, begin(c, op, e), e);
 }

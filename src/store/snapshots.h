@@ -17,11 +17,11 @@
  * The recipe is the body of MSG_C_BUILD (wire/proto.h) without what belongs to one sandbox: all
  * that is needed to make another of the same kind, values of the environment included.
  *
- * Operations are journalled: a row of what will be done and under which ids comes first, then
- * the warden acts, then one transaction puts the result and removes the row. At most one per
- * sandbox is under way, by whoever holds the lock sandboxes/ID/op. A row that is found with
- * the lock free is that of a command that was killed: cli/moment.c asks the warden how far it
- * came, store/lost.c looks at what a dead one left.
+ * Operations are journalled: a row of what will be done and under which ids comes first, on the
+ * disk, then the warden acts, then one transaction puts the result and removes the row. At most one
+ * per sandbox is under way, by whoever holds the lock sandboxes/ID/op. A row that is found with the
+ * lock free is that of a command that was killed: cli/moment.c asks the warden how far it came,
+ * store/lost.c looks at what a dead one left.
  */
 #pragma once
 

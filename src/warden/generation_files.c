@@ -88,6 +88,9 @@ int turn_move_away(struct warden *w, struct turn *t)
 	char name[24], to[PLACE];
 	int r;
 
+	/* It tells of the last switch, which may have been to where this one goes. */
+	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
+		return -errno;
 	if (w->spec.pool)
 		return volume_move_away(w, t);
 	r = make_place(w, t);
@@ -136,17 +139,15 @@ int turn_remember_fresh(struct warden *w)
 	return 0;
 }
 
-/* The moment at which it is done, for whoever finds us dead: store/lost.c. */
+/*
+ * The moment at which it is done, for whoever finds us dead: store/lost.c. A link has no content
+ * that could come to the disk later than its name.
+ */
 static int write_top(struct warden *w)
 {
-	const char *top = w->spec.nlayers ? w->spec.layers[0] : "";
-	auto_close int fd = openat(w->dir_fd, "top.new",
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r = fd < 0 ? -errno : io_write_all(fd, top, strlen(top));
+	const char *top = w->spec.nlayers ? w->spec.layers[0] : "-";
 
-	if (r == 0 && renameat(w->dir_fd, "top.new", w->dir_fd, "top") < 0)
-		r = -errno;
-	return r;
+	return symlinkat(top, w->dir_fd, "top") < 0 ? -errno : 0;
 }
 
 int turn_rename_next(struct warden *w)

@@ -96,6 +96,25 @@ def test_death_at_each_step(world, point, what):
     end(cay)
 
 
+@pytest.mark.parametrize('point', ['switch.moving', 'switch.moved', 'switch.renewed'])
+def test_death_in_a_rollback_leaves_all_or_nothing_of_what_was_changed(world, point, tmp_path):
+    """Of every mount, also where it goes back to the layer that the sandbox lies above already."""
+    cay = world
+    os.chmod(tmp_path, 0o777)
+    ref = cay.create('--dir', f'{tmp_path}:/w')
+    sh(cay, ref, 'echo one > /tmp/f; echo one > /w/f')
+    cay('snapshot', ref, check=True)
+    sh(cay, ref, 'echo two > /tmp/f; echo two > /w/f')
+    arm(cay, point)
+    assert cay('rollback', ref).code != 0 and not armed(cay)
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    fork = cay('fork', lost, check=True).out.strip()
+    assert sh(cay, fork, 'cat /tmp/f /w/f') in ('one\none\n', 'two\ntwo\n')
+    check_invariants(cay)
+    end(cay)
+
+
 @pytest.mark.parametrize('point', IN_COPY)
 def test_death_while_a_busy_sandbox_is_copied(world, point, mode):
     if mode == 'rootless':
