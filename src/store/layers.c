@@ -92,8 +92,21 @@ static int is_known(struct catalog *c, const char *id, struct err *e)
 
 struct freed {
 	int n;
+	bool synced;
 	uint64_t *bytes; /* NULL: not wanted */
 };
+
+/*
+ * What referred to a layer must not come back after a power failure, when the layer is gone: that
+ * may be a snapshot of last year, of which the layers were merged a minute ago.
+ */
+static int sync_first(struct catalog *c, struct freed *f, struct err *e)
+{
+	if (f->synced)
+		return 0;
+	f->synced = true;
+	return catalog_sync(c, e);
+}
 
 /* Those below `base`/layers. */
 static int free_below(struct catalog *c, int base, struct freed *f, struct err *e)
@@ -103,15 +116,19 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 
 	if (!d)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read the layers");
-	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
+	for (struct dirent *de = readdir(d); de; de = readdir(d)) {
 		const char *id;
 
 		if (dir_is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
 		id = strncmp(de->d_name, "new-", 4) == 0 ? de->d_name + 4 : de->d_name;
 		r = state_id_ok(id) ? is_known(c, id, e) : 0;
-		if (r != 0)
+		if (r == 0)
+			r = sync_first(c, f, e);
+		else if (r > 0)
 			continue;
+		if (r < 0)
+			break;
 		if (f->bytes)
 			*f->bytes += layers_disk_usage(dirfd(d), de->d_name);
 		r = voltree_remove(dirfd(d), de->d_name);
