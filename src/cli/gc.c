@@ -155,6 +155,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(leftovers_done) struct leftovers left = { 0 };
+	struct err rest = { 0 }; /* the first failure is told, and stops nothing */
 	struct result r = { 0 };
 	int done;
 
@@ -162,11 +163,12 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (leftovers_find(&left, &s.state) < 0)
 		return err_sys(e, ENOMEM, "looking for leftovers");
-	if (catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e) < 0 ||
-	    settle_lost(ctx, &s, &r, e) < 0)
-		return -1;
+	done = catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e);
+	if (settle_lost(ctx, &s, &r, done < 0 ? &rest : e) < 0)
+		done = -1;
 	r.bytes = freed_bytes(&left, &s.state);
-	done = free_layers(&s, &r, e);
+	if (free_layers(&s, &r, done < 0 ? &rest : e) < 0)
+		done = -1;
 	print(ctx, &r);
 	keeper_tend(&s.state);
 	return done < 0 ? -1 : r.code;

@@ -212,6 +212,22 @@ static void one_failure_does_not_stop_the_rest(void)
 	catalog_close(cat);
 }
 
+/* Not there and not to be seen are two things: what cannot be opened may be all that there is. */
+static void what_cannot_be_looked_at_is_not_removed(void)
+{
+	int removed = -1;
+
+	begin();
+	die(make("aaaaaaaa", false, "running"));
+	CHECK(renameat(s.fd, "sandboxes/aaaaaaaa", s.fd, "elsewhere") == 0);
+	CHECK(symlinkat("../elsewhere", s.fd, "sandboxes/aaaaaaaa") == 0);
+	CHECK(catalog_reconcile(cat, &s, 0, &removed, &t_e) == -1 && removed == 0);
+	SAYS(t_e.msg, "/sandboxes/aaaaaaaa");
+	CHECK(is("aaaaaaaa", "running") && t_there(&s, "sandboxes/aaaaaaaa"));
+	CHECK(t_there(&s, "elsewhere/upper/file") && t_there(&s, "elsewhere/trace.jsonl"));
+	catalog_close(cat);
+}
+
 /*
  * What cay run does, with and without a proper end. Everything of its own is there as long as
  * the lock is held.
@@ -299,4 +315,5 @@ T_MAIN(T(the_dead_and_ephemeral_are_removed),
        T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
        T(what_gets_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
        T(a_bounded_look_gets_everywhere), T(one_failure_does_not_stop_the_rest),
+       T(what_cannot_be_looked_at_is_not_removed),
        T(sweepers_never_remove_what_creators_hold))

@@ -189,6 +189,21 @@ def test_a_lost_sandbox_is_shown_and_can_be_killed(clean):
     assert clean('ls', '--all', '-q').out == ''
 
 
+def test_gc_does_what_it_can_and_says_what_it_cannot(clean):
+    """A lock that is a directory can be neither taken nor removed."""
+    clean('gc', check=True)
+    os.mkdir(f'{clean.state}/locks/aaaaaaaaaa')
+    os.mkdir(f'{clean.state}/layers/bbbbbbbbbb')
+    try:
+        result = clean('gc', '--json')
+        assert result.code != 0 and 'locks/aaaaaaaaaa' in result.out
+        assert json.loads(result.out.splitlines()[0])['layers_removed'] == 1
+        assert not os.path.exists(f'{clean.state}/layers/bbbbbbbbbb')
+    finally:
+        os.rmdir(f'{clean.state}/locks/aaaaaaaaaa')
+    clean('gc', check=True)
+
+
 def test_gc_keeps_the_lost_and_removes_them_when_told(clean):
     ref, alive = clean.create(), clean.create()
     os.kill(clean.warden(ref), signal.SIGKILL)

@@ -359,6 +359,25 @@ def test_a_ready_one_that_dies_is_replaced_and_never_claimed(pools):
     caylib.wait_until(lambda: pools.one('ready') == 2 and victim not in pools.ready(), what='two again', timeout=30)
 
 
+def test_what_has_an_owner_is_never_the_keeper_s_to_remove(pools):
+    """Even where it is still listed as ready, and dead."""
+    pools.set('host', 1)
+    (kind,) = [x for x in caylib.list_dir(f'{pools.state}/warm') if x != 'lock']
+    ref = pools('create', '--env', 'OWN=1', check=True).out.strip()
+    pools('exec', ref, '--', 'sh', '-c', 'echo mine > /tmp/f', check=True)
+    os.kill(pools.cay.warden(ref), signal.SIGKILL)
+    wait_until(lambda: pools('exec', ref, '--', 'true').code != 0, what='dead')
+    listed = f'{pools.state}/warm/{kind}/{ref}'
+    open(listed, 'w', encoding='ascii').close()
+    pools('pool', 'set', 'host', 2, check=True)
+    wait_until(lambda: not os.path.exists(listed), what='unlisted')
+    wait_until(lambda: pools('gc', check=True) and [x['state'] for x in pools.json('ls', '--all')] == ['lost'], what='lost')
+    (lost,) = pools.json('snapshots', ref)
+    fork = pools('fork', lost['id'], check=True).out.strip()
+    assert pools('exec', fork, '--', 'cat', '/tmp/f', check=True).out == 'mine\n'
+    pools('kill', ref, fork, check=True)
+
+
 def test_fewer_and_none(pools):
     pools.set('host', 3)
     pools('pool', 'set', 'host', 1, check=True)
