@@ -95,25 +95,30 @@ static void name_new(const struct run *r, char out[64])
 	(void)snprintf(out, 64, "layers/new-%s", r->id);
 }
 
-/* Add the template's directories of mount i. */
-static int open_lowers(struct str recipe, int i, int *fds, int m)
+/* Add one to the m that are there. */
+static int open_lower(struct str name, int *fds, int *m)
+{
+	char path[LIMIT_PATH];
+
+	if (*m == STACK_MAX || !str_copy(path, sizeof path, name))
+		return -ENAMETOOLONG;
+	fds[*m] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fds[*m] < 0 ? -errno : (++*m, 0);
+}
+
+/* The template's directories of mount i. Without one of them it could not be told what it has. */
+static int open_lowers(struct str recipe, int i, int *fds, int *m)
 {
 	struct field f, x;
-	int at = 0;
+	int at = 0, err = 0;
 
-	while (field_next(&recipe, &f) > 0) {
-		char path[LIMIT_PATH];
-
+	while (err == 0 && field_next(&recipe, &f) > 0) {
 		if (f.tag != TAG_MOUNT || at++ != i)
 			continue;
-		while (field_next(&f.value, &x) > 0 && m < STACK_MAX) {
-			if (x.tag != M_LOWER || !str_copy(path, sizeof path, x.value))
-				continue;
-			fds[m] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			m += fds[m] >= 0;
-		}
+		while (err == 0 && field_next(&f.value, &x) > 0)
+			err = x.tag == M_LOWER ? open_lower(x.value, fds, m) : 0;
 	}
-	return m;
+	return err;
 }
 
 /* Directories of mount i in the run and below it; how many are of the run in *ret_n. */
@@ -136,7 +141,9 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		fds[m++] = fd;
 		*ret_n += j < r->first + r->n;
 	}
-	*ret_m = *ret_n ? open_lowers(r->recipe, i, fds, m) : m;
+	if (err == 0 && *ret_n)
+		err = open_lowers(r->recipe, i, fds, &m);
+	*ret_m = m;
 	return err;
 }
 

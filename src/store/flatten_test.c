@@ -3,6 +3,8 @@
 #include "store/flatten.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
 
 enum { LAYERS = FLATTEN_RUN + FLATTEN_SPARE };
 
@@ -159,12 +161,36 @@ static void a_stack_that_cannot_be_merged_does_not_stop_others(void)
 	catalog_close(c);
 }
 
+/* Its names need whiteouts: to go on without it would bring back what was deleted. */
+static void nothing_is_merged_while_the_template_is_away(void)
+{
+	auto_done(buf_done) struct buf mount = BUF_INIT(256), recipe = BUF_INIT(256);
+	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t" };
+	char lower[128];
+
+	t_state(&s);
+	snprintf(lower, sizeof lower, "%s/template", t_dir);
+	CHECK(field_put_c(&mount, M_LOWER, lower) == 0);
+	CHECK(field_put(&recipe, TAG_MOUNT, buf_str(&mount)) == 0);
+	row.recipe = buf_str(&recipe);
+	OK(catalog_open(&s, &c, &t_e));
+	OK(catalog_add_sandbox(c, &row, false, &t_e));
+	for (int i = 0; i < LAYERS; i++)
+		seal(i, 1);
+	CHECK(flatten_it() == -1);
+	CHECK(t_e.sys == ENOENT);
+	CHECK(mkdir(lower, 0700) == 0);
+	CHECK(flatten_it() == 1);
+	catalog_close(c);
+}
+
 int main(void)
 {
 	const struct t_case cases[] = {
 		T(a_run_of_small_layers_becomes_one),
 		T(a_large_layer_below_small_ones_is_left_as_it_is),
 		T(what_cannot_be_committed_has_failed),
+		T(nothing_is_merged_while_the_template_is_away),
 		T(a_stack_that_cannot_be_merged_does_not_stop_others),
 	};
 
