@@ -161,9 +161,10 @@ static int settle_op(struct lost *l, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
+/* Also what it said of its last switch: nobody is to take that for an answer. */
 static int remove_rest(const struct lost *l)
 {
-	static const char *const parts[] = { "next", "old", "work", "stage" };
+	static const char *const parts[] = { "next", "old", "work", "stage", "top" };
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++) {

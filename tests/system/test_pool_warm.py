@@ -307,6 +307,19 @@ def test_explore_takes_ready_ones(pools):
     assert {row['id'] for row in rows} == set(ready) and all(row['files'] == 1 for row in rows)
 
 
+def test_whoever_starts_the_keeper_it_hears_all_signals(pools):
+    """cay explore has some blocked at that time."""
+    pools.set('host', 1)
+    ref = pools('create', check=True).out.strip()
+    old = pools.keeper()
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: caylib.processes().get(old, (0, 'Z'))[1] == 'Z', what='its end')
+    pools('explore', ref, '--count', '1', '--pick', '1', '-q', '--', 'true', check=True)
+    new = pools.keeper()
+    with open(f'/proc/{new}/status', encoding='ascii') as f:
+        assert 'SigBlk:\t0000000000000000\n' in f.read()
+
+
 def test_the_keeper_may_die_at_any_time(pools):
     pools.set('host', 4)
     seen_ids, dice = set(), random.Random(7)
