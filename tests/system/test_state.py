@@ -137,6 +137,36 @@ def test_an_interrupted_fork_holds_nothing(fresh_cay, sig):
     assert os.listdir(f'{cay.state}/locks') == []
 
 
+def test_what_is_being_read_is_not_removed(fresh_cay):
+    """A comparison that has begun shows what was there, whatever is merged or removed meanwhile."""
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'mkdir /tmp/d; cd /tmp/d; seq 2000 | xargs touch')
+    name = snap(cay, ref)
+    want = cay('diff', name, check=True).out
+    with cay.popen('diff', name) as reader:
+        while reader.poll() is None and not reads_layers(reader.pid):
+            pass
+        reader.send_signal(signal.SIGSTOP)
+        assert reader.poll() is None
+        cay('kill', ref, check=True)
+        forget(cay, name)
+        cay('gc', check=True)
+        reader.send_signal(signal.SIGCONT)
+        out, _ = reader.communicate(timeout=30)
+    assert reader.returncode == 0 and len(want.splitlines()) > 2000
+    assert out.decode() == want
+    wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
+    assert os.listdir(f'{cay.state}/locks') == []
+
+
+def reads_layers(pid):
+    try:
+        return any('/layers/' in os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd'))
+    except OSError:
+        return False
+
+
 def test_a_template_of_a_snapshot_has_its_files_and_other_options(cay, box, tmp_path):
     sh(cay, box, 'echo kept > /tmp/f')
     name = snap(cay, box, '--name', 'a-base', '--note', 'for others')
