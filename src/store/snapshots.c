@@ -255,6 +255,18 @@ int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, stru
 	return r < 0 ? -1 : 0;
 }
 
+int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e,
+		     "SELECT 1 FROM recipes WHERE instr(body, ?1) UNION ALL"
+		     " SELECT 1 FROM pools WHERE instr(recipe, ?1) LIMIT 1",
+		     "b", str_of(text)) < 0)
+		return -1;
+	return db_step(c, q, e);
+}
+
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
 		       struct err *e)
 {

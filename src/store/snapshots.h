@@ -87,6 +87,9 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e);
 /* The recipe of a sandbox, which lives as long as it or a snapshot of it. NOT_FOUND. */
 int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e);
 
+/* 1: a recipe of a sandbox, a snapshot or a pool has this text in it. */
+int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e);
+
 /* Template and spec that stand beside it, into a row that has none yet. */
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
 		       struct err *e);
