@@ -74,3 +74,11 @@ def gateway_pid(net, ref):
     warden = net.cay.warden(ref)
     return caylib.wait_until(lambda: next((pid for pid, (parent, _, name) in caylib.processes().items()
                                            if parent == warden and name == 'cay-gateway'), None), what='a gateway')
+
+
+def is_small(pid, most_kib=4096):
+    """Whether a gateway has at most that much private memory, where that can be told."""
+    if not caylib.ROOTFUL or caylib.SANITIZED:
+        return True  # without root it cannot be looked at, and a sanitizer needs much itself
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as f:
+        return sum(int(line.split()[1]) for line in f if line.startswith('Private_')) < most_kib

@@ -8,25 +8,13 @@ import subprocess
 import pytest
 
 import caylib
-from netlib import Net, gateway_pid, net, netbox, world  # noqa: F401
-
-MOST_KIB = 4096  # private memory of a gateway under attack
-
-
-def private_kib(pid):
-    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as f:
-        return sum(int(line.split()[1]) for line in f if line.startswith('Private_'))
+from netlib import Net, gateway_pid, is_small, net, netbox, world  # noqa: F401
 
 
 def cpu_ms(pid):
     with open(f'/proc/{pid}/stat', encoding='ascii') as f:
         fields = f.read().rsplit(')', 1)[1].split()
     return (int(fields[11]) + int(fields[12])) * 1000 // os.sysconf('SC_CLK_TCK')
-
-
-def is_small(pid):
-    # Without root it cannot be looked at, and a sanitizer needs much itself.
-    return not caylib.ROOTFUL or caylib.SANITIZED or private_kib(pid) < MOST_KIB
 
 
 def open_fds(pid):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay setup pool: a btrfs in a file, a subvolume per sandbox, and limits on disk that the kernel holds."""
 
+import glob
 import json
 import os
 import shutil
@@ -18,6 +19,11 @@ needs_btrfs = pytest.mark.skipif(bool(caylib.why_no_pool()), reason=caylib.why_n
 
 def is_mounted(path):
     return any(line.split()[4] == path for line in caylib.read_text('/proc/self/mountinfo').splitlines())
+
+
+def in_use(image):
+    """A loop device has it: for as long as any mount namespace still shows what was mounted of it, if only a copy."""
+    return any(caylib.read_text(path).strip() == image for path in glob.glob('/sys/block/loop*/loop/backing_file'))
 
 
 def subvolumes(cay):
@@ -357,10 +363,13 @@ def test_forks_are_compared_with_what_they_began_with(pool):
 
 @needs_btrfs
 def test_a_pool_that_cannot_be_mounted_is_said_and_the_rest_is_cleaned_up(fresh_cay):
+    image = f'{fresh_cay.state}/pool.img'
     fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    assert in_use(image)
     subprocess.run(['umount', f'{fresh_cay.state}/pool'], check=True)
+    wait_until(lambda: not in_use(image), what='nobody has it any more')
     for size in (0, 256 << 20):
-        os.truncate(f'{fresh_cay.state}/pool.img', size)
+        os.truncate(image, size)
     os.makedirs(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa', exist_ok=True)
     done = fresh_cay('gc')
     assert done.code != 0 and done.out.startswith('Removed')

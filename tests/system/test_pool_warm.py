@@ -213,8 +213,7 @@ def test_other_circumstances_get_a_sandbox_of_their_own(pools):
     def lower_limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (512, 1024))
 
-    for options in ({'preexec_fn': lower_limit}, {'preexec_fn': lambda: os.nice(3)}):
-        assert pools('run', '--', 'hostname', check=True, **options).out.strip() not in ready
+    assert pools('run', '--', 'hostname', check=True, preexec_fn=lower_limit).out.strip() not in ready
     assert pools('run', '--', 'sh', '-c', 'ulimit -n', check=True, preexec_fn=lower_limit).out == '512\n'
     for options in (['--profile', 'locked'], ['--files', '100'], ['--trace', 'calls'], ['--ro', '/usr/share:/s']):
         assert pools('run', *options, '--', 'hostname', check=True).out.strip() not in ready
@@ -222,6 +221,15 @@ def test_other_circumstances_get_a_sandbox_of_their_own(pools):
     pools('pool', 'set', 'host', 1, '--files', '100', '--profile', 'locked', '--wait', check=True)
     pools('run', '--files', '100', '--profile', 'locked', '--', 'true', check=True)
     assert {row['options']: row['claimed'] for row in pools.ls()} == {None: 0, '--profile locked --files 100': 1}
+
+
+@pytest.mark.skipif(os.getpriority(os.PRIO_PROCESS, 0) == 19, reason='this runs at the lowest priority already')
+def test_another_priority_gets_a_sandbox_of_its_own(pools):
+    pools.set('host', 1)
+    ready = pools.ready()
+    assert pools('run', '--', 'hostname', check=True, preexec_fn=lambda: os.nice(1)).out.strip() not in ready
+    assert pools.one('claimed') == 0 and pools.ready() == ready
+    assert pools('run', '--', 'hostname', check=True).out.strip() in ready
 
 
 def test_what_is_shown_read_only_is_the_host_s_as_it_is_at_the_claim(pools, tmp_path, mode):
