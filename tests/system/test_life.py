@@ -269,7 +269,7 @@ def test_json_has_stable_keys(clean):
     assert [list(x) for x in clean.json('ps', 'j')] == [PS]
     assert list(clean.json('version')[0]) == ['version', 'client_protocol', 'init_protocol']
     assert list(clean.json('trace', 'verify', 'j')[0]) == ['ok', 'sandbox', 'events', 'head', 'head_checked']
-    assert list(clean.json('gc')[0]) == ['leftovers_removed', 'lost_removed', 'lost_kept', 'layers_removed',
+    assert list(clean.json('gc')[0]) == ['leftovers_removed', 'lost_removed', 'lost_kept', 'layers_removed', 'bases_removed',
                                           'freed_bytes']
     assert [k['id'] for k in clean.json('kill', 'j')] == [shown['id']]
 
