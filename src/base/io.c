@@ -88,6 +88,19 @@ int io_write_file(int dirfd, const char *name, const char *text)
 	return (size_t)w == n ? 0 : -EIO;
 }
 
+int io_replace_file(int dirfd, const char *tmp, const char *name, struct str text)
+{
+	auto_close int fd =
+		openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : io_write_all(fd, text.p, text.n);
+
+	if (r == 0 && renameat(dirfd, tmp, dirfd, name) < 0)
+		r = -errno;
+	if (r < 0 && fd >= 0)
+		(void)unlinkat(dirfd, tmp, 0);
+	return r;
+}
+
 int io_set_nonblock(int fd, bool on)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -17,6 +17,8 @@ int io_read_all(int fd, struct buf *b);
 int io_read_file(int dirfd, const char *name, struct buf *b);
 /* Write a small existing file, such as one of /proc, in one write. */
 int io_write_file(int dirfd, const char *name, const char *text);
+/* Write tmp, then rename it to name: whoever dies in between leaves no part of a file as name. */
+int io_replace_file(int dirfd, const char *tmp, const char *name, struct str text);
 int io_set_nonblock(int fd, bool on);
 /* mkdir that is content with a directory that is there already. */
 int io_mkdir(int dirfd, const char *name, mode_t mode);

@@ -90,6 +90,22 @@ static void write_file_wants_an_existing_file(void)
 	CHECK_STR(b.data, "text");
 }
 
+static void replace_file_leaves_the_old_one_or_the_new_one(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(100);
+
+	enter();
+	put("f", "old", 3);
+	put("tmp", "rest of one who died", 20);
+	CHECK(io_replace_file(AT_FDCWD, "tmp", "f", str_of("new")) == 0);
+	CHECK(access("tmp", F_OK) < 0);
+	CHECK(io_read_file(AT_FDCWD, "f", &b) == 0);
+	CHECK_STR(b.data, "new");
+	CHECK(mkdir("d", 0700) == 0);
+	CHECK(io_replace_file(AT_FDCWD, "tmp", "d", str_of("new")) == -EISDIR);
+	CHECK(access("tmp", F_OK) < 0);
+}
+
 static void read_exact_tells_an_early_end(void)
 {
 	auto_close int r = FD_NONE, w = FD_NONE;
@@ -160,6 +176,6 @@ static void mkdir_all_refuses_empty_and_overlong_paths(void)
 
 T_MAIN(T(a_file_comes_back_whole), T(a_file_of_the_ceiling_fits_and_one_more_is_refused),
        T(a_missing_file_is_enoent), T(write_file_wants_an_existing_file),
-       T(read_exact_tells_an_early_end), T(nonblock_goes_on_and_off),
-       T(mkdir_is_content_with_a_directory_but_not_a_file),
+       T(replace_file_leaves_the_old_one_or_the_new_one), T(read_exact_tells_an_early_end),
+       T(nonblock_goes_on_and_off), T(mkdir_is_content_with_a_directory_but_not_a_file),
        T(mkdir_all_makes_every_part_with_the_mode), T(mkdir_all_refuses_empty_and_overlong_paths))

@@ -6,6 +6,7 @@ enum {
 	LIMIT_FRAME_BODY = 1 << 20,	    /* one frame: argv and environment of an exec */
 	LIMIT_FRAME_DATA = 64 * 1024,	    /* payload of one data frame */
 	LIMIT_FRAME_FDS = 8,		    /* descriptors that travel with one frame */
+	LIMIT_ORDER = 32 * 1024,	    /* request that is given to a child made ahead */
 	LIMIT_CONN_OUT = 4 << 20,	    /* unsent bytes of one connection */
 	LIMIT_CONN_HIGH = 256 * 1024,	    /* above this, sources of data are not read */
 	LIMIT_STDIN_WINDOW = 256 * 1024,    /* stdin that a client may send unacknowledged */

@@ -199,7 +199,6 @@ static void keep_base(const struct apply_memory *m, int host_fd, const char *pat
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
 	auto_close int from = stack_open_at(host_fd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-	auto_close int to = FD_NONE;
 	char name[128], dir[32];
 
 	if (from < 0 || io_read_all(from, &b) < 0)
@@ -208,8 +207,8 @@ static void keep_base(const struct apply_memory *m, int host_fd, const char *pat
 	(void)io_mkdir(m->dir_fd, "base", 0700);
 	(void)io_mkdir(m->dir_fd, dir, 0700);
 	base_path(m, path, name);
-	to = openat(m->dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (to < 0 || io_write_all(to, b.data, b.len) < 0)
+	/* An old one would be wrong: it is not what both have now. */
+	if (io_replace_file(m->dir_fd, "base/applied.new", name, buf_str(&b)) < 0)
 		(void)unlinkat(m->dir_fd, name, 0);
 }
 
@@ -268,6 +267,17 @@ static int put_restored(const struct apply_memory *m, const struct apply *a,
 	return put_line(m, "r", &st, ctime_of(&st), s->path, b);
 }
 
+/* All, or nothing: half a line would be read as another one. */
+static int add_text(int fd, struct str text)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	int r = size < 0 ? -errno : io_write_all(fd, text.p, text.n);
+
+	if (r < 0 && size >= 0)
+		(void)!ftruncate(fd, size);
+	return r;
+}
+
 static int append(const struct apply_memory *m, const struct apply *a,
 		  int (*put)(const struct apply_memory *m, const struct apply *a,
 			     const struct apply_step *s, struct buf *b),
@@ -282,13 +292,16 @@ static int append(const struct apply_memory *m, const struct apply *a,
 	if (r == 0)
 		fd = openat(m->dir_fd, "applied", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (r == 0)
-		r = fd < 0 ? -errno : io_write_all(fd, b.data, b.len);
+		r = fd < 0 ? -errno : add_text(fd, buf_str(&b));
 	return r < 0 ? err_sys(e, -r, "remember what was applied") : 0;
 }
 
 int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)
 {
-	return append(m, a, put_record, e);
+	if (append(m, a, put_record, e) == 0)
+		return 0;
+	return err_hint(e,
+			"all was taken over; later these files may count as changed on the host");
 }
 
 int apply_memory_undone(void *ctx, const struct apply *a, struct err *e)

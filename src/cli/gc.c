@@ -206,7 +206,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	auto_done(leftovers_done) struct leftovers left = { 0 };
 	struct err rest = { 0 }; /* the first failure is told, and stops nothing */
 	struct result r = { 0 };
-	int done;
+	int done, swept;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_store_open(&s, e) < 0)
 		return -1;
@@ -215,6 +215,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	done = catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e);
 	if (settle_lost(ctx, &s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;
+	swept = template_host_sweep(s.state.dir);
+	if (swept < 0)
+		done = err_sys(done < 0 ? &rest : e, -swept, "look at the templates in '%s'",
+			       s.state.dir);
 	r.bytes = freed_bytes(&left, &s.state);
 	if (free_layers(&s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;
@@ -231,8 +235,9 @@ const struct cmd cmd_gc = {
 	.summary = "Remove what dead sandboxes have left behind",
 	.details =
 		"Directories, control groups and catalog rows of sandboxes that ended without "
-		"cleaning up, layers that neither a sandbox nor a snapshot needs, and those that "
-		"were made of the host as it was before. A lost "
+		"cleaning up, layers that neither a sandbox nor a snapshot needs, those that were "
+		"made of the host as it was before, and templates that were not built to their end, "
+		"some minutes later. A lost "
 		"sandbox, one that was meant to stay but whose warden is gone, is kept with a "
 		"snapshot of its files, unless --lost is given. What is alive is never touched.",
 	.examples = "cay gc\ncay gc --lost",

@@ -430,25 +430,52 @@ static int remove_all_but(int host, const char *current,
 	return r < 0 ? r : n;
 }
 
-int host_layer_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name), void *ctx)
+/* 1: *ret_host is the directory of the layers, locked by *ret_lock. 0: there is none. -errno. */
+static int open_locked(int state, int *ret_host, int *ret_lock)
 {
-	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_close int templates = FD_NONE, host = FD_NONE, locked = FD_NONE;
-	char current[NAME_SIZE];
-	struct host_root root;
-	struct err e;
+	auto_close int templates =
+		openat(state, "templates", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int host = FD_NONE;
+	int fd;
 
-	if (state < 0)
-		return -errno;
-	templates = openat(state, "templates", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (templates < 0)
 		return errno == ENOENT ? 0 : -errno;
 	host = openat(templates, "host", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (host < 0)
 		return errno == ENOENT ? 0 : -errno;
-	locked = lock(templates);
-	if (locked < 0)
-		return locked;
+	fd = lock(templates);
+	if (fd < 0)
+		return fd;
+	*ret_lock = fd;
+	*ret_host = TAKE_FD(host);
+	return 1;
+}
+
+int host_layer_sweep(const char *state_dir)
+{
+	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int host = FD_NONE, locked = FD_NONE;
+	int r = state < 0 ? -errno : open_locked(state, &host, &locked);
+
+	if (r > 0)
+		sweep(host);
+	return r < 0 ? r : 0;
+}
+
+int host_layer_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name), void *ctx)
+{
+	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int host = FD_NONE, locked = FD_NONE;
+	char current[NAME_SIZE];
+	struct host_root root;
+	struct err e;
+	int r;
+
+	if (state < 0)
+		return -errno;
+	r = open_locked(state, &host, &locked);
+	if (r <= 0)
+		return r;
 	if (host_root_scan(&root, &e) < 0)
 		return -EIO;
 	layer_name(&root, current);

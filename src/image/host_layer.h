@@ -38,5 +38,7 @@ int host_root_scan(struct host_root *ret, struct err *e);
 /* Path of the layer for the host as it is now; built where it is not there. Caller frees. */
 int host_layer_get(const char *state_dir, const struct host_root *root, char **ret_path,
 		   struct err *e);
+/* Remove what builders have left that died some minutes ago or longer. 0 or -errno. */
+int host_layer_sweep(const char *state_dir);
 /* Remove all layers but the newest, and those in use, by name. How many, or -errno. */
 int host_layer_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name), void *ctx);

@@ -243,3 +243,8 @@ int template_host_prune(const char *state_dir, bool (*in_use)(void *ctx, const c
 {
 	return host_layer_prune(state_dir, in_use, ctx);
 }
+
+int template_host_sweep(const char *state_dir)
+{
+	return host_layer_sweep(state_dir);
+}

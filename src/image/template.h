@@ -46,3 +46,5 @@ void template_done(struct template *t);
  */
 int template_host_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name),
 			void *ctx);
+/* Remove what builders of such a layer have left that died some minutes ago or longer. */
+int template_host_sweep(const char *state_dir);

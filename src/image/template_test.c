@@ -149,6 +149,12 @@ static void leftovers_of_a_crash_are_swept(void)
 	template_done(&t);
 	CHECK(!is_there("templates/host/v2-0.new-dead"));
 	CHECK(is_there("templates/host/v2-0.new-busy"));
+	/* Also where there is nothing to build. */
+	make_dirs("templates/host/v2-0.new-later/root");
+	age("templates/host/v2-0.new-later", 11 * 60);
+	CHECK(template_host_sweep(state) == 0);
+	CHECK(!is_there("templates/host/v2-0.new-later"));
+	CHECK(is_there("templates/host/v2-0.new-busy"));
 	small_host_done(etc);
 }
 

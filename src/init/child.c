@@ -26,7 +26,7 @@
 
 enum { LOCKED_USER = 1000 };
 
-static int fail_to, gate = FD_NONE;
+static int fail_to, gate = FD_NONE, order = FD_NONE;
 static enum run_stage stage;
 
 static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const char *fmt, ...)
@@ -101,19 +101,23 @@ static void enter_cwd(const struct request *r, const struct user *u)
  * refused. Needs the rights that are dropped next. */
 static void install_filter(const struct request *r)
 {
-	bool listen = r->op == OP_EXEC && r->fds[FD_REPORT] >= 0;
+	bool ahead = r->fds[FD_ORDER] >= 0;
+	bool listen = r->op == OP_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
 	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen);
+	struct stand_by_ready ready = { .pid = getpid() };
 	char c = 'l';
-	int err;
+	int err = 0;
 
 	if (fd < 0)
 		fail(-fd, "install the list of system calls");
-	if (!listen)
-		return;
-	err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, 1);
+	if (ahead)
+		err = fdpass_send(r->fds[FD_ORDER], &ready, sizeof ready, &fd, listen);
+	else if (listen)
+		err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, 1);
 	if (err < 0)
 		fail(-err, "hand over the exec listener");
-	(void)close(fd);
+	if (listen)
+		(void)close(fd);
 }
 
 /*
@@ -123,19 +127,49 @@ static void install_filter(const struct request *r)
  */
 static void close_the_rest(const struct request *r)
 {
-	enum { FAIL_AT = 3, GATE_AT, HIGH };
-	bool gated = r->fds[FD_GATE] >= 0;
+	enum { FAIL_AT = 3, NEXT_AT, HIGH };
+	bool gated = r->fds[FD_GATE] >= 0, ahead = r->fds[FD_ORDER] >= 0;
+	int next = ahead ? r->fds[FD_ORDER] : r->fds[FD_GATE]; /* never both */
 	/* Out of the way first: each may be where the other has to go. */
 	int high_fail = fcntl(fail_to, F_DUPFD_CLOEXEC, HIGH);
-	int high_gate = gated ? fcntl(r->fds[FD_GATE], F_DUPFD_CLOEXEC, HIGH) : FD_NONE;
+	int high_next = next >= 0 ? fcntl(next, F_DUPFD_CLOEXEC, HIGH) : FD_NONE;
 
-	if (high_fail < 0 || (gated && high_gate < 0) || dup3(high_fail, FAIL_AT, O_CLOEXEC) < 0 ||
-	    (gated && dup3(high_gate, GATE_AT, O_CLOEXEC) < 0))
+	if (high_fail < 0 || (next >= 0 && high_next < 0) ||
+	    dup3(high_fail, FAIL_AT, O_CLOEXEC) < 0 ||
+	    (next >= 0 && dup3(high_next, NEXT_AT, O_CLOEXEC) < 0))
 		fail(errno, "move a descriptor");
 	fail_to = FAIL_AT;
-	gate = gated ? GATE_AT : FD_NONE;
-	if (raw_close_range(gated ? GATE_AT + 1 : FAIL_AT + 1, ~0u) < 0)
+	gate = gated ? NEXT_AT : FD_NONE;
+	order = ahead ? NEXT_AT : FD_NONE;
+	if (raw_close_range(next >= 0 ? NEXT_AT + 1 : FAIL_AT + 1, ~0u) < 0)
 		fail(errno, "close descriptors");
+}
+
+/*
+ * One message from the warden, whole, is the command that we were made ready for. Its descriptors
+ * came ahead with us, and are where they have to be.
+ */
+static void await_order(struct request *r)
+{
+	static char text[LIMIT_ORDER];
+	int stdio[] = { 0, 1, 2 };
+	struct request ordered;
+	struct frame f;
+	ssize_t n;
+	int err;
+
+	if (order < 0)
+		return;
+	n = read(order, text, sizeof text);
+	if (n <= 0 || frame_parse((struct str){ text, (size_t)n }, &f) <= 0 || f.type != MSG_RUN)
+		fail(ECANCELED, "no order came");
+	f.nfds = ARRAY_LEN(stdio);
+	err = request_parse(&ordered, &f, stdio);
+	if (err < 0)
+		fail(-err, "read the request");
+	*r = ordered;
+	(void)close(order);
+	child_prepare(r);
 }
 
 /* The warden has a look at what we have become, where no listener stops our exec for it. */
@@ -326,9 +360,10 @@ void child_run(struct request *r, int fail_fd)
 	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
-	find_user(r, &u);
 	install_filter(r);
 	close_the_rest(r);
+	await_order(r);
+	find_user(r, &u);
 	if (r->profile == PROFILE_LOCKED)
 		give_up_gaining_rights();
 	drop_rights(&u);

@@ -3,6 +3,9 @@
  * The child of init that becomes a command, or does a file operation. It takes on the
  * command's descriptors, session, identity and working directory, installs the listener by
  * which the warden sees what it executes, gives up its rights, and executes.
+ *
+ * One that is made ahead (MSG_STAND_BY) does what is the same for every command, says so, and
+ * waits for the warden's order.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct job {
 	uint32_t chan;
 	pid_t pid;
 	int fail_fd; /* the child's last words, if it cannot execute */
+	bool ahead;  /* it was made before its command was known */
 	struct job *next;
 };
 
@@ -40,6 +42,7 @@ static struct loop loop;
 static struct conn warden;
 static struct loop_io signals;
 static struct job *jobs;
+static bool paused;
 
 /* A warden that cannot be told is as good as gone. */
 static void must(int r)
@@ -92,6 +95,20 @@ static void on_reaped(pid_t pid, int status, const struct rusage *ru)
 		      { TAG_STATUS, (uint64_t)status, NULL }));
 }
 
+/*
+ * A child that waits for its command must not be made to wait for ever by who is in here with it.
+ * What it says before it executes, or that it has, is on its pipe.
+ */
+static void on_stopped(pid_t pid)
+{
+	for (const struct job *j = jobs; j; j = j->next) {
+		struct pollfd p = { .fd = j->fail_fd, .events = POLLIN };
+
+		if (j->pid == pid && j->ahead && !paused && poll(&p, 1, 0) == 0)
+			(void)kill(pid, SIGCONT);
+	}
+}
+
 static void on_signal(struct loop_io *io, uint32_t events)
 {
 	struct signalfd_siginfo si;
@@ -102,8 +119,11 @@ static void on_signal(struct loop_io *io, uint32_t events)
 	(void)events;
 	while (read(io->fd, &si, sizeof si) > 0)
 		;
-	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
-		on_reaped(pid, status, &ru);
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &ru)) > 0)
+		if (WIFSTOPPED(status))
+			on_stopped(pid);
+		else
+			on_reaped(pid, status, &ru);
 }
 
 static pid_t clone_job(struct request *r, int fail_fd)
@@ -133,7 +153,7 @@ static void start_job(uint32_t chan, struct request *r)
 		say_failed(chan, STAGE_SETUP, errno, "start a process");
 		return;
 	}
-	*j = (struct job){ .chan = chan, .fail_fd = fail[0] };
+	*j = (struct job){ .chan = chan, .fail_fd = fail[0], .ahead = r->fds[FD_ORDER] >= 0 };
 	child_prepare(r);
 	j->pid = clone_job(r, fail[1]);
 	(void)close(fail[1]);
@@ -145,7 +165,8 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
+	if (!j->ahead) /* else it says so itself */
+		must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)
@@ -168,8 +189,10 @@ static void on_kill(const struct frame *f)
 
 	if (field_next(&body, &field) != 1 || field.tag != TAG_SIGNAL || field_u64(field, &sig) < 0)
 		return;
-	if (f->chan == 0)
+	if (f->chan == 0) {
+		paused = sig == SIGSTOP;
 		(void)kill(-1, (int)sig); /* everybody but us */
+	}
 	for (struct job *j = jobs; j; j = j->next)
 		/* It may not have come to lead a group of its own yet. */
 		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
@@ -238,6 +261,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	become_undumpable();
 	switch (f->type) {
 	case MSG_RUN:
+	case MSG_STAND_BY:
 		on_run(f, fds);
 		return;
 	case MSG_SIGNAL:

@@ -52,6 +52,8 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 		r->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else if (f.tag == TAG_MODE)
 		r->mode = (mode_t)(v & 0777);
+	else if (f.tag == TAG_TRACE)
+		r->listen = v == TRACE_FULL;
 	else if (f.tag == TAG_FILES)
 		r->files = v;
 	else if (f.tag == TAG_DISK)
@@ -88,6 +90,7 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	case TAG_FILES:
 	case TAG_DISK:
 	case TAG_PIDS:
+	case TAG_TRACE:
 		return take_number(r, f, fds, nfds);
 	default:
 		return 0;

@@ -2,6 +2,7 @@
 /* What the warden asks init to run: MSG_RUN, taken apart and owned. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,7 @@ struct request {
 	mode_t mode;
 	int tty;
 	enum profile profile;
+	bool listen;		    /* a child made ahead: its execs are seen */
 	uint64_t files, disk, pids; /* rlimits; 0: as they are */
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };

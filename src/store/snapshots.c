@@ -390,6 +390,7 @@ int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, 
 	op.snapshot_kind = (enum snapshot_kind)sqlite3_column_int(q, 4);
 	if (db_text_dup(q, 5, &op.note, e) < 0)
 		return -1;
+	op.unheard = true;
 	*ret = op;
 	return 1;
 }
@@ -488,6 +489,9 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 		return -1;
 	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
 		return -1;
+	/* A later abort would go back to where nobody knows that one was begun. */
+	if (op->unheard && op->snapshot_kind == SNAPSHOT_TX)
+		return forget_op(c, op->sandbox, e);
 	(void)str_copy(row.id, sizeof row.id, str_of(op->snapshot));
 	(void)str_copy(row.name, sizeof row.name, str_of(op->name));
 	(void)str_copy(row.sandbox, sizeof row.sandbox, str_of(op->sandbox));

@@ -64,7 +64,8 @@ struct op_row {
 	char snapshot[ID_SIZE]; /* to be made, or gone back to; empty: none */
 	char name[64];
 	enum snapshot_kind snapshot_kind;
-	char *note; /* may be NULL */
+	char *note;   /* may be NULL */
+	bool unheard; /* found in the journal: whoever began it was not told how it ended */
 };
 
 void snapshot_row_done(struct snapshot_row *row);

@@ -42,9 +42,25 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	return (size_t)n == size ? 0 : -EIO;
 }
 
-int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds)
+/* The kernel's word for who sent it; 0 where there is none. */
+static pid_t sender_of(struct msghdr *m)
 {
-	union control ctl;
+	struct ucred who = { 0 };
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+		    c->cmsg_len == CMSG_LEN(sizeof who))
+			memcpy(&who, CMSG_DATA(c), sizeof who);
+	return who.pid;
+}
+
+int fdpass_recv_from(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds,
+		     pid_t *ret_pid)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * FDPASS_FDS) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} ctl;
 	struct iovec iov = { msg, size };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
 	ssize_t n;
@@ -58,7 +74,15 @@ int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *re
 		return -errno;
 	came = fds_take(&m, fds, max_fds);
 	*ret_nfds = came < max_fds ? came : max_fds;
+	*ret_pid = n > 0 ? sender_of(&m) : 0;
 	return (size_t)n == size ? 0 : -EPIPE;
+}
+
+int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds)
+{
+	pid_t ignored;
+
+	return fdpass_recv_from(sock, msg, size, fds, max_fds, ret_nfds, &ignored);
 }
 
 int fdpass_ask_sender(int sock)
@@ -70,29 +94,8 @@ int fdpass_ask_sender(int sock)
 
 int fdpass_recv_sender(int sock, pid_t *ret_pid)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} ctl;
 	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
-	const struct cmsghdr *c;
-	struct ucred who;
-	ssize_t n;
+	int n, r = fdpass_recv_from(sock, &byte, 1, NULL, 0, &n, ret_pid);
 
-	m.msg_controllen = sizeof ctl;
-	do {
-		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return n < 0 ? -errno : -EPIPE;
-	/* There is no room for descriptors, so none can have come. */
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-	    c->cmsg_len != CMSG_LEN(sizeof who))
-		return -EBADMSG;
-	memcpy(&who, CMSG_DATA(c), sizeof who);
-	*ret_pid = who.pid;
-	return 0;
+	return r == 0 && *ret_pid == 0 ? -EBADMSG : r;
 }

@@ -13,5 +13,8 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 int fdpass_ask_sender(int sock);
 /* One byte, and the pid of its sender as seen from here; -EPIPE: the other side is closed. */
 int fdpass_recv_sender(int sock, pid_t *ret_pid);
+/* As fdpass_recv(), with the sender's pid as seen from here, on a socket that asks for it. */
+int fdpass_recv_from(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds,
+		     pid_t *ret_pid);
 /* Exactly `size` bytes; fills *ret_nfds of at most max_fds descriptors, which are CLOEXEC. */
 int fdpass_recv(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds);

@@ -143,7 +143,27 @@ static void the_kernel_tells_who_sent_a_byte(void)
 	CHECK(close(theirs) == 0 && fdpass_recv_sender(ours, &sender) == -EPIPE);
 }
 
+static void a_message_with_descriptors_tells_its_sender_too(void)
+{
+	pid_t pid, sender = 0;
+	int fd = -1, n = 0;
+	char msg[4];
+
+	begin();
+	CHECK(fdpass_ask_sender(ours) == 0);
+	pid = fork();
+	if (pid == 0) {
+		send_pipes("four", 4, 1);
+		_exit(0);
+	}
+	CHECK(fdpass_recv_from(ours, msg, 4, &fd, 1, &n, &sender) == 0);
+	CHECK(n == 1 && fd >= 0 && sender == pid && memcmp(msg, "four", 4) == 0);
+	CHECK(close(theirs) == 0);
+	CHECK(fdpass_recv_from(ours, msg, 4, &fd, 1, &n, &sender) == -EPIPE && sender == 0);
+}
+
 T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),
        T(descriptors_beyond_those_wanted_are_closed), T(a_message_that_ends_early_is_an_error),
        T(a_message_in_two_pieces_is_one), T(a_peer_that_is_gone_is_an_error_and_no_signal),
-       T(more_descriptors_than_the_limit_are_refused), T(the_kernel_tells_who_sent_a_byte))
+       T(more_descriptors_than_the_limit_are_refused), T(the_kernel_tells_who_sent_a_byte),
+       T(a_message_with_descriptors_tells_its_sender_too))

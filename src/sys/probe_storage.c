@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/probe_storage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <linux/stat.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "base/limits.h"
 #include "base/random.h"
 #include "sys/probe_mountinfo.h"
 #include "sys/probe_overlay.h"
 #include "sys/rmtree.h"
+
+#define SCRATCH ".doctor-"
+enum { LEFTOVER_S = 60 };
 
 bool probe_quota_is_project(struct str super)
 {
@@ -73,6 +80,21 @@ static int try_reflink(int dir)
 	return ioctl(to, FICLONE, from) < 0 ? -errno : 0;
 }
 
+/* What one has left that was killed. Nobody takes so long. */
+static void sweep(int fd)
+{
+	auto_done(dir_free) DIR *d = dir_open_at(fd, ".");
+	time_t now = time(NULL);
+	struct dirent *de;
+	struct stat st;
+
+	while (d && (de = readdir(d)))
+		if (strncmp(de->d_name, SCRATCH, sizeof SCRATCH - 1) == 0 &&
+		    fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    now - st.st_mtim.tv_sec > LEFTOVER_S)
+			(void)rmtree_at(fd, de->d_name);
+}
+
 void probe_storage(struct probe_storage *ret, const char *dir, bool rootful)
 {
 	auto_close int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), below = FD_NONE;
@@ -91,7 +113,8 @@ void probe_storage(struct probe_storage *ret, const char *dir, bool rootful)
 	look(ret, fd);
 	if (random_bytes(&unique, sizeof unique) < 0)
 		return;
-	(void)snprintf(name, sizeof name, ".doctor-%08x", unique);
+	sweep(fd);
+	(void)snprintf(name, sizeof name, SCRATCH "%08x", unique);
 	(void)snprintf(path, sizeof path, "%s/%s", dir, name);
 	ret->scratch = mkdirat(fd, name, 0700) < 0 ? -errno : 0;
 	if (ret->scratch < 0)

@@ -2,9 +2,11 @@
 #include "t.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "sys/probe_cgroup.h"
@@ -232,7 +234,13 @@ static void storage_is_tried_and_left_as_it_was(void)
 	char dir[] = "/tmp/probe-test-XXXXXX";
 	struct probe_storage s;
 
+	struct timespec old = { .tv_sec = time(NULL) - 120 };
+	char dead[64];
+
 	CHECK(mkdtemp(dir));
+	(void)snprintf(dead, sizeof dead, "%s/.doctor-dead", dir);
+	CHECK(mkdir(dead, 0700) == 0);
+	CHECK(utimensat(AT_FDCWD, dead, (struct timespec[]){ old, old }, 0) == 0);
 	probe_storage(&s, dir, geteuid() == 0);
 	CHECK(s.scratch == 0 && s.type[0] && s.free_bytes > 0);
 	CHECK(s.overlay != PROBE_UNTRIED && s.reflink != PROBE_UNTRIED);

@@ -411,7 +411,7 @@ static int look_now(struct warden *w, struct err *e)
 	return 0;
 }
 
-void build_begin(struct warden *w)
+int build_begin(struct warden *w, struct err *e)
 {
 	limits_trace_unenforced(w);
 	disk_open(w);
@@ -419,7 +419,10 @@ void build_begin(struct warden *w)
 	expiry_open(w);
 	(void)trace_begin(&w->trace, "sandbox.ready", 0, w->created_event);
 	trace_num(&w->trace, "start_us", (int64_t)((clock_mono_ns() - w->started_ns) / NS_PER_US));
-	warden_trace_end(w);
+	if (warden_trace_end(w) == 0)
+		return 0;
+	*e = w->refusal;
+	return -1;
 }
 
 int warden_build(struct warden *w, struct str body, struct err *e)
@@ -439,8 +442,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 		return -1;
 	if (w->warm)
 		return warm_open(w, e);
-	build_begin(w);
-	return 0;
+	return build_begin(w, e);
 }
 
 void warden_free_spec(struct warden *w)

@@ -2,6 +2,7 @@
 #include "warden/call.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,16 @@ struct call *call_by_id(struct warden *w, uint32_t id)
 	return NULL;
 }
 
+struct call *call_by_job(struct warden *w, uint32_t job)
+{
+	if (w->spare && w->spare->job == job)
+		return w->spare;
+	for (struct call *c = w->calls; c; c = c->next)
+		if (c->job == job)
+			return c;
+	return NULL;
+}
+
 struct call *call_of_client(struct client *client, uint32_t chan)
 {
 	for (struct call *c = client->w->calls; c; c = c->next)
@@ -33,6 +44,8 @@ void call_free(struct call *c)
 {
 	struct warden *w = c->w;
 
+	if (c == w->spare)
+		w->spare = NULL;
 	for (struct call **at = &w->calls; *at; at = &(*at)->next)
 		if (*at == c) {
 			*at = c->next;
@@ -52,19 +65,18 @@ void call_free(struct call *c)
 	free(c);
 }
 
-static void name_group(uint32_t id, char name[GROUP_NAME])
+static void name_group(uint32_t number, char name[GROUP_NAME])
 {
-	(void)snprintf(name, GROUP_NAME, "call-%u", id);
+	(void)snprintf(name, GROUP_NAME, "call-%u", number);
 }
 
 void call_spare_group(struct warden *w)
 {
 	char name[GROUP_NAME];
 
-	if (!w->cell.has_cgroup || w->spare_group >= 0)
+	if (!w->cell.has_cgroup)
 		return;
-	w->spare_call = w->last_call + 1;
-	name_group(w->spare_call, name);
+	name_group(w->last_group + 1, name);
 	w->spare_group = cgroup_leaf(&w->cell.cgroup, name);
 }
 
@@ -80,10 +92,19 @@ static void maybe_free(struct call *c)
 		return;
 	walk_window_close(w, c->id);
 	call_free(c);
-	if (w->state == SANDBOX_RUNNING) {
-		call_spare_group(w);
+	if (w->state == SANDBOX_RUNNING)
 		generation_ahead(w);
-	}
+}
+
+/* As above, when it has just been answered: there is time for the next one. */
+static void free_and_prepare(struct call *c)
+{
+	struct warden *w = c->w;
+
+	if (!w->running)
+		(void)sched_yield(); /* who waits for the answer goes first */
+	maybe_free(c);
+	spare_make(w);
 }
 
 static void on_watch_idle(void *ctx)
@@ -96,6 +117,15 @@ static void on_watch_idle(void *ctx)
 		call_io_close(c);
 	}
 	maybe_free(c);
+}
+
+void call_watch(struct call *c, int listener_fd)
+{
+	int r = watch_call_new(c->w->watch, c->id, c->event, listener_fd, on_watch_idle, c,
+			       &c->watch);
+
+	if (r < 0)
+		warden_fail(c->w, "watch a call", -r);
 }
 
 /* The child of init has installed its filter and sends the listener. */
@@ -114,9 +144,7 @@ static void on_report(struct loop_io *io, uint32_t events)
 		maybe_free(c);
 		return;
 	}
-	r = watch_call_new(c->w->watch, c->id, c->event, fd, on_watch_idle, c, &c->watch);
-	if (r < 0)
-		warden_fail(c->w, "watch a call", -r);
+	call_watch(c, fd);
 }
 
 /* The first command where no listener will stop its exec: it waits for us to look at it. */
@@ -157,62 +185,58 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 	return r;
 }
 
-static int open_group(struct call *c, int fds[FD_ROLES])
+int call_open_group(struct call *c, int fds[FD_ROLES])
 {
 	struct warden *w = c->w;
+	struct stat st;
 	int fd;
 
 	if (!w->cell.has_cgroup)
 		return 0;
-	name_group(c->id, c->group);
-	fd = w->spare_group >= 0 && w->spare_call == c->id ? TAKE_FD(w->spare_group)
-							   : cgroup_leaf(&w->cell.cgroup, c->group);
+	name_group(++w->last_group, c->group);
+	fd = w->spare_group >= 0 ? TAKE_FD(w->spare_group) : cgroup_leaf(&w->cell.cgroup, c->group);
 	if (fd < 0)
 		return fd;
 	fds[FD_CGROUP] = fd;
-	net_call_begin(c, fd);
+	c->group_id = w->net && fstat(fd, &st) == 0 ? st.st_ino : 0;
 	return 0;
 }
 
-static struct call *call_new(struct client *client, uint32_t chan, const struct ask *a)
+struct call *call_new(struct warden *w)
 {
-	struct warden *w = client->w;
 	struct call *c = calloc(1, sizeof *c);
 
 	if (!c)
 		return NULL;
-	*c = (struct call){
-		.w = w,
-		.client = client,
-		.chan = chan,
-		.id = w->last_call + 1,
-		.op = a->op,
-		.tty = a->tty,
-		.final = a->final && client->creator,
-		.report_fd = FD_NONE,
-		.in_fd = FD_NONE,
-		.started_ns = clock_mono_ns(),
-		.disk_full = w->disk_full,
-	};
+	*c = (struct call){ .w = w, .report_fd = FD_NONE, .in_fd = FD_NONE };
 	c->out = c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
-	c->next = w->calls;
-	w->calls = c;
-	w->ncalls++;
 	return c;
 }
 
-static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
+/* From now on it is one of the sandbox's calls. */
+static void enroll(struct call *c, struct client *client, uint32_t chan, const struct ask *a)
+{
+	struct warden *w = c->w;
+
+	c->client = client;
+	c->chan = chan;
+	c->id = w->last_call + 1;
+	c->op = a->op;
+	c->tty = a->tty;
+	c->final = a->final && client->creator;
+	c->started_ns = clock_mono_ns();
+	c->disk_full = w->disk_full;
+	c->next = w->calls;
+	w->calls = c;
+	w->ncalls++;
+}
+
+int call_begin(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
 {
 	struct warden *w = c->w;
 	int r;
 
-	if (call_io_open(c, (unsigned)a->rows, (unsigned)a->cols, fds, e) < 0)
-		return -1;
-	r = open_report(c, fds);
-	if (r == 0)
-		r = open_group(c, fds);
-	if (r < 0)
-		return err_sys(e, -r, "prepare a call");
+	net_call_begin(c);
 	if (limits_open_call(c, a, fds, e) < 0)
 		return -1;
 	ask_trace(a, c);
@@ -223,12 +247,30 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 		return err_sys(e, -r, "write the trace");
 	w->last_call = c->id;
 	walk_window_open(w, c->id);
+	return 0;
+}
+
+static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
+{
+	int r;
+
+	c->job = c->id;
+	if (call_io_open(c, (unsigned)a->rows, (unsigned)a->cols, fds, e) < 0)
+		return -1;
+	r = open_report(c, fds);
+	if (r == 0)
+		r = call_open_group(c, fds);
+	if (r < 0)
+		return err_sys(e, -r, "prepare a call");
+	if (call_begin(c, a, fds, e) < 0)
+		return -1;
 	r = ask_send(a, c, fds);
 	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
 }
 
 int call_start(struct client *client, uint32_t chan, struct str body, struct err *e)
 {
+	auto_done(buf_done) struct buf order = BUF_INIT(LIMIT_ORDER);
 	struct warden *w = client->w;
 	int fds[FD_ROLES], r;
 	struct call *c;
@@ -240,6 +282,10 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return -1;
 	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
 		return -1;
+	if (w->refusal.kind != ERR_NONE) {
+		*e = w->refusal;
+		return -1;
+	}
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
@@ -252,10 +298,13 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 			       LIMIT_CALLS);
 	if (!a.timeout_ms)
 		a.timeout_ms = w->defaults.timeout_ms;
-	c = call_new(client, chan, &a);
+	c = spare_take(w, &a, &order);
+	if (!c)
+		c = call_new(w);
 	if (!c)
 		return err_sys(e, ENOMEM, "start a call");
-	r = launch(c, &a, fds, e);
+	enroll(c, client, chan, &a);
+	r = c->job ? spare_launch(c, &a, &order, e) : launch(c, &a, fds, e);
 	for (int i = 0; i < FD_ROLES; i++)
 		fd_close(&fds[i]);
 	if (r < 0) {
@@ -287,7 +336,7 @@ static const char *reason_of(const struct call *c)
 	return WIFSIGNALED(c->status) ? "signal" : "exit";
 }
 
-static int trace_exit(struct call *c)
+static void trace_exit(struct call *c)
 {
 	struct trace *t = &c->w->trace;
 
@@ -303,7 +352,7 @@ static int trace_exit(struct call *c)
 	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
 	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
 	net_trace_denied(c);
-	return warden_trace_end(c->w);
+	warden_trace_end(c->w);
 }
 
 static int put_exit(struct buf *out, const struct call *c)
@@ -363,24 +412,12 @@ static void end_with(struct call *c)
 }
 
 /* What is not in the trace is not reported as done. */
-static void say_unwritten(struct call *c, int err)
-{
-	struct err e;
-
-	(void)err_sys(&e, err, "the trace cannot be written, the sandbox ends");
-	if (err == ENOSPC)
-		(void)err_hint(&e, "the file system of the state directory is full");
-	(void)client_error(c->client, c->chan, &e, STAGE_SETUP);
-}
-
 static void say_end(struct call *c)
 {
 	if (!c->client)
 		return;
 	if (c->w->refusal.kind != ERR_NONE)
 		(void)client_error(c->client, c->chan, &c->w->refusal, STAGE_SETUP);
-	else if (c->unwritten)
-		say_unwritten(c, c->unwritten);
 	else
 		say_exit(c);
 }
@@ -390,7 +427,7 @@ static void answer(struct call *c)
 	c->duration_us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
 	if (c->watch)
 		watch_call_collect(c->watch);
-	c->unwritten = -trace_exit(c);
+	trace_exit(c);
 	if (!c->final)
 		say_end(c);
 	mark_answered(c);
@@ -417,6 +454,8 @@ void call_check_done(struct call *c)
 		if (!c->exited || !call_io_drained(c))
 			return;
 		answer(c);
+		free_and_prepare(c);
+		return;
 	}
 	maybe_free(c);
 }
@@ -425,6 +464,10 @@ void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb
 {
 	if (c->exited)
 		return;
+	if (c == c->w->spare) { /* before it was needed, or since it is not any more */
+		call_free(c);
+		return;
+	}
 	c->exited = true;
 	c->status = status;
 	c->cpu_us = cpu_us;
@@ -441,6 +484,10 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 
 	if (c->answered)
 		return;
+	if (c == c->w->spare) {
+		call_free(c);
+		return;
+	}
 	err_set(&e, stage == STAGE_EXEC && err == ENOENT ? ERR_NOT_FOUND : ERR_INVALID, "%.*s: %s",
 		STR_ARG(text),
 		stage == STAGE_EXEC && err == ENOENT ? "command not found" : strerror(err));
@@ -460,13 +507,14 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 	}
 	if (c->client)
 		(void)client_error(c->client, c->chan, &e, stage);
-	maybe_free(c);
+	free_and_prepare(c);
 }
 
 void call_signal(struct call *c, int sig)
 {
 	if (sig >= 1 && sig < _NSIG)
-		(void)CONN_SAY(&c->w->init, MSG_SIGNAL, c->id, { TAG_SIGNAL, (uint64_t)sig, NULL });
+		(void)CONN_SAY(&c->w->init, MSG_SIGNAL, c->job,
+			       { TAG_SIGNAL, (uint64_t)sig, NULL });
 }
 
 void call_kill(struct call *c, const char *reason)

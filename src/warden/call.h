@@ -12,6 +12,8 @@
 
 #include "warden/warden.h"
 
+struct ask;
+
 enum { GROUP_NAME = 24 };
 
 /* One of stdout, stderr, or the master of a terminal. */
@@ -30,6 +32,7 @@ struct call {
 	struct client *client; /* NULL: gone */
 	uint32_t chan;	       /* of the client */
 	uint32_t id;
+	uint32_t job;	/* its number at init */
 	uint64_t event; /* call.start */
 	enum call_op op;
 	bool tty;
@@ -40,7 +43,8 @@ struct call {
 	struct buf in; /* not yet taken by the command */
 	bool in_eof;
 
-	int report_fd; /* where the exec listener arrives, or the first command waits */
+	/* where the exec listener arrives, the first command waits, or a child made ahead does */
+	int report_fd;
 	struct loop_io report_io;
 	struct watch_call *watch;
 
@@ -51,9 +55,12 @@ struct call {
 	bool final;		 /* the sandbox ends with it */
 	const char *kill_reason; /* why we ended it; NULL: it ended itself */
 	int status;
-	int unwritten; /* errno where its exit could not be put into the trace */
 	uint64_t cpu_us, maxrss_kb, duration_us;
 	char group[GROUP_NAME]; /* name of its control group */
+	uint64_t group_id;	/* inode of it; 0: none */
+	/* call_spare.c: of the child that was made ahead, once it is ready */
+	pid_t outside; /* the kernel's word */
+	int inside;
 	/* limits.c */
 	uint64_t memory;	     /* its own limit; 0: none */
 	struct cgroup_counts counts; /* when it began */
@@ -84,6 +91,8 @@ void call_started(struct call *c, int pid);
 void call_failed(struct call *c, enum run_stage stage, int err, struct str text);
 void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb);
 struct call *call_by_id(struct warden *w, uint32_t id);
+/* By init's number, also one that nobody has asked for yet. */
+struct call *call_by_job(struct warden *w, uint32_t job);
 
 /* End every process of the call. reason: timeout, killed, client_gone, disk… */
 void call_kill(struct call *c, const char *reason);
@@ -92,9 +101,25 @@ void call_end(struct call *c, const char *reason);
 /* Tell the client of that one, and free it. */
 void call_say_final(struct call *c);
 void call_free(struct call *c);
-/* Make the control group of the next call ahead, while nobody waits for us. Where it cannot be
+struct call *call_new(struct warden *w);
+/* Make the control group of the first call ahead, while nobody waits for us. Where it cannot be
  * made that call will say so. */
 void call_spare_group(struct warden *w);
+int call_open_group(struct call *c, int fds[FD_ROLES]);
+/* Its listener has come. */
+void call_watch(struct call *c, int listener_fd);
+/* Write call.start, and what else has to be known before the command runs. */
+int call_begin(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e);
+
+/* call_spare.c */
+void spare_make(struct warden *w);
+/* The one that is ready, where it can be this call; order: what its child is to be told. */
+struct call *spare_take(struct warden *w, const struct ask *a, struct buf *order);
+int spare_launch(struct call *c, const struct ask *a, const struct buf *order, struct err *e);
+/* It is not needed any more; freed when its child has ended. */
+void spare_drop(struct warden *w);
+/* Whether this process, by its pid outside, is the child that waits. */
+bool spare_is(struct warden *w, long pid);
 
 /* call_io.c */
 int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES], struct err *e);
@@ -114,7 +139,9 @@ struct ask {
 	int argc, nlabels;
 };
 int ask_parse(struct ask *a, struct str body, struct err *e);
-/* Write MSG_RUN for init from it. Takes fds. */
+/* Write MSG_RUN for init from it, or where a is NULL MSG_STAND_BY. Takes fds. */
 int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES]);
+/* MSG_RUN for a child that has its descriptors. */
+int ask_order(const struct ask *a, const struct call *c, struct buf *out);
 /* Write call.start from it. */
 void ask_trace(const struct ask *a, struct call *c);

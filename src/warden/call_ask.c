@@ -198,6 +198,32 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 	return r < 0 ? r : put_env(out, a, c);
 }
 
+/* What is the same for every command, for a child that is made before there is one. */
+static int put_stand_by(struct buf *out, const struct call *c, uint64_t roles)
+{
+	const struct warden *w = c->w;
+	int r = field_put_u64(out, TAG_PROFILE, w->profile);
+
+	if (r == 0)
+		r = field_put_u64(out, TAG_FDS, roles);
+	if (r == 0)
+		r = field_put_u64(out, TAG_TRACE, w->trace_level);
+	if (r == 0 && w->defaults.user)
+		r = field_put_c(out, TAG_USER, w->defaults.user);
+	return r < 0 ? r : put_limits(out, w);
+}
+
+int ask_order(const struct ask *a, const struct call *c, struct buf *out)
+{
+	const uint64_t stdio = 1u << FD_STDIN | 1u << FD_STDOUT | 1u << FD_STDERR;
+	size_t at = 0;
+	int r = frame_begin(out, MSG_RUN, c->job, &at);
+
+	if (r == 0)
+		r = put_run(out, a, c, stdio);
+	return r < 0 ? r : frame_end(out, at, 0);
+}
+
 int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES])
 {
 	struct conn *init = &c->w->init;
@@ -211,9 +237,9 @@ int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES])
 		roles |= 1u << role;
 		parcel[n++] = TAKE_FD(fds[role]);
 	}
-	r = conn_begin(init, MSG_RUN, c->id, &at);
+	r = conn_begin(init, a ? MSG_RUN : MSG_STAND_BY, c->job, &at);
 	if (r == 0) {
-		r = put_run(&init->out, a, c, roles);
+		r = a ? put_run(&init->out, a, c, roles) : put_stand_by(&init->out, c, roles);
 		if (r < 0)
 			conn_cancel(init, at);
 	}

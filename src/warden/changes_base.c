@@ -13,17 +13,28 @@
 
 enum { FILES = 4096, BYTES = 64 << 20, FILE_BYTES = 1 << 20 };
 
-static int open_new(const struct changes_base *b, const char *path, char name[128])
+#define UNDER_WAY "base/walked.new"
+
+/* Named when it is whole. Where there is one it stays, for it is older. */
+static int write_new(const struct changes_base *b, const char *path, struct str text)
 {
-	char hash[SHA256_HEX], dir[32];
+	char hash[SHA256_HEX], dir[32], name[128];
+	auto_close int fd = FD_NONE;
+	int r;
 
 	sha256_name(path, hash);
 	(void)snprintf(dir, sizeof dir, "base/%d", b->mount);
-	(void)snprintf(name, 128, "%s/%s", dir, hash);
+	(void)snprintf(name, sizeof name, "%s/%s", dir, hash);
 	if (b->files == 0 &&
 	    (io_mkdir(b->dirfd, "base", 0700) < 0 || io_mkdir(b->dirfd, dir, 0700) < 0))
-		return FD_NONE;
-	return openat(b->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		return -EIO;
+	fd = openat(b->dirfd, UNDER_WAY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	r = fd < 0 ? -errno : io_write_all(fd, text.p, text.n);
+	if (r == 0 && linkat(b->dirfd, UNDER_WAY, b->dirfd, name, 0) < 0)
+		r = -errno;
+	(void)unlinkat(b->dirfd, UNDER_WAY, 0);
+	return r;
 }
 
 static bool is_wanted(const struct changes_base *b, int fd)
@@ -40,8 +51,7 @@ void changes_base_save(struct changes_tree *t, struct str name)
 	struct changes_base *b = t->root.base;
 	auto_done(buf_done) struct buf path = BUF_INIT((size_t)LIMIT_WALK_DEPTH * 256);
 	auto_done(buf_done) struct buf text = BUF_INIT(FILE_BYTES);
-	auto_close int from = FD_NONE, to = FD_NONE;
-	char file[128];
+	auto_close int from = FD_NONE;
 
 	if (!b)
 		return;
@@ -52,11 +62,8 @@ void changes_base_save(struct changes_tree *t, struct str name)
 		       STR_ARG(name)) < 0 ||
 	    io_read_all(from, &text) < 0)
 		return;
-	to = open_new(b, path.data, file);
-	if (to < 0)
+	if (write_new(b, path.data, buf_str(&text)) < 0)
 		return;
 	b->files++;
 	b->bytes += text.len;
-	if (io_write_all(to, text.data, text.len) < 0)
-		(void)unlinkat(b->dirfd, file, 0);
 }

@@ -134,6 +134,7 @@ void turn_fail(struct warden *w, const struct err *why)
 	else if (t->client)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
 	turn_free(w);
+	spare_make(w);
 }
 
 void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
@@ -218,17 +219,25 @@ static int order_enter(struct warden *w)
 	return r;
 }
 
-/* The kernel's word for it: everything inside descends from init. */
-static bool is_alone(const struct warden *w)
+/* The kernel's word for it: everything inside descends from init. A child that waits for a command
+ * changes nothing. */
+static bool is_alone(struct warden *w)
 {
-	char path[64], c;
+	char path[64], text[64];
 	auto_close int fd = FD_NONE;
+	ssize_t n;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)w->cell.pid,
 		       (int)w->cell.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	/* A kernel without that file leaves it to init to say so. */
-	return fd < 0 ? errno == ENOENT : read(fd, &c, 1) <= 0;
+	if (fd < 0)
+		return errno == ENOENT;
+	n = read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	return strchr(text, ' ') == text + n - 1 && spare_is(w, strtol(text, NULL, 10));
 }
 
 static int make_next(struct warden *w, struct err *e)
@@ -237,6 +246,7 @@ static int make_next(struct warden *w, struct err *e)
 	struct turn *t = w->turn;
 	int r;
 
+	spare_drop(w); /* it ends while the next generation is made */
 	if (!t->looked)
 		(void)turn_find_same(w, t);
 	r = turn_move_away(w, t);

@@ -22,6 +22,7 @@
 #include "sys/layercopy.h"
 #include "sys/raw.h"
 #include "sys/voltree.h"
+#include "warden/call.h"
 #include "warden/generation.h"
 
 enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
@@ -229,6 +230,7 @@ int turn_copy(struct warden *w, struct err *e)
 			   "where groups are delegated: systemd-run --user --scope -p "
 			   "Delegate=yes");
 	}
+	spare_drop(w); /* or the child that copies would keep its stdin open */
 	w->turn->flushing = w->spec.pool != NULL;
 	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);
 	if (r == 0)

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "sys/raw.h"
 #include "sys/voltree.h"
+#include "warden/call.h"
 #include "warden/generation.h"
 
 enum { SWEEP_NICE = 10, PLACE = 64, SEAL_MS = 500 };
@@ -202,6 +203,9 @@ static void reap(struct sweeper *s, int flags)
 	fd_close(&s->pidfd);
 	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) != SWEPT)
 		refuse_unsealed(s->w, WEXITSTATUS(status));
+	else
+		spare_make(
+			s->w); /* not before that: whatever init does now cannot reach the layer */
 }
 
 static void on_swept(struct loop_io *io, uint32_t events)

@@ -44,7 +44,7 @@ static void on_reaped(struct warden *w, const struct said *s)
 
 static void on_call_frame(struct warden *w, const struct frame *f, const struct said *s)
 {
-	struct call *c = call_by_id(w, f->chan);
+	struct call *c = call_by_job(w, f->chan);
 
 	if (!c)
 		return;

@@ -22,6 +22,13 @@ void warden_fail(struct warden *w, const char *what, int err)
 {
 	static char reason[256];
 
+	/* Whoever still waits for an answer is told: its command did not end by itself. */
+	if (w->refusal.kind == ERR_NONE) {
+		(void)err_sys(&w->refusal, err, "the sandbox ends: %s", what);
+		if (err == ENOSPC)
+			(void)err_hint(&w->refusal,
+				       "the file system of the state directory is full");
+	}
 	if (w->state == SANDBOX_ENDING || w->state == SANDBOX_GONE)
 		return;
 	(void)snprintf(reason, sizeof reason, "%s: %s", what, strerror(err));

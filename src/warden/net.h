@@ -18,7 +18,7 @@ int net_open(struct warden *w, struct err *e);
 void net_close(struct warden *w);
 
 /* A call begins; group_fd: directory of its control group, or FD_NONE. */
-void net_call_begin(struct call *c, int group_fd);
+void net_call_begin(struct call *c);
 /* What was refused to a call, as fields of MSG_C_EXIT and in the event that is being built. */
 int net_put_denied(const struct call *c, struct buf *out);
 void net_trace_denied(struct call *c);

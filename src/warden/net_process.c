@@ -82,10 +82,13 @@ static int find_socket(long pid, const char *want, int *ret_number)
 static int pids_of_call(struct warden *w, uint32_t call, long *pids)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(64 * 1024);
+	const struct call *c = call_by_id(w, call);
 	char name[48];
 	int n = 0, used;
 
-	(void)snprintf(name, sizeof name, "call-%u/cgroup.procs", call);
+	if (!c)
+		return 0;
+	(void)snprintf(name, sizeof name, "%s/cgroup.procs", c->group);
 	if (io_read_file(w->cell.cgroup.fd, name, &b) < 0 || !b.len)
 		return 0;
 	for (char *at = b.data; n < PIDS_MOST && sscanf(at, "%ld%n", &pids[n], &used) == 1;

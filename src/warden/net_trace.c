@@ -43,18 +43,18 @@ static void read_told(struct told *t, struct str body)
 
 /* --- whose --- */
 
-void net_call_begin(struct call *c, int group_fd)
+void net_call_begin(struct call *c)
 {
 	struct net *n = c->w->net;
-	struct stat st;
 
-	if (!n || group_fd < 0 || fstat(group_fd, &st) < 0)
+	if (!n || !c->group_id)
 		return;
 	if (!n->groups)
 		n->groups = calloc(NET_GROUPS, sizeof *n->groups);
 	if (!n->groups)
 		return;
-	n->groups[n->ngroups++ % NET_GROUPS] = (struct net_group){ .id = st.st_ino, .call = c->id };
+	n->groups[n->ngroups++ % NET_GROUPS] =
+		(struct net_group){ .id = c->group_id, .call = c->id };
 }
 
 /* The event of the call's start is written after its group is made. */

@@ -206,6 +206,8 @@ static int list_one(void *ctx, struct row *row, struct buf *b)
 {
 	struct listing *l = ctx;
 
+	if (spare_is(l->client->w, row->pid)) /* a part of init, as it were */
+		return 0;
 	row->inside = ps_inside_pid(row->pid, b);
 	row->ppid = row->inside == 1 ? 0 : ps_inside_pid(row->ppid, b);
 	return send_row(l->client, l->chan, row, b);

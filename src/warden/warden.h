@@ -113,8 +113,10 @@ struct warden {
 	int ncalls;
 	uint32_t last_call, running;
 	bool alone;	 /* it ends, and only init is left */
-	int spare_group; /* of the next call, made ahead; or FD_NONE */
-	uint32_t spare_call;
+	int spare_group; /* of the first call, made while the sandbox is; or FD_NONE */
+	uint32_t last_group;
+	struct call *spare; /* call_spare.c: the next one, before it is asked for; or NULL */
+	uint32_t last_spare;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
 	struct loop_timer disk_timer;
@@ -178,8 +180,8 @@ int build_parse(struct warden *w, struct str body, struct err *e);
 int build_take_late(struct warden *w, struct field f, struct err *e);
 /* Begin the trace with what was asked for. */
 int build_trace(struct warden *w, struct str body, struct err *e);
-/* Its last step: it runs, and its clocks do. */
-void build_begin(struct warden *w);
+/* Its last step: it runs, and its clocks do. Where that cannot be traced it ends. */
+int build_begin(struct warden *w, struct err *e);
 void warden_free_spec(struct warden *w);
 
 /* layers.c: our own view of the layers, for finding changes */

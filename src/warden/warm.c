@@ -140,8 +140,7 @@ static int begin(struct warden *w, struct str body, struct err *e)
 	if (ns_driver.adopt(&w->cell, &w->spec, strcmp(made_as, w->spec.hostname) != 0, e) < 0 ||
 	    look_at_uppers(w, e) < 0 || walk_open(w, e) < 0 || build_trace(w, body, e) < 0)
 		return -1;
-	build_begin(w);
-	return 0;
+	return build_begin(w, e);
 }
 
 int warm_claim(struct warden *w, struct str body, struct err *e)

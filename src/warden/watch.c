@@ -116,7 +116,7 @@ static void look(struct watch *w, struct seen *s)
 	struct exec_mem mem __attribute__((uninitialized));
 	int r;
 
-	exec_mem_init(&mem, s->req.tid);
+	exec_mem_init(&mem, &s->req);
 	r = exec_read_path(&mem, &s->req, s->path);
 	if (r == -EFAULT || r == -ENAMETOOLONG) {
 		s->found = EXEC_MISS;
@@ -204,12 +204,11 @@ static bool answer(struct watch_call *c, uint64_t id, bool go_on)
 	return ioctl(c->listener, IOCTL_SEND, w->resp) == 0;
 }
 
-/* Nobody is left: whose end is not known yet is as good as awaited. */
+/* Nobody is left. Those whose end is not known yet are about to be reaped, and will be looked at.
+ */
 static void hang_up(struct watch_call *c)
 {
 	loop_del(c->watch->loop, &c->io);
-	if (c->procs)
-		watch_collect(c->watch, c, UINT64_MAX);
 	fd_close(&c->listener);
 	watch_settle(c);
 }
@@ -273,6 +272,12 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 	(void)TAKE_FD(listener);
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+void watch_call_name(struct watch_call *c, uint32_t call, uint64_t parent)
+{
+	c->call = call;
+	c->parent = parent;
 }
 
 void watch_call_free(struct watch_call *c)
@@ -393,7 +398,8 @@ int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret)
 			     .root_fd = root_fd,
 			     .view = PROC_VIEW_INIT,
 			     .table.max = most_processes(),
-			     .parked_end = &w->parked };
+			     .parked_end = &w->parked,
+			     .probe_fd = FD_NONE };
 	r = watch_init(w);
 	if (r < 0) {
 		watch_free(w);
@@ -410,6 +416,7 @@ void watch_free(struct watch *w)
 	loop_timer_stop(w->loop, &w->parked_timer);
 	loop_timer_stop(w->loop, &w->young_timer);
 	proc_view_done(&w->view);
+	fd_close(&w->probe_fd);
 	free(w->prefix);
 	free(w->notif);
 	free(w->resp);

@@ -46,6 +46,8 @@ void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx);
  */
 int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener_fd,
 		   void (*idle)(void *ctx), void *ctx, struct watch_call **ret);
+/* Whose it is, where that was not known when the listener came, before its first exec. */
+void watch_call_name(struct watch_call *c, uint32_t call, uint64_t parent);
 void watch_call_free(struct watch_call *c);
 /* Write the exits that have happened and are not written yet. */
 void watch_call_collect(struct watch_call *c);

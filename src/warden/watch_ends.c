@@ -112,6 +112,28 @@ static void proc_park(struct watch *w, struct proc *p)
 		loop_timer_set(w->loop, &w->parked_timer, PARK_NS, on_parked);
 }
 
+static void keep_probe(struct proc *p)
+{
+	struct watch *w = p->call->watch;
+
+	if (w->remembers || w->forgets || w->probe_fd >= 0)
+		return;
+	loop_del(w->loop, &p->io);
+	w->probe_fd = TAKE_FD(p->pidfd);
+}
+
+static bool kernel_remembers(struct watch *w)
+{
+	int status;
+
+	if (w->probe_fd >= 0 && proc_is_gone(w->probe_fd)) {
+		w->remembers = proc_was_reaped(w->probe_fd, &status);
+		w->forgets = !w->remembers;
+		fd_close(&w->probe_fd);
+	}
+	return w->remembers;
+}
+
 void proc_gone(struct proc *p)
 {
 	int status = p->status;
@@ -120,6 +142,7 @@ void proc_gone(struct proc *p)
 		p->call->watch->remembers = true;
 		proc_ended(p, &status);
 	} else if (proc_status(p->pidfd, p->pid, &status) == 0 || p->has_status) {
+		keep_probe(p);
 		proc_ended(p, &status);
 	} else {
 		proc_park(p->call->watch, p);
@@ -179,7 +202,7 @@ static void be_young(struct watch *w, struct proc *p)
 
 int proc_await(struct watch *w, struct proc *p)
 {
-	if (!w->remembers)
+	if (!kernel_remembers(w))
 		return loop_add(w->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd);
 	be_young(w, p);
 	return 0;

@@ -9,7 +9,8 @@
  * Most processes are short, and to be woken for each of their ends costs as much as all the rest.
  * Where the kernel remembers the status of a reaped process, a new one is therefore *young*: its
  * pidfd is only looked at, every few milliseconds together with all others, and awaited once it
- * has lived longer than that.
+ * has lived longer than that. Whether it does is asked of the first process that ended, when the
+ * next one is seen: those whose end we are woken for have not been reaped yet.
  */
 #pragma once
 
@@ -29,6 +30,8 @@ struct watch {
 	struct proc *parked, **parked_end; /* longest first */
 	struct loop_timer parked_timer;
 	bool remembers; /* the kernel, how those ended that were reaped */
+	bool forgets;	/* it does not */
+	int probe_fd;	/* the first that ended: what is known of it when it has been reaped */
 	struct proc *young;
 	struct loop_timer young_timer;
 	struct seccomp_notif_sizes sizes;

@@ -7,11 +7,25 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-void exec_mem_init(struct exec_mem *m, int tid)
+static uint64_t page_of(uint64_t addr)
 {
-	m->tid = tid;
-	m->next = 0;
+	return addr & ~(uint64_t)(EXEC_PAGE - 1);
+}
+
+void exec_mem_init(struct exec_mem *m, const struct exec_req *q)
+{
+	uint64_t page[2] = { page_of(q->path), page_of(q->argv) };
+	struct iovec local = { m->page, sizeof m->page[0] * 2 };
+	struct iovec remote[2] = { { (void *)(uintptr_t)page[0], EXEC_PAGE },
+				   { (void *)(uintptr_t)page[1], EXEC_PAGE } };
+	bool two = page[1] && page[1] != page[0];
+	ssize_t n = page[0] ? process_vm_readv(q->tid, &local, 1, remote, two ? 2 : 1, 0) : 0;
+
+	m->tid = q->tid;
 	memset(m->at, 0, sizeof m->at);
+	/* What could not be read will be asked for again, and then says why. */
+	for (m->next = 0; n >= EXEC_PAGE; n -= EXEC_PAGE, m->next++)
+		m->at[m->next] = page[m->next];
 }
 
 void exec_req_of(const struct seccomp_notif *n, struct exec_req *ret)
@@ -33,7 +47,7 @@ void exec_req_of(const struct seccomp_notif *n, struct exec_req *ret)
 /* Where the byte at addr is here, and how many follow it on its page; NULL: not readable. */
 static const char *peek(struct exec_mem *m, uint64_t addr, size_t *ret_n)
 {
-	uint64_t page = addr & ~(uint64_t)(EXEC_PAGE - 1);
+	uint64_t page = page_of(addr);
 	size_t off = (size_t)(addr - page);
 	unsigned i = 0;
 

@@ -37,7 +37,8 @@ struct exec_mem {
 	char page[EXEC_PAGES][EXEC_PAGE];
 };
 
-void exec_mem_init(struct exec_mem *m, int tid);
+/* Reads the pages where path and arguments begin, at once. */
+void exec_mem_init(struct exec_mem *m, const struct exec_req *q);
 void exec_req_of(const struct seccomp_notif *n, struct exec_req *ret);
 /* The path as it was given. 0, -ENAMETOOLONG, -EFAULT, or what forbids us to read it. */
 int exec_read_path(struct exec_mem *m, const struct exec_req *q, char path[LIMIT_PATH]);

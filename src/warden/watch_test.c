@@ -2,10 +2,12 @@
 /* Real processes under the filter, and a trace that remembers. */
 #include "warden/watch.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include "base/limits.h"
+#include "warden/watch_ends.h"
 #include "warden/watch_fake.h"
 
 static void exec_and_exit_are_written_with_their_parents(void)
@@ -273,6 +275,44 @@ static void a_zombie_has_its_status_at_once(void)
 	close(root);
 }
 
+/* Each is a zombie for as long as the watch may take to find that out. */
+static void exec_two_unreaped(void *arg)
+{
+	siginfo_t si;
+
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			execl("/bin/true", "true", NULL);
+		CHECK(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT) == 0);
+		(void)poll(NULL, 0, 50);
+		CHECK(waitpid(pid, NULL, 0) == pid);
+	}
+	_exit(0);
+}
+
+static void whether_the_kernel_remembers_is_learned_from_the_first_end(void)
+{
+	struct fake_call f;
+	int root = open("/", O_PATH | O_CLOEXEC), status, st, probe;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	probe = (int)syscall(SYS_pidfd_open, pid, 0);
+	CHECK(probe >= 0 && waitpid(pid, &st, 0) == pid);
+	fake_begin(&f, root, exec_two_unreaped, NULL);
+	CHECK(loop_run(&f.loop) == 0 && waitpid(f.pid, &st, 0) == f.pid && st == 0);
+	CHECK(count("process.exit") == 2 && nth("process.exit", 1)->code == 0);
+	CHECK(f.watch->remembers == proc_was_reaped(probe, &status));
+	CHECK(f.watch->forgets != f.watch->remembers);
+	fake_end(&f);
+	close(probe);
+	close(root);
+}
+
 static void a_call_can_be_given_up_while_processes_run(void)
 {
 	struct fake_call f;
@@ -300,4 +340,6 @@ T_MAIN(T(exec_and_exit_are_written_with_their_parents), T(no_argv_is_an_empty_li
        T(an_exec_chain_in_one_process_exits_once), T(children_name_their_parent), T(vfork_is_seen),
        T(an_exec_from_a_thread_counts_for_its_process), T(two_hundred_at_once_lose_nothing),
        T(a_process_killed_while_it_waits_makes_no_event), T(signals_do_not_spoil_what_is_reported),
-       T(a_zombie_has_its_status_at_once), T(a_call_can_be_given_up_while_processes_run))
+       T(a_zombie_has_its_status_at_once),
+       T(whether_the_kernel_remembers_is_learned_from_the_first_end),
+       T(a_call_can_be_given_up_while_processes_run))

@@ -3,8 +3,8 @@
  * The messages of both protocols: frame types, field tags, and nothing else.
  * docs/protocol.md says what each means and who may send it when.
  *
- * init protocol:   warden <-> init, channel = call number given by the warden, 0 = the sandbox
- * client protocol: client <-> warden, channel = number given by the client, 0 = the sandbox
+ * init protocol:   warden <-> init, channel = number given by the warden, of a call; 0 = the
+ * sandbox client protocol: client <-> warden, channel = number given by the client, 0 = the sandbox
  */
 #pragma once
 
@@ -30,6 +30,8 @@ enum msg {
 	MSG_STOP = 4,	/* end everything and exit */
 	MSG_ENTER = 5,	/* two descriptors: mount namespace and root of the next generation */
 	MSG_DIAL = 8,	/* PORT: connect to a port inside; channel: a number of the warden's */
+	MSG_STAND_BY =
+		9, /* as RUN, without a command: make a child that waits for its RUN; TRACE */
 	/* init to warden */
 	MSG_STARTED = 16, /* PID as seen inside */
 	MSG_FAILED = 17,  /* STAGE, ERRNO, TEXT: the command never ran */
@@ -103,7 +105,13 @@ enum fd_role {
 	FD_CGROUP, /* directory of the call's control group */
 	FD_ENTRY,  /* cgroup.procs of a v1 group that the child enters by itself */
 	FD_GATE,   /* socket: the child writes a byte to it just before exec and waits for one */
+	FD_ORDER,  /* socket: the child says that it is ready (stand_by_ready), and reads its RUN */
 	FD_ROLES,
+};
+
+/* What a child made ahead says on FD_ORDER when it is ready, with its listener if it has one. */
+struct stand_by_ready {
+	int32_t pid; /* as seen inside */
 };
 
 enum tag {

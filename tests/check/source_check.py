@@ -225,7 +225,7 @@ def check_cloexec(sources, _edges):
                 yield s.path, line, 'fopen() without "e" in its mode'
 
 
-DURABLE = ('fsync', 'fdatasync', 'syncfs', 'rename', 'renameat', 'renameat2', 'link', 'linkat', 'symlinkat', 'unlink', 'unlinkat',
+DURABLE = ('fsync', 'fdatasync', 'syncfs', 'rename', 'renameat', 'renameat2', 'io_replace_file', 'link', 'linkat', 'symlinkat', 'unlink', 'unlinkat',
            'rmtree_at', 'voltree_remove', 'btrfs_subvolume', 'btrfs_snapshot')
 DURABLE_IN = ('src/store/', 'src/warden/', 'src/cli/', 'src/diff/', 'src/image/', 'src/trace/')
 

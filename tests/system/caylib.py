@@ -353,7 +353,7 @@ def descendants(awaited):
         parent, state, name = found[pid]
         if state == 'Z' and parent == os.getpid():
             os.waitpid(pid, os.WNOHANG)
-        else:
+        elif name != 'cay-init' or found.get(parent, (0, '', ''))[2] != 'cay-init':  # waits for a call, and ends with its init
             out.add(f'process {pid} ({name})')
     return out
 

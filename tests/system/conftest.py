@@ -14,7 +14,9 @@ import time
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+pytest.register_assert_rewrite('faultlib', 'statelib')
 import caylib  # noqa: E402
+import faultlib  # noqa: E402
 
 CAYS = []
 # Seconds since the epoch; what would begin later is left out, and said so.
@@ -22,7 +24,7 @@ DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
 # A directory in which a file of tests is claimed by who runs it, where others beside us run the same.
 CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
 # About disks, pools, what a sync or a limit does there; and a share of the rest, so that it too is seen on one.
-ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_faults', 'test_life', 'test_limits',
+ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_faults', 'test_faults_apply', 'test_faults_commands', 'test_life', 'test_limits',
            'test_pool', 'test_state'}
 
 
@@ -125,6 +127,40 @@ def empty_cay():
     own = make_cay()
     yield own
     drop_cay(own)
+
+
+@pytest.fixture(scope='session')
+def fault(tmp_path_factory):
+    """The program that lets changes of the disk fail."""
+    program = str(tmp_path_factory.mktemp('fault') / 'fault')
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'fault.c')
+    subprocess.run(['gcc', '-D_GNU_SOURCE', '-O1', '-o', program, source], check=True)
+    return program
+
+
+@pytest.fixture(params=['plain', 'pool'])
+def place(request, fresh_cay):
+    """A cay of which the sandboxes lie in the state directory, or in a pool."""
+    if request.param == 'pool':
+        if caylib.why_no_pool():
+            pytest.skip(caylib.why_no_pool())
+        fresh_cay('setup', 'pool', '--size', '512M', check=True)
+    yield fresh_cay
+    if request.param == 'pool':
+        fresh_cay('kill', '--all', '--yes')
+        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
+
+
+@pytest.fixture
+def lab(fresh_cay, fault, tmp_path):
+    """A sandbox on a disk that fails on demand."""
+    return faultlib.Lab(fresh_cay, fault, tmp_path)
+
+
+@pytest.fixture
+def place_lab(place, fault, tmp_path):
+    """The same, in both places."""
+    return faultlib.Lab(place, fault, tmp_path)
 
 
 @pytest.fixture

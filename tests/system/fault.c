@@ -3,13 +3,15 @@
  * Lets the n-th change of the disk fail, of a program and all that it starts, or of a process that
  * runs:
  *
- *   fault REPORT N ERRNO[*] PREFIX COMMAND...      N = 0: only count; a name: the first change that
- * has it in it fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
+ *   fault REPORT N ERRNO[*] PREFIX COMMAND...
+ *   fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
  *
- * ERRNO 0: the process is killed in the moment before. A change is a system call that a full or
- * broken disk can refuse, on something below PREFIX. With * all that come after it fail too, as on
- * a disk that stays full. REPORT gets one line: how many there were, and which failed. amd64 only:
- * registers are written.
+ * N is 0 to only count, or a name: the first change that has it in it. ERRNO 0: the process is
+ * killed in the moment before. A change is a system call that a full or broken disk can refuse, on
+ * something below PREFIX, of which there may be several with colons between; where it is *, every
+ * system call counts. With * after ERRNO all that come after it fail too, as on a disk that stays
+ * full. REPORT gets one line: how many there were, and which failed. amd64 only: registers are
+ * written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +52,11 @@ static const struct {
 	{ SYS_unlinkat, "unlink", AT_DIR },    { SYS_openat, "create", AT_DIR },
 	{ SYS_open, "create", AT_PATH },       { SYS_mkdir, "mkdir", AT_PATH },
 	{ SYS_rename, "rename", AT_PATH },     { SYS_unlink, "unlink", AT_PATH },
+	{ SYS_rmdir, "rmdir", AT_PATH },       { SYS_fchown, "fchown", AT_FD },
+	{ SYS_fchownat, "chown", AT_DIR },     { SYS_fchmodat, "chmod", AT_DIR },
+	{ SYS_utimensat, "utimens", AT_DIR },  { SYS_sendfile, "sendfile", AT_FD },
+	{ SYS_ioctl, "ioctl", AT_FD },	       { SYS_lsetxattr, "setxattr", AT_PATH },
+	{ SYS_setxattr, "setxattr", AT_PATH },
 };
 
 static struct {
@@ -122,6 +129,7 @@ static void place(pid_t pid, int k, const struct user_regs_struct *r, char *out)
 	char dir[PATH_MAX], name[PATH_MAX];
 	long fd = calls[k].where == AT_DIR3 ? (long)r->rdx : (long)r->rdi;
 	unsigned long path = r->rsi;
+	int used = 0;
 
 	if (calls[k].where == AT_FD || r->orig_rax == SYS_copy_file_range) {
 		fd_path(pid, fd, out);
@@ -134,6 +142,10 @@ static void place(pid_t pid, int k, const struct user_regs_struct *r, char *out)
 	if (calls[k].where == AT_PATH)
 		fd = AT_FDCWD, path = r->rdi;
 	text(pid, path, name);
+	if (sscanf(name, "/proc/self/fd/%ld%n", &fd, &used) == 1 && !name[used]) {
+		fd_path(pid, fd, out);
+		return;
+	}
 	fd_path(pid, fd, dir);
 	if (name[0] == '/')
 		snprintf(out, PATH_MAX, "%s", name);
@@ -141,22 +153,37 @@ static void place(pid_t pid, int k, const struct user_regs_struct *r, char *out)
 		snprintf(out, PATH_MAX, "%.2000s/%.2000s", dir, name);
 }
 
+/* The length of the prefix that a path has, or 0. */
+static size_t below(const char *path)
+{
+	for (const char *p = f.prefix; p && *p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL)
+		if (strncmp(path, p, strcspn(p, ":")) == 0)
+			return strcspn(p, ":");
+	return 0;
+}
+
 static int counts(pid_t pid, const struct user_regs_struct *r, char *what)
 {
 	char path[PATH_MAX];
+	size_t n;
 	unsigned long flags = r->orig_rax == SYS_open ? r->rsi : r->rdx;
 
+	if (strcmp(f.prefix, "*") == 0)
+		return snprintf(what, PATH_MAX + 64, "call %lld", (long long)r->orig_rax);
 	for (int k = 0; k < (int)(sizeof calls / sizeof *calls); k++) {
 		if (calls[k].nr != (long)r->orig_rax)
 			continue;
 		if (strcmp(calls[k].name, "create") == 0 &&
 		    !(flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
 			return 0;
-		place(pid, k, r, path);
-		if (strncmp(path, f.prefix, strlen(f.prefix)) != 0)
+		/* Of these only what clones and makes subvolumes. */
+		if (r->orig_rax == SYS_ioctl && ((r->rsi >> 8) & 0xff) != 0x94)
 			return 0;
-		snprintf(what, PATH_MAX + 64, "%s %s", calls[k].name, path + strlen(f.prefix));
-		return 1;
+		place(pid, k, r, path);
+		n = below(path);
+		if (n)
+			snprintf(what, PATH_MAX + 64, "%s %s", calls[k].name, path + n);
+		return n != 0;
 	}
 	return 0;
 }

@@ -20,7 +20,8 @@ import time
 import caylib
 import pytest
 from caylib import wait_until
-from statelib import check_invariants, content, end, ours, rows, settled, sh
+from fingerprint import fingerprint
+from statelib import check_invariants, content, end, ours, own_group, rows, settle, sh, tree
 
 ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
 SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
@@ -29,19 +30,6 @@ IN_CLI = ['op.begun', 'op.switched', 'op.done']
 IN_WARDEN = ['switch.moving', 'switch.moved', 'switch.renewed', 'switch.entered', 'switch.top', 'switch.renamed']
 IN_COPY = ['copy.copied', 'copy.renamed']
 IN_LOST = ['lost.begun', 'lost.sealed', 'lost.moved']
-
-
-@pytest.fixture(params=['plain', 'pool'])
-def place(request, fresh_cay):
-    """A cay of which the sandboxes lie in the state directory, or in a pool."""
-    if request.param == 'pool':
-        if caylib.why_no_pool():
-            pytest.skip(caylib.why_no_pool())
-        fresh_cay('setup', 'pool', '--size', '512M', check=True)
-    yield fresh_cay
-    if request.param == 'pool':
-        fresh_cay('kill', '--all', '--yes')
-        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
 
 
 @pytest.fixture
@@ -292,7 +280,7 @@ class Script:
         assert not self.applied or (self.host / 'a').read_text() == 'new\n'
         cay('apply', '--undo', '--to', str(self.host))
         assert (self.host / 'b').exists() == ((self.host / 'a').read_text() == 'new\n'), 'half of it was applied'
-        wait_until(lambda: settled(cay), timeout=20, what='all invariants')
+        settle(cay)
         for name, text in self.known.items():
             assert content(cay, name) == text, name
         end(cay)
@@ -388,69 +376,112 @@ def test_death_while_a_sandbox_is_removed_from_the_pool(world):
         assert not armed(cay)
     else:
         os.unlink(os.path.join(cay.state, 'failpoint'))
-    wait_until(lambda: settled(cay), timeout=15, what='all invariants')
+    settle(cay)
     end(cay)
 
 
-def load(cay, ref, first):
-    """Everything at once that changes a sandbox, and a command that goes on."""
-    return [cay.popen(*args) for args in (
-        ['snapshot', ref], ['exec', '--tx', ref, '--', 'sh', '-c', 'echo x > /tmp/x; exit 1'], ['rollback', ref],
-        ['fork', first], ['exec', ref, '--', 'sh', '-c', 'for i in 1 2 3 4 5; do echo $i > /tmp/g$i; done'])]
+TREE = """mkdir -p /tmp/t/d/e /tmp/g; cd /tmp/t; echo {0} > f; ln f d/hard; ln -s ../f d/sym; mkfifo -m 640 p
+head -c 70000 /dev/urandom > d/e/noise; echo {0} > gone; chmod 751 d"""
+CHANGE = 'cd /tmp/t; rm gone d/e/noise; echo {0}b > f; mkdir new; echo {0} > new/x; chmod 700 d'
+
+
+def load(cay, ref, first, rounds):
+    """What changes a sandbox, all at once, and a command that goes on. In two of three rounds nothing goes back."""
+    work = [['snapshot', ref], ['fork', first], ['exec', ref, '--', 'sh', '-c', 'for i in 1 2 3 4 5; do echo $i > /tmp/g/$i; done']]
+    if rounds % 3 != 1:
+        work.append(['exec', '--tx', ref, '--', 'sh', '-c', 'echo x > /tmp/x; exit 1'])
+    if rounds % 3 == 0:
+        work.append(['rollback', ref])
+    return [cay.popen(*args) for args in work]
+
+
+def kill_one(cay, r, killed):
+    """By kind first: there is one init and many commands."""
+    victims = {pid: kind(pid, name) for pid, name in ours(cay).items()}
+    if not victims:
+        return
+    name = r.choice(sorted(set(victims.values())))
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(r.choice(sorted(p for p in victims if victims[p] == name)), signal.SIGKILL)
+        killed[name] += 1
+
+
+def kind(pid, name):
+    """A cay by what it does, so that a keeper is as likely as all commands together."""
+    words = caylib.read_text(f'/proc/{pid}/cmdline').split('\0')
+    return 'keeper' if words[1:3] == ['pool', 'keep'] else name
+
+
+def now(cay, ref):
+    """The files of a sandbox, or of what was kept when it was lost."""
+    if alive(cay, ref):
+        return fingerprint(cay, ref, '/tmp/t')
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    return tree(cay, lost)
+
+
+def check_round(cay, known, first, changed, work, rounds):
+    """Of all that was acknowledged."""
+    ref, forked = None, None
+    for w, out in work:
+        if w.args[1] == 'snapshot' and w.returncode == 0:
+            ref, name = w.args[2], out.decode().strip()
+            known[name] = tree(cay, name)
+            assert known[name] in ((changed, known[first]) if rounds % 3 == 0 else (changed,)), name
+        if w.args[1] == 'fork' and w.returncode == 0:
+            forked = out.decode().strip()
+            assert now(cay, forked) == known[first], 'a fork is not what it was made of'
+    ref = work[0][0].args[2]
+    assert now(cay, ref) in ((changed, known[first]) if rounds % 3 == 0 else (changed,)), 'an acknowledged change is lost'
+    if rounds % 3 == 1 and work[2][0].returncode == 0 and alive(cay, ref):
+        assert sh(cay, ref, 'cat /tmp/g/5') == '5\n'
 
 
 def test_random_deaths_under_load(place):
-    """Acknowledged snapshots hold exactly what they held; acknowledged changes of the living are there."""
+    """Acknowledged snapshots hold exactly what they held; acknowledged changes are there, in the living and the lost."""
     cay = place
     seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
     print(f'seed {seed}')
     r = random.Random(seed)
     known, stop = {}, time.monotonic() + SECONDS
     rounds, killed = 0, collections.Counter()
-    while rounds < ROUNDS and time.monotonic() < stop:
-        rounds += 1
-        # Every fourth has a keeper, and one that is ready, to die as well.
-        has_keeper = rounds % 4 == 0
-        if has_keeper:
-            cay('pool', 'set', 'host', '1', check=True)
-        # Every third has a gateway.
-        ref = cay.create(*(['--allow', 'example.com'] if rounds % 3 == 0 else []))
-        sh(cay, ref, f'echo {rounds} > /tmp/f')
-        first = cay('snapshot', ref, check=True).out.strip()
-        known[first] = f'{rounds}\n'
-        sh(cay, ref, f'echo {rounds}b > /tmp/f')
-        work = load(cay, ref, first)
-        time.sleep(r.random() * 0.03)
-        victims = ours(cay)
-        by_name = sorted(set(victims.values()))
-        if victims:  # by name first: there is one init and many commands
-            name = r.choice(by_name)
-            try:
-                os.kill(r.choice(sorted(p for p in victims if victims[p] == name)), signal.SIGKILL)
-                killed[name] += 1
-            except ProcessLookupError:
-                pass
-        for w in work:
-            with w:
-                out, _ = w.communicate(timeout=30 * caylib.SLOWER)
-            if w.args[1] == 'snapshot' and w.returncode == 0:
-                known[out.decode().strip()] = None
-        if has_keeper:
-            cay('pool', 'set', 'host', '0', check=True)
-        wait_until(lambda: settled(cay), timeout=15, what='all invariants')
-        cay('kill', '--all', '--yes')
-        cay('gc', '--lost', check=True)
-        while len(known) > KNOWN_MAX:
-            look(cay, known, r.choice(list(known)), seed)
-    print(f'{rounds} rounds, killed {dict(killed)}')
-    for name in list(known):
-        look(cay, known, name, seed)
-    assert rounds >= 5
-    end(cay)
+    with own_group() as group:
+        while rounds < ROUNDS and time.monotonic() < stop:
+            rounds += 1
+            # Every fourth has a keeper, and one that is ready, to die as well.
+            has_keeper = rounds % 4 == 0
+            if has_keeper:
+                cay('pool', 'set', 'host', '1', check=True)
+            # Every fifth has a gateway.
+            ref = cay.create(*(['--allow', 'example.com'] if rounds % 5 == 0 else []))
+            sh(cay, ref, TREE.format(rounds))
+            first = cay('snapshot', ref, check=True).out.strip()
+            known[first] = fingerprint(cay, ref, '/tmp/t')
+            sh(cay, ref, CHANGE.format(rounds))
+            changed = fingerprint(cay, ref, '/tmp/t')
+            work = load(cay, ref, first, rounds)
+            time.sleep(r.random() ** 2 * 0.03)
+            kill_one(cay, r, killed)
+            answers = []
+            for w in work:
+                with w:
+                    answers.append((w, w.communicate(timeout=30 * caylib.SLOWER)[0]))
+            if has_keeper:
+                cay('pool', 'set', 'host', '0', check=True)
+            settle(cay, group)
+            check_round(cay, known, first, changed, answers, rounds)
+            cay('kill', '--all', '--yes')
+            cay('gc', '--lost', check=True)
+            while len(known) > KNOWN_MAX:
+                look(cay, known, r.choice(list(known)), seed)
+        print(f'{rounds} rounds, killed {dict(killed)}')
+        for name in list(known):
+            look(cay, known, name, seed)
+        assert rounds >= 5
+        end(cay)
 
 
 def look(cay, known, name, seed):
     """At one that was acknowledged, which then may go."""
-    got, want = content(cay, name), known.pop(name)
-    assert want is None or got == want, (seed, name)
+    assert tree(cay, name) == known.pop(name), (seed, name)
     cay('snapshot', 'rm', name, check=True)

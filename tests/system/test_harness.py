@@ -3,11 +3,12 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 
-import pytest
-
 import caylib
+import pytest
+import statelib
 
 
 def new(cay, before):
@@ -43,3 +44,135 @@ def test_a_left_mount_is_found(cay):
     finally:
         subprocess.run(['umount', path], check=True)
     assert new(cay, before) == set()
+
+
+# --- what tests of crashes look at (statelib.py) ---
+
+@pytest.fixture
+def pair(fresh_cay):
+    """A cay, and two sandboxes, of which one has a snapshot; everything belongs to one of them."""
+    refs = [fresh_cay.create(), fresh_cay.create()]
+    fresh_cay('exec', refs[0], '--', 'sh', '-c', 'mkdir /tmp/t; echo one > /tmp/t/f', check=True)
+    fresh_cay('snapshot', refs[0], '--name', 'one', check=True)
+    statelib.settle(fresh_cay)
+    yield fresh_cay, *refs
+    statelib.end(fresh_cay)
+
+
+def change_rows(cay, *statements):
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def refuses(cay, match, group=None):
+    with pytest.raises(AssertionError, match=match):
+        statelib.check_belongings(cay, group)
+
+
+def test_what_belongs_to_no_sandbox_is_found(pair):
+    cay, one, _ = pair
+    for path in ('stray', f'sandboxes/{one}/stray', 'locks/abcdefghjkmn', 'warm/kind'):
+        os.makedirs(os.path.join(cay.state, path, 'x'))
+        refuses(cay, 'stray|abcdefghjkmn|nobody wants')
+        subprocess.run(['rm', '-r', os.path.join(cay.state, path)], check=True)
+    with subprocess.Popen(['sleep', '613']) as stray:
+        refuses(cay, 'sleep')
+        stray.kill()
+    statelib.check_belongings(cay)
+
+
+def test_rows_without_a_sandbox_are_found(pair):
+    cay, _, _ = pair
+    for table, column in (('operations', 'sandbox, kind, snapshot_kind'), ('uses', 'sandbox, layer'), ('recipes', 'id, body, template')):
+        change_rows(cay, f"INSERT INTO {table}({column}) VALUES('stray', 1, 1)".replace(', 1, 1', ', 1' * column.count(',')))
+        refuses(cay, 'stray')
+        change_rows(cay, f"DELETE FROM {table} WHERE {column.split(',', 1)[0]} = 'stray'")
+    statelib.check_belongings(cay)
+
+
+def test_a_lost_row_or_layer_is_found(pair):
+    cay, _, _ = pair
+    (layer,) = [r[0] for r in statelib.rows(cay, "SELECT top FROM snapshots WHERE name = 'one'")]
+    where = os.path.join(cay.state, 'layers', layer)
+    os.rename(where, f'{cay.state}/away')
+    with pytest.raises(AssertionError):
+        statelib.check_invariants(cay)
+    os.rename(f'{cay.state}/away', where)
+    (row,) = statelib.rows(cay, f"SELECT id, level, created_ns FROM layers WHERE id = '{layer}'")
+    os.rename(where, f'{cay.state}/away')  # or gc would take it for a leftover
+    change_rows(cay, f"DELETE FROM layers WHERE id = '{layer}'")
+    with pytest.raises(AssertionError):
+        statelib.check_invariants(cay)
+    change_rows(cay, f'INSERT INTO layers(id, level, created_ns) VALUES{row}')
+    os.rename(f'{cay.state}/away', where)
+    statelib.check_invariants(cay)
+
+
+def test_a_changed_byte_time_or_mode_in_a_layer_is_found(pair):
+    cay, _, _ = pair
+    (layer,) = [r[0] for r in statelib.rows(cay, "SELECT top FROM snapshots WHERE name = 'one'")]
+    path = os.path.join(cay.state, 'layers', layer, '0/tmp/t/f')
+    before, st = statelib.tree(cay, 'one'), os.stat(path)
+
+    def was(text=b'one\n', mode=st.st_mode, late=0):
+        with open(path, 'r+b') as f:
+            f.write(text)
+        os.chmod(path, mode)
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns + late))
+        return statelib.tree(cay, 'one') == before
+    assert was()
+    assert not was(text=b'onf\n')
+    assert not was(mode=st.st_mode ^ 0o040)
+    assert not was(late=1)
+    assert was()
+
+
+@pytest.mark.skipif(not caylib.ROOTFUL, reason='has groups and ranges of uids')
+def test_a_group_or_a_range_of_uids_of_two_is_found(pair):
+    cay, one, two = pair
+    with statelib.own_group() as group:
+        third = cay.create()
+        cay('kill', one, two, check=True)
+        statelib.until_it_holds(lambda: statelib.check_belongings(cay, group))
+        os.mkdir(f'{group}/cay-abcdefghjkmn')
+        refuses(cay, 'abcdefghjkmn', group)
+        os.rmdir(f'{group}/cay-abcdefghjkmn')
+        (slot,) = [r[0] for r in statelib.rows(cay, 'SELECT uid_slot FROM sandboxes')]
+        change_rows(cay, 'UPDATE sandboxes SET uid_slot = uid_slot + 1')
+        refuses(cay, f'{slot}')
+        change_rows(cay, 'UPDATE sandboxes SET uid_slot = uid_slot - 1')
+        with subprocess.Popen(['sleep', '613'], user=statelib.UID_BASE + slot * statelib.UID_MANY + 7) as stray:
+            known = caylib.processes()
+            live = statelib.inits(cay)
+            with pytest.raises(AssertionError, match=str(stray.pid)):
+                statelib.check_uids(cay, live, known, statelib.owners(live, known))
+            stray.kill()
+        statelib.check_belongings(cay, group)
+        cay('kill', third, check=True)
+
+
+@pytest.mark.skipif(not caylib.ROOTFUL, reason='a user may not look into what is closed even to itself')
+def test_a_namespace_or_a_file_system_of_two_is_found(pair):
+    """A process of the one that has the other's: as if a warden had taken the wrong one."""
+    cay, one, two = pair
+    live = statelib.inits(cay)
+    whose = statelib.owners(live, caylib.processes())
+    statelib.check_spaces(live, whose)
+    for kind in ('net', 'mnt'):
+        fd = os.open(f'/proc/{live[one]}/ns/{kind}', os.O_RDONLY)
+        with subprocess.Popen(['sleep', '613'], pass_fds=[fd]) as stray:
+            os.close(fd)
+            statelib.check_spaces(live, {**whose, stray.pid: one})
+            with pytest.raises(AssertionError, match=f'{kind}:'):
+                statelib.check_spaces(live, {**whose, stray.pid: two})
+            stray.kill()
+    with cay.popen('exec', one, '--', 'sh', '-c', 'echo up; sleep 100') as running:
+        running.read_until(b'up')
+        (inside,) = [p for p, (parent, _, name) in caylib.processes().items() if parent == live[one] and name == 'sh']
+        assert statelib.overlays(inside) and statelib.overlays(inside) == statelib.overlays(live[one])
+        assert not statelib.overlays(inside) & statelib.overlays(live[two])
+        cay('kill', one, check=True)
+        running.finish()

@@ -163,14 +163,39 @@ static void drop_stages(int old_fd)
 		;
 }
 
+static bool is_detached(const struct tree *t, const char *slot)
+{
+	struct stat keel, st;
+
+	return fstat(t->keel_fd, &keel) == 0 && fstatat(t->keel_fd, slot, &st, 0) == 0 &&
+	       keel.st_dev == st.st_dev;
+}
+
+/*
+ * A helper that was killed when the last generation was off already has left the next one, whole
+ * but entered by nobody: it takes the place of the last.
+ */
+static void take_over(const struct helper *h, const struct tree *t)
+{
+	const char *old = tree_slot(h->generation - 1), *next = tree_slot(h->generation);
+	auto_close int fd = FD_NONE;
+
+	if (!is_detached(t, old) || is_detached(t, next))
+		return;
+	fd = openat(t->keel_fd, next, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	must(h, fd < 0 ? -errno : mnt_attach_at(fd, t->keel_fd, old), "take over what is left");
+}
+
 static void make_ready(const struct helper *h, struct tree *t, int *ret_old)
 {
 	int r;
 
 	t->keel_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	must(h, last(t->keel_fd), "open the keel");
+	take_over(h, t);
 	*ret_old = openat(t->keel_fd, tree_slot(h->generation - 1),
 			  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	must(h, t->keel_fd < 0 || *ret_old < 0 ? -errno : 0, "open the last generation");
+	must(h, last(*ret_old), "open the last generation");
 	drop_stages(*ret_old);
 	must(h, last(fchdir(t->keel_fd)), "go to the keel");
 	r = copy_parts(t, *ret_old);
@@ -202,14 +227,6 @@ static int detach_run(void *arg)
 
 	__atomic_store_n(&d->err, r < 0 ? errno : 0, __ATOMIC_RELEASE);
 	_exit(0);
-}
-
-static bool is_detached(const struct tree *t, const char *slot)
-{
-	struct stat keel, st;
-
-	return fstat(t->keel_fd, &keel) == 0 && fstatat(t->keel_fd, slot, &st, 0) == 0 &&
-	       keel.st_dev == st.st_dev;
 }
 
 /*
