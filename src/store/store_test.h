@@ -23,7 +23,11 @@ static struct err t_e;
 
 static inline void t_remove_dir(void)
 {
-	(void)rmtree_at(AT_FDCWD, t_dir);
+	auto_close int shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* From its own file system on: no other is gone into. */
+	(void)rmtree_at(strncmp(t_dir, "/tmp/", 5) == 0 ? tmp : shm, strrchr(t_dir, '/') + 1);
 }
 
 /* A directory for the test and CAY_STATE below it; removed when the test's process ends. */
