@@ -2,6 +2,7 @@
 #include "cli/detached.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ static void spawn(const char *program, char **argv, char **envp)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
+	sigset_t none; /* are blocked, whatever we have blocked just now */
 	pid_t pid;
 
 	if (posix_spawn_file_actions_init(&fa) != 0)
@@ -22,8 +24,10 @@ static void spawn(const char *program, char **argv, char **envp)
 	for (int i = 0; i < 3; i++)
 		(void)posix_spawn_file_actions_addopen(&fa, i, "/dev/null", i ? O_WRONLY : O_RDONLY,
 						       0);
+	(void)sigemptyset(&none);
 	if (posix_spawnattr_init(&at) == 0) {
-		(void)posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID);
+		(void)posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+		(void)posix_spawnattr_setsigmask(&at, &none);
 		(void)posix_spawn(&pid, program, &fa, &at, argv, envp);
 		(void)posix_spawnattr_destroy(&at);
 	}

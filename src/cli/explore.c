@@ -237,10 +237,14 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from
 		end_by(got.signal, &before);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	if (r == 0 && measure(s, from, b, n, e) == 0)
-		return conclude(s, b, n, got.winner, e);
-	(void)drop_others(s, b, made.made, &ignored);
-	return -1;
+	if (r < 0) {
+		(void)drop_others(s, b, made.made, &ignored);
+		return -1;
+	}
+	/* What the commands have done is not dropped for want of its size. */
+	if (measure(s, from, b, n, e) < 0)
+		return err_hint(e, "the commands have ended, and all forks are kept: cay ls");
+	return conclude(s, b, n, got.winner, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)

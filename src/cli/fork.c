@@ -30,8 +30,13 @@ static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret,
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
 	struct snapshot_row row = { .kind = SNAPSHOT_FORK };
 
-	if (moment_open(&m, s, id, e) < 0 || moment_snapshot(&m, &row, NULL, e) < 0)
+	if (moment_open(&m, s, id, e) < 0 || state_id_new(row.id, e) < 0 ||
+	    state_lock(&s->state, row.id, &ret->lock_fd, e) < 0)
 		return -1;
+	if (moment_snapshot(&m, &row, NULL, e) < 0) {
+		state_unlock(&s->state, row.id, ret->lock_fd);
+		return -1;
+	}
 	(void)str_copy(ret->of.recipe_of, sizeof ret->of.recipe_of, str_of(m.row.id));
 	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(row.top));
 	(void)str_copy(ret->holder, sizeof ret->holder, str_of(row.id));
@@ -80,8 +85,10 @@ void origin_close(struct cli_store *s, struct origin *from)
 {
 	struct err ignored = { 0 };
 
-	if (from->holder[0])
-		(void)catalog_del_snapshot(s->catalog, from->holder, &ignored);
+	if (!from->holder[0])
+		return;
+	(void)catalog_del_snapshot(s->catalog, from->holder, &ignored);
+	state_unlock(&s->state, from->holder, from->lock_fd);
 	from->holder[0] = '\0';
 }
 

@@ -8,6 +8,7 @@
 struct origin {
 	struct newborn_origin of;
 	char holder[ID_SIZE]; /* snapshot that is ours and goes again; empty: none */
+	int lock_fd;	      /* that says so */
 };
 
 /* ref: a sandbox, of which a snapshot is taken, or a snapshot. */

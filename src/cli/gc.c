@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/dir.h"
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/keeper.h"
 #include "cli/output.h"
@@ -79,7 +81,7 @@ static uint64_t freed_bytes(const struct leftovers *l, const struct state *s)
 }
 
 struct result {
-	int removed, lost_removed, lost_kept, layers, code;
+	int removed, lost_removed, lost_kept, layers, bases, code;
 	uint64_t bytes;
 };
 
@@ -118,6 +120,7 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 		out_json_num(&j, "lost_removed", r->lost_removed);
 		out_json_num(&j, "lost_kept", r->lost_kept);
 		out_json_num(&j, "layers_removed", r->layers);
+		out_json_num(&j, "bases_removed", r->bases);
 		out_json_num(&j, "freed_bytes", (int64_t)r->bytes);
 		out_json_close(&j, '}');
 		out_json_line(&j);
@@ -125,13 +128,13 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 	}
 	if (ctx->quiet)
 		return;
-	if (r->removed + r->lost_removed + r->layers == 0)
+	if (r->removed + r->lost_removed + r->layers + r->bases == 0)
 		puts("Nothing to remove.");
 	else
 		printf("Removed %d leftover%s, %d lost sandbox%s and %d layer%s: %s freed.\n",
 		       r->removed, r->removed == 1 ? "" : "s", r->lost_removed,
-		       r->lost_removed == 1 ? "" : "es", r->layers, r->layers == 1 ? "" : "s",
-		       out_size(r->bytes, size));
+		       r->lost_removed == 1 ? "" : "es", r->layers + r->bases,
+		       r->layers + r->bases == 1 ? "" : "s", out_size(r->bytes, size));
 	if (r->lost_kept)
 		fprintf(stderr, "%d lost, kept; remove with: cay gc --lost\n", r->lost_kept);
 }
@@ -152,25 +155,75 @@ static int free_layers(struct cli_store *s, struct result *r, struct err *e)
 	return pool_sweep_groups(&s->state, pool, e) < 0 ? -1 : 0;
 }
 
+/* Of one without a recipe nobody can tell what it shows: it ends with its command, or is ready. */
+static bool shows_unknown(struct cli_store *s)
+{
+	auto_done(dir_free) DIR *d = dir_open_at(s->state.fd, "sandboxes");
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
+		struct err ignored = { 0 };
+
+		if (!dir_is_dots(de->d_name) &&
+		    catalog_recipe(s->catalog, de->d_name, &recipe, &ignored) < 0)
+			return true;
+	}
+	return !d;
+}
+
+struct bases {
+	struct cli_store *s;
+	struct result *r;
+};
+
+/* A base layer of the host's as it was before; forty megabytes each. */
+static bool is_base_used(void *ctx, const char *name)
+{
+	struct bases *b = ctx;
+	struct err ignored = { 0 };
+	char path[LIMIT_PATH];
+
+	(void)snprintf(path, sizeof path, "templates/host/%s/", name);
+	if (catalog_recipes_hold(b->s->catalog, path, &ignored) != 0)
+		return true;
+	b->r->bytes += layers_disk_usage(b->s->state.fd, path);
+	return false;
+}
+
+static int free_bases(struct cli_store *s, struct result *r, struct err *e)
+{
+	struct bases b = { s, r };
+	int n = shows_unknown(s) ? 0 : template_host_prune(s->state.dir, is_base_used, &b);
+
+	r->bases = n < 0 ? 0 : n;
+	return n < 0 ? err_sys(e, -n, "remove old layers of the host") : 0;
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(leftovers_done) struct leftovers left = { 0 };
+	struct err rest = { 0 }; /* the first failure is told, and stops nothing */
 	struct result r = { 0 };
-	int done;
+	int done, swept;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_store_open(&s, e) < 0)
 		return -1;
 	if (leftovers_find(&left, &s.state) < 0)
 		return err_sys(e, ENOMEM, "looking for leftovers");
-	if (catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e) < 0 ||
-	    settle_lost(ctx, &s, &r, e) < 0)
-		return -1;
-	done = template_host_sweep(s.state.dir);
-	if (done < 0)
-		return err_sys(e, -done, "look at the templates in '%s'", s.state.dir);
+	done = catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e);
+	if (settle_lost(ctx, &s, &r, done < 0 ? &rest : e) < 0)
+		done = -1;
+	swept = template_host_sweep(s.state.dir);
+	if (swept < 0)
+		done = err_sys(done < 0 ? &rest : e, -swept, "look at the templates in '%s'",
+			       s.state.dir);
 	r.bytes = freed_bytes(&left, &s.state);
-	done = free_layers(&s, &r, e);
+	if (free_layers(&s, &r, done < 0 ? &rest : e) < 0)
+		done = -1;
+	if (free_bases(&s, &r, done < 0 ? &rest : e) < 0)
+		done = -1;
 	print(ctx, &r);
 	keeper_tend(&s.state);
 	return done < 0 ? -1 : r.code;
@@ -180,11 +233,13 @@ const struct cmd cmd_gc = {
 	.name = "gc",
 	.synopsis = "[--lost]",
 	.summary = "Remove what dead sandboxes have left behind",
-	.details = "Directories, control groups and catalog rows of sandboxes that ended without "
-		   "cleaning up, layers that neither a sandbox nor a snapshot needs, and templates "
-		   "that were not built to their end, some minutes later. A lost "
-		   "sandbox, one that was meant to stay but whose warden is gone, is kept with a "
-		   "snapshot of its files, unless --lost is given. What is alive is never touched.",
+	.details =
+		"Directories, control groups and catalog rows of sandboxes that ended without "
+		"cleaning up, layers that neither a sandbox nor a snapshot needs, those that were "
+		"made of the host as it was before, and templates that were not built to their end, "
+		"some minutes later. A lost "
+		"sandbox, one that was meant to stay but whose warden is gone, is kept with a "
+		"snapshot of its files, unless --lost is given. What is alive is never touched.",
 	.examples = "cay gc\ncay gc --lost",
 	.run = run,
 	.opts = opts,

@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/newborn.h"
 #include "cli/pool_kind.h"
+#include "store/snapshots.h"
 
 enum {
 	LOOK_MS = 30000, /* templates change without a word */
@@ -26,7 +27,6 @@ enum {
 	BURST_MS = 500,	  /* a longer one is not waited for */
 	REST_MS = 50,	  /* the longest rest after one was made */
 	BACKOFF_MS = 100, /* after a failure; doubled each time */
-	SETTLE_MS = 2000,
 };
 
 struct keeper {
@@ -55,12 +55,13 @@ static void note(struct keeper *k, struct pool_row *row, const char *problem)
 	save(k, row);
 }
 
-/* Files and lock of one that is gone, or what it holds of layers. */
+/* Files and lock of one that is gone, or what it holds of layers. If it had an owner it is lost. */
 static void settle(struct keeper *k, const char *id)
 {
 	struct err ignored = { 0 };
 
-	(void)sandbox_settle(&k->s, id, SETTLE_MS, &ignored);
+	if (catalog_reconcile_one(k->s.catalog, &k->s.state, id, &ignored) == 0)
+		catalog_free_layers_soon(k->s.catalog, &k->s.state);
 }
 
 /* One of a kind that is not wanted. Where it has just got an owner it is the owner's. */

@@ -9,14 +9,46 @@
 #include "base/limits.h"
 #include "cli/moment.h"
 #include "store/pool.h"
+#include "store/pools.h"
 #include "sys/layer.h"
 #include "trace/read.h"
 #include "wire/frame.h"
 
 enum { DEFAULT_USER = 1000 };
 
+static void let_go(struct layers *l)
+{
+	struct err ignored = { 0 };
+
+	if (!l->store)
+		return;
+	(void)catalog_del_sandbox(l->store->catalog, l->holder, &ignored);
+	state_unlock(&l->store->state, l->holder, l->lock_fd);
+}
+
+/* A disk that is full does not keep anybody from reading; layers that are gone do. */
+static int hold(struct layers *l, struct cli_store *s, char (*sealed)[ID_SIZE], size_t n,
+		struct err *e)
+{
+	struct err why = { 0 };
+
+	if (n == 0)
+		return 0;
+	if (state_id_new(l->holder, e) < 0)
+		return -1;
+	if (state_lock(&s->state, l->holder, &l->lock_fd, &why) < 0)
+		return 0;
+	l->store = s;
+	if (catalog_hold_layers(s->catalog, l->holder, sealed, n, &why) == 0 ||
+	    why.kind != ERR_CONFLICT)
+		return 0;
+	*e = why;
+	return err_hint(e, "try again");
+}
+
 void layers_done(struct layers *l)
 {
+	let_go(l);
 	for (int i = 0; i < l->n; i++) {
 		free(l->mounts[i].dest);
 		free(l->mounts[i].host);
@@ -182,7 +214,9 @@ static int fill(struct cli_store *s, struct source *src, const char *recipe_of, 
 	}
 	if (catalog_stack(s->catalog, top, &src->sealed, &src->nsealed, e) < 0)
 		return -1;
-	r = open_all(&l, src, buf_str(&recipe), e);
+	r = hold(&l, s, src->sealed, src->nsealed, e);
+	if (r == 0)
+		r = open_all(&l, src, buf_str(&recipe), e);
 	free(src->sealed);
 	if (r < 0)
 		return -1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layers of a sandbox or snapshot, opened for reading: what it started from, and what it
- * is now. Everything is by descriptor, so that a snapshot taken meanwhile changes nothing.
+ * is now. Everything is by descriptor, so that a snapshot taken meanwhile changes nothing; and
+ * sealed layers are held, as by a ready sandbox (store/pools.h), so that nobody removes them.
  */
 #pragma once
 
@@ -21,6 +22,9 @@ struct layers {
 	int n;
 	char *first_dir;  /* dest of the first --dir, or NULL */
 	uint64_t base_ns; /* a file of a --dir that changed later was not seen by the sandbox */
+	struct cli_store *store; /* borrowed, to let go of them; NULL: nothing is held */
+	char holder[ID_SIZE];
+	int lock_fd;
 };
 
 int layers_open(struct cli_store *s, const struct sandbox_row *row, struct layers *ret,

@@ -50,25 +50,31 @@ static int await_switch(struct moment *m, struct client_state *ret, struct err *
  */
 static int recover(struct moment *m, const struct op_row *op, struct err *e)
 {
+	enum op_result result = op->kind == OP_SNAPSHOT ? OP_SEALED : OP_UNCHANGED;
 	struct client_state now;
 
 	if (await_switch(m, &now, e) < 0)
 		return -1;
 	if (strcmp(now.top, op->layer) != 0)
 		return catalog_op_cancel(m->s->catalog, m->row.id, e);
-	return catalog_op_done(m->s->catalog, op, OP_SEALED, m->row.top, e);
+	/* One that goes back to where it is may never have been switched: it keeps what it has. */
+	return catalog_op_done(m->s->catalog, op, result, m->row.top, e);
 }
 
 static int settle_journal(struct moment *m, struct err *e)
 {
 	struct op_row op = { 0 };
-	int r = catalog_op_find(m->s->catalog, m->row.id, &op, e);
+	int r;
 
-	if (r > 0)
-		r = recover(m, &op, e);
-	op_row_done(&op);
 	/* Whoever held the lock before us may have changed it. */
-	return r < 0 ? -1 : catalog_top(m->s->catalog, m->row.id, m->row.top, e);
+	if (catalog_top(m->s->catalog, m->row.id, m->row.top, e) < 0)
+		return -1;
+	r = catalog_op_find(m->s->catalog, m->row.id, &op, e);
+	if (r > 0)
+		r = recover(m, &op, e) < 0 ? -1
+					   : catalog_top(m->s->catalog, m->row.id, m->row.top, e);
+	op_row_done(&op);
+	return r;
 }
 
 int moment_open(struct moment *m, struct cli_store *s, const char *ref, struct err *e)
@@ -128,13 +134,17 @@ static int carry_out(struct moment *m, const struct op_row *op, struct client_sw
 	base = op->kind == OP_ROLLBACK ? op->layer : m->row.top;
 	if (catalog_stack(c, base, &layers, &ask->nlayers, e) < 0 ||
 	    (ask->layers = layers, client_switch(&m->s->state, m->row.id, ask, res, e) < 0)) {
-		/* Where the warden is gone, what it left decides: store/lost.c. */
+		/*
+		 * Nothing was done where it was refused; where its answer was lost, who knows.
+		 * Where the warden is gone, what it left decides: store/lost.c.
+		 */
 		if (e->kind != ERR_UNAVAILABLE)
-			(void)catalog_op_cancel(c, m->row.id, &ignored);
+			(void)recover(m, op, &ignored);
 		return -1;
 	}
 	failpoint("op.switched");
-	if (catalog_op_done(c, op, res->result, m->row.top, e) < 0)
+	if (catalog_op_done(c, op, op->kind == OP_ROLLBACK ? OP_SEALED : res->result, m->row.top,
+			    e) < 0)
 		return -1;
 	failpoint("op.done");
 	return catalog_top(c, m->row.id, m->row.top, e);
@@ -148,8 +158,9 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 	struct client_switched unused = { 0 };
 	const char *top;
 
-	if (state_id_new(op.snapshot, e) < 0 || state_id_new(op.layer, e) < 0)
+	if ((!want->id[0] && state_id_new(want->id, e) < 0) || state_id_new(op.layer, e) < 0)
 		return -1;
+	(void)str_copy(op.snapshot, sizeof op.snapshot, str_of(want->id));
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
 	(void)str_copy(op.name, sizeof op.name, str_of(want->name));
 	ask.name = op.name[0] ? op.name : NULL;
@@ -158,7 +169,6 @@ int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_s
 	if (carry_out(m, &op, &ask, res, e) < 0)
 		return -1;
 	top = res->result == OP_UNCHANGED ? m->row.top : op.layer;
-	(void)str_copy(want->id, sizeof want->id, str_of(op.snapshot));
 	(void)str_copy(want->sandbox, sizeof want->sandbox, str_of(m->row.id));
 	(void)str_copy(want->top, sizeof want->top, str_of(top));
 	return 0;

@@ -29,7 +29,7 @@ void moment_done(struct moment *m);
 DEFINE_AUTO(struct moment, moment_done)
 DEFINE_AUTO(struct snapshot_row, snapshot_row_done)
 
-/* want: name, note and kind; the rest is filled in. res may be NULL. */
+/* want: name, note, kind, and id where it is known; the rest is filled in. res may be NULL. */
 int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_switched *res,
 		    struct err *e);
 /* Back to what a snapshot holds; CONFLICT with a list where calls run, unless force. */

@@ -104,6 +104,17 @@ static int copy_mounts(struct buf *to, struct str recipe, const struct sandbox_p
 	return 0;
 }
 
+/* Where commands of the snapshot's sandbox start. */
+static int copy_cwd(struct buf *to, struct str recipe)
+{
+	struct field f;
+
+	while (field_next(&recipe, &f) > 0)
+		if (f.tag == TAG_CWD)
+			return field_put(to, TAG_CWD, f.value);
+	return 0;
+}
+
 /* Files and mounts of the snapshot, everything else as it is asked for now. */
 static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct sandbox_plan *p,
 			 struct err *e)
@@ -122,7 +133,8 @@ static int from_snapshot(struct newborn *n, const struct sandbox_opts *o, struct
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
 	snapshot_row_done(&row);
-	if (r == 0 && put_recipe(&n->recipe, o, p, &none) < 0)
+	if (r == 0 && (put_recipe(&n->recipe, o, p, &none) < 0 ||
+		       (!o->cwd && !p->first_dir && copy_cwd(&n->recipe, buf_str(&recipe)) < 0)))
 		r = err_sys(e, ENOMEM, "tell the warden what to build");
 	return r;
 }

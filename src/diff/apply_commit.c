@@ -332,13 +332,23 @@ int apply_lock(struct apply *a, struct err *e)
 	return 0;
 }
 
-/* Leftovers of a run that came to no journal. */
+/*
+ * Leftovers of a run that came to no journal. Of one that did, files of the host's may lie there
+ * and nowhere else. What is removed is still locked: who has it open finds that it is another.
+ */
 static int empty_stage(struct apply *a, struct err *e)
 {
 	int r;
 
-	fd_close(&a->stage_fd);
+	if (apply_lock(a, e) < 0)
+		return -1;
+	if (a->has_journal) {
+		(void)err_set(e, ERR_CONFLICT, "a cay apply was cut off in this directory");
+		return err_hint(e,
+				"finish or undo it first: cay apply --resume --to DIR, or --undo");
+	}
 	r = rmtree_at(a->dir_fd, APPLY_DIR);
+	fd_close(&a->stage_fd);
 	if (r < 0)
 		return err_sys(e, -r, "remove " APPLY_DIR);
 	return apply_lock(a, e);

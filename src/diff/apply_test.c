@@ -279,6 +279,48 @@ static void a_change_in_the_last_moment_undoes_everything(void)
 	t_tree_end();
 }
 
+/* What is staged, and what was there before, is all that it has. */
+static void one_that_is_at_work_is_left_alone(void)
+{
+	struct fixture f;
+	struct apply a, other;
+	struct err e = { 0 };
+
+	fresh();
+	plan_of(&f, &a, &calm);
+	apply_init(&other, f.host, "other");
+	CHECK(apply_lock(&other, &e) == 0);
+	t_sh("echo old > host/.cay-apply/o0");
+	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
+	t_sh("cd host && test old = $(cat .cay-apply/o0) && test -e delete && test ! -e added");
+	apply_done(&other);
+	apply_done(&a);
+	teardown(&f);
+	t_tree_end();
+}
+
+/* As cay run --apply does, which settles nothing first. */
+static void one_that_was_cut_off_can_still_be_undone_after_another(void)
+{
+	struct fixture f;
+	struct apply a;
+	struct err e = { 0 };
+
+	fresh();
+	CHECK(apply_until(14) == 42);
+	t_sh("test -e host/.cay-apply/journal");
+	setup(&f);
+	apply_init(&a, f.host, "another");
+	CHECK(apply_plan(&a, &f.d, &calm, &e) == 0);
+	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
+	apply_done(&a);
+	teardown(&f);
+	CHECK(settle(apply_undo, -1));
+	describe("host", now, sizeof now);
+	CHECK_STR(now, before);
+	t_tree_end();
+}
+
 /* A directory of the target becomes a link out of it while we are at work. */
 static void swap_dir(void *ctx, int step)
 {
@@ -390,6 +432,7 @@ static void a_journal_that_is_not_ours_is_refused(void)
 T_MAIN(T(all_of_it_is_taken_over), T(a_crash_anywhere_can_be_finished),
        T(a_crash_anywhere_can_be_undone), T(a_crash_while_finishing_can_be_finished),
        T(a_crash_while_undoing_can_be_undone), T(what_changed_on_the_host_is_refused),
-       T(a_change_in_the_last_moment_undoes_everything), T(a_link_put_in_the_way_leads_nowhere),
-       T(special_files_and_git_hooks_are_not_taken),
+       T(a_change_in_the_last_moment_undoes_everything), T(one_that_is_at_work_is_left_alone),
+       T(one_that_was_cut_off_can_still_be_undone_after_another),
+       T(a_link_put_in_the_way_leads_nowhere), T(special_files_and_git_hooks_are_not_taken),
        T(a_journal_with_a_path_that_leads_out_is_refused), T(a_journal_that_is_not_ours_is_refused))

@@ -383,25 +383,6 @@ int host_layer_get(const char *state_dir, const struct host_root *root, char **r
 	return 0;
 }
 
-/* 1, 0 or -errno. */
-static int has_entries(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_done(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!d) {
-		fd_close(&fd);
-		return -ENOMEM;
-	}
-	while ((de = readdir(d)))
-		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-			return 1;
-	return 0;
-}
-
 static bool is_layer_name(const char *name)
 {
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strlen(name) < NAME_SIZE &&
@@ -427,12 +408,14 @@ static void find_newest(int host, DIR *d, char newest[NAME_SIZE])
 	}
 }
 
-static int remove_all_but(int host, const char *current)
+/* How many, or -errno. */
+static int remove_all_but(int host, const char *current,
+			  bool (*in_use)(void *ctx, const char *name), void *ctx)
 {
 	auto_done(close_dir) DIR *d = list(host);
 	char newest[NAME_SIZE] = "";
 	struct dirent *de;
-	int r = 0;
+	int r = 0, n = 0;
 
 	if (!d)
 		return -errno;
@@ -440,9 +423,11 @@ static int remove_all_but(int host, const char *current)
 	rewinddir(d);
 	while (r == 0 && (de = readdir(d)))
 		if (is_layer_name(de->d_name) && strcmp(de->d_name, newest) != 0 &&
-		    strcmp(de->d_name, current) != 0)
+		    strcmp(de->d_name, current) != 0 && !in_use(ctx, de->d_name)) {
 			r = rmtree_at(host, de->d_name);
-	return r;
+			n++;
+		}
+	return r < 0 ? r : n;
 }
 
 /* 1: *ret_host is the directory of the layers, locked by *ret_lock. 0: there is none. -errno. */
@@ -477,7 +462,7 @@ int host_layer_sweep(const char *state_dir)
 	return r < 0 ? r : 0;
 }
 
-int host_layer_prune(const char *state_dir)
+int host_layer_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name), void *ctx)
 {
 	auto_close int state = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int host = FD_NONE, locked = FD_NONE;
@@ -491,11 +476,8 @@ int host_layer_prune(const char *state_dir)
 	r = open_locked(state, &host, &locked);
 	if (r <= 0)
 		return r;
-	r = has_entries(state, "sandboxes");
-	if (r != 0)
-		return r < 0 ? r : 0;
 	if (host_root_scan(&root, &e) < 0)
 		return -EIO;
 	layer_name(&root, current);
-	return remove_all_but(host, current);
+	return remove_all_but(host, current, in_use, ctx);
 }

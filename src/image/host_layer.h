@@ -6,13 +6,15 @@
  * at its top, who built it), so a layer never changes: a host that changed gets a new one.
  * A layer is built under another name and renamed when it is complete and on disk; so what
  * has its name is whole, and a crash leaves only a `.new-` directory that a later builder
- * removes. A lock keeps two from building the same. Sandboxes use old layers as long as
- * they live: layers go only when there is no sandbox at all.
+ * removes. A lock keeps two from building the same. Sandboxes and snapshots use old layers as
+ * long as they live: cay gc removes those that nothing is made of any more.
  *
  * Beside root lie left-out: which files of the host are not in the layer, and why; and, where
  * root built it, mask/NAME for the directory /NAME of the host: see host_mask.h.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "base/err.h"
 
@@ -38,5 +40,5 @@ int host_layer_get(const char *state_dir, const struct host_root *root, char **r
 		   struct err *e);
 /* Remove what builders have left that died some minutes ago or longer. 0 or -errno. */
 int host_layer_sweep(const char *state_dir);
-/* Remove all layers but the newest where there is no sandbox. 0 or -errno. */
-int host_layer_prune(const char *state_dir);
+/* Remove all layers but the newest, and those in use, by name. How many, or -errno. */
+int host_layer_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name), void *ctx);

@@ -238,9 +238,10 @@ int template_resolve(const char *state_dir, const char *name, struct template *r
 	return 0;
 }
 
-int template_host_prune(const char *state_dir)
+int template_host_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name),
+			void *ctx)
 {
-	return host_layer_prune(state_dir);
+	return host_layer_prune(state_dir, in_use, ctx);
 }
 
 int template_host_sweep(const char *state_dir)

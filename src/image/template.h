@@ -15,6 +15,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "wire/proto.h"
 
@@ -39,9 +41,10 @@ int template_resolve(const char *state_dir, const char *name, struct template *r
 void template_done(struct template *t);
 
 /*
- * Remove the layers of `host` that are out of date, all but the newest; nothing while there
- * is any sandbox, since it may use one of them. 0 or -errno.
+ * Remove the layers of `host` that are out of date, all but the newest, and those in use: the name
+ * is part of the path, templates/host/NAME. How many, or -errno.
  */
-int template_host_prune(const char *state_dir);
+int template_host_prune(const char *state_dir, bool (*in_use)(void *ctx, const char *name),
+			void *ctx);
 /* Remove what builders of such a layer have left that died some minutes ago or longer. */
 int template_host_sweep(const char *state_dir);

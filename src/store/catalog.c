@@ -110,10 +110,10 @@ static int check_stack(struct catalog *c, const struct sandbox_row *row, struct 
 
 	if (!row->top[0])
 		return 0;
-	if (catalog_stack(c, row->top, &now, &n, e) < 0) {
-		err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile");
-		return -1;
-	}
+	if (catalog_stack(c, row->top, &now, &n, e) < 0)
+		return e->sys == ESTALE
+			       ? err_set(e, ERR_CONFLICT, "the snapshot was removed meanwhile")
+			       : -1;
 	for (size_t i = 0; n == row->nlayers && i < n; i++)
 		if (strcmp(now[i], row->layers[i]) != 0)
 			n = SIZE_MAX;

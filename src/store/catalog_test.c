@@ -335,9 +335,8 @@ static void a_directory_that_cannot_be_written_is_named(void)
 	CHECK(chmod(t_dir, 0755) == 0 && fchmod(s.fd, 0555) == 0);
 	pid = fork();
 	if (pid == 0) {
-		CHECK(geteuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0));
-		if (geteuid() != NOBODY)
-			CHECK(fchmodat(s.fd, "catalog.db", 0400, 0) == 0);
+		CHECK(geteuid() == 0 ? setgid(NOBODY) == 0 && setuid(NOBODY) == 0
+				     : fchmodat(s.fd, "catalog.db", 0400, 0) == 0);
 		if (catalog_open(&s, &c, &t_e) == 0)
 			FAILS(t_add(c, "bbbbbbbb", "", false), ERR_SYS);
 		CHECK(t_e.kind == ERR_SYS);
@@ -346,7 +345,8 @@ static void a_directory_that_cannot_be_written_is_named(void)
 		_exit(0);
 	}
 	t_wait_all(&pid, 1);
-	CHECK(unlinkat(s.fd, "catalog.db", 0) == 0);
+	CHECK(fchmod(s.fd, 0700) == 0 && unlinkat(s.fd, "catalog.db", 0) == 0);
+	CHECK(fchmod(s.fd, 0555) == 0);
 	pid = fork();
 	if (pid == 0) {
 		CHECK(geteuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0));

@@ -95,25 +95,30 @@ static void name_new(const struct run *r, char out[64])
 	(void)snprintf(out, 64, "layers/new-%s", r->id);
 }
 
-/* Add the template's directories of mount i. */
-static int open_lowers(struct str recipe, int i, int *fds, int m)
+/* Add one to the m that are there. */
+static int open_lower(struct str name, int *fds, int *m)
+{
+	char path[LIMIT_PATH];
+
+	if (*m == STACK_MAX || !str_copy(path, sizeof path, name))
+		return -ENAMETOOLONG;
+	fds[*m] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fds[*m] < 0 ? -errno : (++*m, 0);
+}
+
+/* The template's directories of mount i. Without one of them it could not be told what it has. */
+static int open_lowers(struct str recipe, int i, int *fds, int *m)
 {
 	struct field f, x;
-	int at = 0;
+	int at = 0, err = 0;
 
-	while (field_next(&recipe, &f) > 0) {
-		char path[LIMIT_PATH];
-
+	while (err == 0 && field_next(&recipe, &f) > 0) {
 		if (f.tag != TAG_MOUNT || at++ != i)
 			continue;
-		while (field_next(&f.value, &x) > 0 && m < STACK_MAX) {
-			if (x.tag != M_LOWER || !str_copy(path, sizeof path, x.value))
-				continue;
-			fds[m] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			m += fds[m] >= 0;
-		}
+		while (err == 0 && field_next(&f.value, &x) > 0)
+			err = x.tag == M_LOWER ? open_lower(x.value, fds, m) : 0;
 	}
-	return m;
+	return err;
 }
 
 /* Directories of mount i in the run and below it; how many are of the run in *ret_n. */
@@ -136,7 +141,9 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		fds[m++] = fd;
 		*ret_n += j < r->first + r->n;
 	}
-	*ret_m = *ret_n ? open_lowers(r->recipe, i, fds, m) : m;
+	if (err == 0 && *ret_n)
+		err = open_lowers(r->recipe, i, fds, &m);
+	*ret_m = m;
 	return err;
 }
 
@@ -191,6 +198,16 @@ static bool lowest_outweighs(const struct stack *st, const struct run *r)
 	return size_of(r, st->id[r->first + r->n - 1]) > above * FLATTEN_RUN;
 }
 
+/* What is made takes the place of what may have been on the disk for long. */
+static int merge_mounts(const struct stack *st, const struct run *r, int to, bool privileged)
+{
+	int err = 0;
+
+	for (int i = 0; i < MOUNTS_MAX && err == 0; i++)
+		err = merge_mount(st, r, to, i, privileged);
+	return err == 0 && syncfs(to) < 0 ? -errno : err;
+}
+
 static void __attribute__((noreturn)) merge_all(const struct stack *st, const struct run *r, int to)
 {
 	bool privileged = geteuid() == 0;
@@ -204,8 +221,8 @@ static void __attribute__((noreturn)) merge_all(const struct stack *st, const st
 	err = become_root();
 	if (err == 0 && lowest_outweighs(st, r))
 		_exit(RAISE);
-	for (int i = 0; i < MOUNTS_MAX && err == 0; i++)
-		err = merge_mount(st, r, to, i, privileged);
+	if (err == 0)
+		err = merge_mounts(st, r, to, privileged);
 	_exit(err < 0 ? -err & 0xff : 0);
 }
 
@@ -333,12 +350,14 @@ static int put_in_place(struct catalog *c, const struct stack *st, const struct 
 		if (db_begin(c, false, e) < 0)
 			return -1;
 		ok = rewire(c, st, r, e);
-		(void)db_end(c, ok > 0 ? 0 : -1, e);
+		/* Files of what was not committed are found by who frees layers. */
+		if (db_end(c, ok > 0 ? 0 : -1, e) < 0 && ok != 0)
+			return -1;
 		if (ok != 0 || i == TRIES)
 			break;
 		(void)nanosleep(&nap, NULL);
 	}
-	if (ok <= 0)
+	if (ok == 0)
 		(void)voltree_remove(base_of(r), to);
 	return ok;
 }
@@ -399,13 +418,16 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	return put_in_place(c, &st, &r, e);
 }
 
-/* Sandboxes and snapshots at the end of a stack; rows of both are told apart by their ids. */
+/*
+ * Sandboxes and snapshots at the end of a stack; rows of both are told apart by their ids. 1: one
+ * was merged, and there may be more. One that cannot be merged does not keep others from it.
+ */
 static int each_top(struct catalog *c, const struct state *s, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0;
-	int r = 0;
+	int r = 0, failed = 0;
 
 	/* Top and sandbox by turns. */
 	if (db_query(
@@ -418,9 +440,15 @@ static int each_top(struct catalog *c, const struct state *s, struct err *e)
 		    "") < 0 ||
 	    db_id_list(c, q, &ids, &n, e) < 0)
 		return -1;
-	for (size_t i = 0; i + 1 < n && r == 0; i += 2)
-		r = flatten_once(c, s, ids[i], ids[i + 1], e);
-	return r;
+	for (size_t i = 0; i + 1 < n && r <= 0; i += 2) {
+		struct err one;
+
+		r = flatten_once(c, s, ids[i], ids[i + 1], &one);
+		if (r < 0 && !failed)
+			*e = one;
+		failed |= r < 0;
+	}
+	return r > 0 ? 1 : failed ? -1 : 0;
 }
 
 int flatten_all(struct catalog *c, const struct state *s, struct err *e)
@@ -428,8 +456,10 @@ int flatten_all(struct catalog *c, const struct state *s, struct err *e)
 	int r;
 
 	do {
+		struct err ignored;
+
 		r = each_top(c, s, e);
-		if (r >= 0 && catalog_free_layers(c, s, NULL, NULL, e) < 0)
+		if (catalog_free_layers(c, s, NULL, NULL, r < 0 ? &ignored : e) < 0)
 			return -1;
 	} while (r > 0);
 	return r;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/db.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
 
 enum { LAYERS = FLATTEN_RUN + FLATTEN_SPARE };
 
@@ -36,17 +39,24 @@ static void seal(int n, int files)
 	OK(catalog_op_done(c, &op, OP_SEALED, top, &t_e));
 }
 
+static void make_box(const char *id)
+{
+	struct sandbox_row row = { .template_ = "t", .recipe = { "", 1 } };
+
+	(void)str_copy(row.id, sizeof row.id, str_of(id));
+	OK(catalog_add_sandbox(c, &row, false, &t_e));
+}
+
 /* All of a sandbox, the lowest layer with so many files, the others with one. Its stack then. */
 static size_t flatten(int files, char (**ret)[ID_SIZE])
 {
-	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t", .recipe = { "", 1 } };
 	char top[ID_SIZE];
 	size_t n = 0;
 	int r;
 
 	t_state(&s);
 	OK(catalog_open(&s, &c, &t_e));
-	OK(catalog_add_sandbox(c, &row, false, &t_e));
+	make_box("aaaaaaaa");
 	for (int i = 0; i < LAYERS; i++)
 		seal(i, i == 0 ? files : 1);
 	do {
@@ -94,11 +104,94 @@ static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 	catalog_close(c);
 }
 
+static int refuse(void *ctx)
+{
+	(void)ctx;
+	return 1;
+}
+
+static int flatten_it(void)
+{
+	char top[ID_SIZE];
+
+	OK(catalog_top(c, "aaaaaaaa", top, &t_e));
+	return flatten_once(c, &s, top, "aaaaaaaa", &t_e);
+}
+
+/* Else whoever flattens would copy the same again and again, as long as the disk is full. */
+static void what_cannot_be_committed_has_failed(void)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = flatten(3, &ids);
+
+	for (int i = LAYERS; i < LAYERS + FLATTEN_RUN; i++)
+		seal(i, 1);
+	(void)sqlite3_commit_hook(c->db, refuse, NULL);
+	CHECK(flatten_it() == -1);
+	(void)sqlite3_commit_hook(c->db, NULL, NULL);
+	CHECK(flatten_it() == 1);
+	free(TAKE_PTR(ids));
+	OK(catalog_stack(c, layer_name(LAYERS + FLATTEN_RUN - 1), &ids, &n, &t_e));
+	CHECK(n == FLATTEN_SPARE + 2);
+	catalog_close(c);
+}
+
+/* One whose layers are gone. */
+static void a_stack_that_cannot_be_merged_does_not_stop_others(void)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	struct err e;
+	size_t n = 0;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	make_box("aaaaaaaa");
+	make_box("00000000");
+	for (int i = 0; i < LAYERS; i++)
+		seal(i, 1);
+	OK(db_do(c, &t_e,
+		 "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 15)"
+		 " INSERT INTO layers(id, parent, created_ns) SELECT printf('gone%06d', i),"
+		 " CASE i WHEN 0 THEN NULL ELSE printf('gone%06d', i - 1) END, 0 FROM n",
+		 ""));
+	OK(db_do(c, &t_e, "UPDATE sandboxes SET top = 'gone000015' WHERE id = '00000000'", ""));
+	CHECK(flatten_all(c, &s, &e) == -1);
+	OK(catalog_stack(c, layer_name(LAYERS - 1), &ids, &n, &t_e));
+	CHECK(n == FLATTEN_SPARE + 1);
+	catalog_close(c);
+}
+
+/* Its names need whiteouts: to go on without it would bring back what was deleted. */
+static void nothing_is_merged_while_the_template_is_away(void)
+{
+	auto_done(buf_done) struct buf mount = BUF_INIT(256), recipe = BUF_INIT(256);
+	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t" };
+	char lower[128];
+
+	t_state(&s);
+	snprintf(lower, sizeof lower, "%s/template", t_dir);
+	CHECK(field_put_c(&mount, M_LOWER, lower) == 0);
+	CHECK(field_put(&recipe, TAG_MOUNT, buf_str(&mount)) == 0);
+	row.recipe = buf_str(&recipe);
+	OK(catalog_open(&s, &c, &t_e));
+	OK(catalog_add_sandbox(c, &row, false, &t_e));
+	for (int i = 0; i < LAYERS; i++)
+		seal(i, 1);
+	CHECK(flatten_it() == -1);
+	CHECK(t_e.sys == ENOENT);
+	CHECK(mkdir(lower, 0700) == 0);
+	CHECK(flatten_it() == 1);
+	catalog_close(c);
+}
+
 int main(void)
 {
 	const struct t_case cases[] = {
 		T(a_run_of_small_layers_becomes_one),
 		T(a_large_layer_below_small_ones_is_left_as_it_is),
+		T(what_cannot_be_committed_has_failed),
+		T(nothing_is_merged_while_the_template_is_away),
+		T(a_stack_that_cannot_be_merged_does_not_stop_others),
 	};
 
 	return t_run(cases, sizeof cases / sizeof cases[0]);

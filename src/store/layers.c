@@ -12,15 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "base/clock.h"
 #include "base/dir.h"
 #include "base/failpoint.h"
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
 #include "sys/voltree.h"
-
-enum { FORK_HOLD_S = 600 };
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 {
@@ -39,6 +36,24 @@ int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* Who forked and was killed over it does not need the layers any more. */
+static int drop_dead_holds(struct catalog *c, const struct state *s, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n = 0;
+	int r;
+
+	if (db_query(c, &q, e, "SELECT id FROM snapshots WHERE kind = ?1", "i",
+		     (int64_t)SNAPSHOT_FORK) < 0)
+		return -1;
+	r = db_id_list(c, q, &ids, &n, e);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (!state_is_alive(s, ids[i]))
+			r = catalog_del_snapshot(c, ids[i], e);
+	return r;
+}
+
 /* One more step down each time, since a row may have been the last that referred to another. */
 static int delete_rows(struct catalog *c, struct err *e)
 {
@@ -50,10 +65,6 @@ static int delete_rows(struct catalog *c, struct err *e)
 		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
 		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
 
-	/* Whoever forks holds the layers as long as that takes; one that was killed, for ever. */
-	if (db_do(c, e, "DELETE FROM snapshots WHERE kind = ?1 AND created_ns < ?2", "ii",
-		  (int64_t)SNAPSHOT_FORK, (int64_t)(clock_real_ns() - FORK_HOLD_S * NS_PER_S)) < 0)
-		return -1;
 	if (db_do(c, e,
 		  "DELETE FROM operations WHERE NOT EXISTS"
 		  " (SELECT 1 FROM sandboxes b WHERE b.id = operations.sandbox)",
@@ -81,8 +92,21 @@ static int is_known(struct catalog *c, const char *id, struct err *e)
 
 struct freed {
 	int n;
+	bool synced;
 	uint64_t *bytes; /* NULL: not wanted */
 };
+
+/*
+ * What referred to a layer must not come back after a power failure, when the layer is gone: that
+ * may be a snapshot of last year, of which the layers were merged a minute ago.
+ */
+static int sync_first(struct catalog *c, struct freed *f, struct err *e)
+{
+	if (f->synced)
+		return 0;
+	f->synced = true;
+	return catalog_sync(c, e);
+}
 
 /* Those below `base`/layers. */
 static int free_below(struct catalog *c, int base, struct freed *f, struct err *e)
@@ -92,15 +116,19 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 
 	if (!d)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read the layers");
-	for (struct dirent *de = readdir(d); de && r >= 0; de = readdir(d)) {
+	for (struct dirent *de = readdir(d); de; de = readdir(d)) {
 		const char *id;
 
 		if (dir_is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
 		id = strncmp(de->d_name, "new-", 4) == 0 ? de->d_name + 4 : de->d_name;
 		r = state_id_ok(id) ? is_known(c, id, e) : 0;
-		if (r != 0)
+		if (r == 0)
+			r = sync_first(c, f, e);
+		else if (r > 0)
 			continue;
+		if (r < 0)
+			break;
 		if (f->bytes)
 			*f->bytes += layers_disk_usage(dirfd(d), de->d_name);
 		r = voltree_remove(dirfd(d), de->d_name);
@@ -121,7 +149,8 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 
 	if (ret_bytes)
 		*ret_bytes = 0;
-	if (db_begin(c, false, e) < 0 || db_end(c, delete_rows(c, e), e) < 0)
+	if (drop_dead_holds(c, s, e) < 0 || db_begin(c, false, e) < 0 ||
+	    db_end(c, delete_rows(c, e), e) < 0)
 		return -1;
 	r = free_below(c, s->fd, &f, e);
 	/* Of a pool that cannot be opened the rest is done all the same, and it is said. */

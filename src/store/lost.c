@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The warden moves uppers away, makes the next ones in `next`, and lets init enter. Then it puts
- * the name of its topmost layer into the file `top`: that is the moment at which the operation
- * is done. Before it everything goes back to where it was, after it the rest is made up for.
- * In the pool uppers are no directories but one subvolume, of which the same holds.
+ * the name of its topmost layer into the link `top`, which it had taken away before: that is the
+ * moment at which the operation is done. Before it everything goes back to where it was, after it
+ * the rest is made up for. In the pool uppers are no directories but one subvolume, of which the
+ * same holds.
  */
 #include "store/lost.h"
 
@@ -80,11 +81,11 @@ static int move_missing(const struct lost *l, int from_dir, const char *from, in
 /* Whether the warden says that this is what it lies above. */
 static bool is_done(const struct lost *l, const char *layer)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	char top[ID_SIZE + 1] = "";
 
-	if (io_read_file(l->dir, "top", &b) < 0)
+	if (readlinkat(l->dir, "top", top, sizeof top - 1) < 0)
 		return false;
-	return b.len == strlen(layer) && (b.len == 0 || memcmp(b.data, layer, b.len) == 0);
+	return strcmp(top, layer[0] ? layer : "-") == 0;
 }
 
 /* The heaps of dropped uppers have the number of their generation: the last one is of now. */
@@ -132,12 +133,6 @@ static int undo(const struct lost *l, const struct op_row *op)
 	return r;
 }
 
-/* Whoever goes back to the layer it lies above has the same `top` before and after. */
-static bool is_empty(const struct lost *l)
-{
-	return is_pooled(l) && !exists(l->disk, "upper") && !exists(l->disk, "next");
-}
-
 static int settle_op(struct lost *l, struct err *e)
 {
 	struct op_row op = { 0 };
@@ -146,7 +141,7 @@ static int settle_op(struct lost *l, struct err *e)
 
 	if (r > 0 && catalog_top(l->c, l->id, top, e) == 0) {
 		bool copied = op.kind == OP_SNAPSHOT && has_layer(l, op.layer, "/copy");
-		bool done = !copied && is_done(l, op.layer) && !is_empty(l);
+		bool done = !copied && is_done(l, op.layer);
 
 		if (done)
 			did = move_missing(l, l->disk, "next", l->disk, "upper");
@@ -166,9 +161,10 @@ static int settle_op(struct lost *l, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
+/* Also what it said of its last switch: nobody is to take that for an answer. */
 static int remove_rest(const struct lost *l)
 {
-	static const char *const parts[] = { "next", "old", "work", "stage" };
+	static const char *const parts[] = { "next", "old", "work", "stage", "top" };
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++) {

@@ -196,6 +196,13 @@ static int refuse_used(int fd, struct err *e)
 	return 0;
 }
 
+/* It is not there, or what is there is no file system. */
+static bool is_hopeless(const struct err *e)
+{
+	return e->kind == ERR_UNAVAILABLE || e->sys == EINVAL || e->sys == EIO ||
+	       e->sys == EUCLEAN || e->sys == EBADMSG;
+}
+
 int pool_unmake(const struct state *s, struct err *e)
 {
 	auto_close int fd = FD_NONE;
@@ -206,8 +213,8 @@ int pool_unmake(const struct state *s, struct err *e)
 		return err_set(e, ERR_NOT_ALLOWED, "a pool needs root");
 	if (pool_open(s, &fd, &gone) == 0 && fd >= 0 && refuse_used(fd, e) < 0)
 		return -1;
-	/* A kernel that lacks something says nothing about the file, which may be whole. */
-	if (gone.sys == ENODEV || gone.sys == ENXIO || gone.sys == ENOENT) {
+	/* Not for want of anything else, such as memory or a kernel with btrfs: it may be whole. */
+	if (gone.kind != ERR_NONE && !is_hopeless(&gone)) {
 		*e = gone;
 		return -1;
 	}

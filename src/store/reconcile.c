@@ -65,12 +65,14 @@ static int lose(struct sweep *w, const char *id, struct err *e)
 		      e);
 }
 
-static bool has_files(const struct state *s, const char *id)
+/* 1, or 0 where there are none. -1 where that cannot be told: they may be there. */
+static int has_files(const struct state *s, const char *id, struct err *e)
 {
 	auto_close int fd = FD_NONE;
-	struct err ignored;
 
-	return state_sandbox_open(s, id, &fd, &ignored) == 0;
+	if (state_sandbox_open(s, id, &fd, e) == 0)
+		return 1;
+	return e->kind == ERR_NOT_FOUND ? 0 : -1;
 }
 
 /*
@@ -86,12 +88,13 @@ static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 {
 	auto_close int held = lock;
 	struct sandbox_row row = { 0 };
-	int r = db_sandbox(w->c, "id = ?1", id, &row, e);
-	bool keep = r > 0 && !row.ephemeral && strcmp(row.state, "creating") != 0 &&
-		    has_files(w->s, id);
+	int keep = db_sandbox(w->c, "id = ?1", id, &row, e);
 
 	sandbox_row_done(&row);
-	if (r < 0)
+	if (keep > 0)
+		keep = row.ephemeral || strcmp(row.state, "creating") == 0 ? 0
+									   : has_files(w->s, id, e);
+	if (keep < 0)
 		return -1;
 	if (keep && state_end_processes(id, e) < 0)
 		return e->sys == EBUSY ? 0 : -1;

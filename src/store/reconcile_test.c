@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/snapshots.h"
 #include "store/store_test.h"
 
 enum { CREATORS = 4, SWEEPERS = 4, ROUNDS = 40 };
@@ -212,6 +213,59 @@ static void one_failure_does_not_stop_the_rest(void)
 	catalog_close(cat);
 }
 
+/* Not there and not to be seen are two things: what cannot be opened may be all that there is. */
+static void what_cannot_be_looked_at_is_not_removed(void)
+{
+	int removed = -1;
+
+	begin();
+	die(make("aaaaaaaa", false, "running"));
+	CHECK(renameat(s.fd, "sandboxes/aaaaaaaa", s.fd, "elsewhere") == 0);
+	CHECK(symlinkat("../elsewhere", s.fd, "sandboxes/aaaaaaaa") == 0);
+	CHECK(catalog_reconcile(cat, &s, 0, &removed, &t_e) == -1 && removed == 0);
+	SAYS(t_e.msg, "/sandboxes/aaaaaaaa");
+	CHECK(is("aaaaaaaa", "running") && t_there(&s, "sandboxes/aaaaaaaa"));
+	CHECK(t_there(&s, "elsewhere/upper/file") && t_there(&s, "elsewhere/trace.jsonl"));
+	catalog_close(cat);
+}
+
+static void add_with_recipe(const char *id)
+{
+	struct sandbox_row row = t_row(id, "", false);
+
+	row.recipe = (struct str){ "", 1 };
+	OK(catalog_add_sandbox(cat, &row, false, &t_e));
+	OK(catalog_set_state(cat, id, "running", &t_e));
+}
+
+/* Begun by one who had not noticed: it does not take back what was kept of the end. */
+static void a_rollback_of_the_dead_is_forgotten(void)
+{
+	struct op_row op = { .kind = OP_SNAPSHOT,
+			     .sandbox = "aaaaaaaa",
+			     .layer = "layer00001",
+			     .snapshot = "snap000001" };
+	char kept[ID_SIZE], top[ID_SIZE];
+
+	begin();
+	t_make_box(&s, "aaaaaaaa");
+	add_with_recipe("aaaaaaaa");
+	OK(catalog_op_begin(cat, &op, &t_e));
+	CHECK(mkdirat(s.fd, "layers/layer00001", 0700) == 0);
+	OK(catalog_op_done(cat, &op, OP_SEALED, "", &t_e));
+	CHECK(symlinkat("layer00001", s.fd, "sandboxes/aaaaaaaa/top") == 0);
+	CHECK(sweep(0) == 0 && is("aaaaaaaa", "lost"));
+	OK(catalog_top(cat, "aaaaaaaa", kept, &t_e));
+	CHECK(strcmp(kept, "layer00001") != 0);
+	op.kind = OP_ROLLBACK;
+	OK(catalog_op_begin(cat, &op, &t_e));
+	CHECK(sweep(0) == 0);
+	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
+	CHECK_STR(top, kept);
+	CHECK(catalog_op_find(cat, "aaaaaaaa", &op, &t_e) == 0);
+	catalog_close(cat);
+}
+
 /*
  * What cay run does, with and without a proper end. Everything of its own is there as long as
  * the lock is held.
@@ -299,4 +353,5 @@ T_MAIN(T(the_dead_and_ephemeral_are_removed),
        T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
        T(what_gets_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
        T(a_bounded_look_gets_everywhere), T(one_failure_does_not_stop_the_rest),
+       T(what_cannot_be_looked_at_is_not_removed), T(a_rollback_of_the_dead_is_forgotten),
        T(sweepers_never_remove_what_creators_hold))

@@ -2,8 +2,10 @@
 #include "store/snapshots.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "store/db.h"
@@ -147,10 +149,11 @@ int catalog_each_snapshot(struct catalog *c, const char *sandbox,
 	return 0;
 }
 
+/* One that is being made has its name already: else it could not be acknowledged in the end. */
 static int check_name(struct catalog *c, const char *name, struct err *e)
 {
-	struct snapshot_row other = { 0 };
-	int r = 0;
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r;
 
 	if (!name[0])
 		return 0;
@@ -159,21 +162,29 @@ static int check_name(struct catalog *c, const char *name, struct err *e)
 		return err_hint(
 			e, "use up to 63 letters, digits, '_', '.', '-', not the last three first");
 	}
-	r = one(c, "s.name = ?1", name, &other, e);
-	snapshot_row_done(&other);
+	if (db_query(c, &q, e,
+		     "SELECT id FROM snapshots WHERE name = ?1 UNION ALL"
+		     " SELECT snapshot FROM operations WHERE name = ?1 AND kind = ?2",
+		     "ti", name, (int64_t)OP_SNAPSHOT) < 0)
+		return -1;
+	r = db_step(c, q, e);
 	if (r <= 0)
 		return r;
-	err_set(e, ERR_CONFLICT, "the name '%s' is taken by snapshot '%s'", name, other.id);
+	err_set(e, ERR_CONFLICT, "the name '%s' is taken by snapshot '%s'", name,
+		(const char *)sqlite3_column_text(q, 0));
 	return err_hint(e, "remove that one (cay snapshot rm %s) or choose another name", name);
 }
 
+/* Of one sandbox each is later than the one before, whatever the clock says. */
 static int insert(struct catalog *c, const struct snapshot_row *row, struct err *e)
 {
-	return db_do(c, e,
-		     "INSERT INTO snapshots(id, name, note, kind, sandbox, top, created_ns)"
-		     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-		     "tttitti", row->id, or_null(row->name), row->note, (int64_t)row->kind,
-		     row->sandbox, or_null(row->top), (int64_t)row->created_ns);
+	return db_do(
+		c, e,
+		"INSERT INTO snapshots(id, name, note, kind, sandbox, top, created_ns)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, max(?7, (SELECT ifnull(max(created_ns), 0) + 1"
+		" FROM snapshots WHERE sandbox = ?5)))",
+		"tttitti", row->id, or_null(row->name), row->note, (int64_t)row->kind, row->sandbox,
+		or_null(row->top), (int64_t)row->created_ns);
 }
 
 int catalog_add_snapshot(struct catalog *c, struct snapshot_row *row, struct err *e)
@@ -244,6 +255,18 @@ int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, stru
 	return r < 0 ? -1 : 0;
 }
 
+int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e)
+{
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+
+	if (db_query(c, &q, e,
+		     "SELECT 1 FROM recipes WHERE instr(body, ?1) UNION ALL"
+		     " SELECT 1 FROM pools WHERE instr(recipe, ?1) LIMIT 1",
+		     "b", str_of(text)) < 0)
+		return -1;
+	return db_step(c, q, e);
+}
+
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
 		       struct err *e)
 {
@@ -275,7 +298,8 @@ static int push_id(char (**ids)[ID_SIZE], size_t *n, size_t *room, const char *i
 	return 0;
 }
 
-/* Step by step: to prepare one recursive query costs more than all the steps. */
+/* ESTALE where a part is missing. Step by step: to prepare one recursive query costs more than all
+ * the steps. */
 static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
 		     struct err *e)
 {
@@ -298,7 +322,11 @@ static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], 
 		if (sqlite3_bind_text(q, 1, id, -1, SQLITE_STATIC) != SQLITE_OK)
 			return err_sys(e, ENOMEM, "cannot read the catalog");
 	}
-	return r;
+	if (r == 0) {
+		err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", id);
+		e->sys = ESTALE;
+	}
+	return -1;
 }
 
 int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
@@ -317,14 +345,11 @@ int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], siz
 	r = walk_down(c, top, ret, ret_n, e);
 	if (alone)
 		r = db_end(c, r, e);
-	if (r == 0 && *ret_n)
+	if (r == 0)
 		return 0;
-	if (r == 0) {
-		err_set(e, ERR_FAILED, "layer '%s' is not in the catalog", top);
-		e->sys = ESTALE;
-	}
 	free(*ret);
 	*ret = NULL;
+	*ret_n = 0;
 	return -1;
 }
 
@@ -395,9 +420,13 @@ static int begin(struct catalog *c, const struct op_row *op, struct err *e)
 		     (int64_t)op->snapshot_kind);
 }
 
+/*
+ * Durable, or after a power failure the files could be found moved and nobody would know whereto:
+ * all that the sandbox ever wrote would be a layer that nothing refers to.
+ */
 int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
 {
-	if (db_begin(c, false, e) < 0)
+	if (db_begin(c, true, e) < 0)
 		return -1;
 	return db_end(c, begin(c, op, e), e);
 }
@@ -427,6 +456,17 @@ static int put_layer(struct catalog *c, const char *id, const char *below, struc
 		     "tti", id, or_null(below), (int64_t)clock_real_ns());
 }
 
+/* For the one who ends it: somebody else may have done so. */
+static int take_op(struct catalog *c, const char *sandbox, struct err *e)
+{
+	if (forget_op(c, sandbox, e) < 0)
+		return -1;
+	if (sqlite3_changes(c->db))
+		return 0;
+	err_set(e, ERR_CONFLICT, "sandbox '%s' has ended meanwhile", sandbox);
+	return err_hint(e, "see what is left of it: cay snapshots %s", sandbox);
+}
+
 /* It has been told of the stack as it is now, and nothing else is mounted there any more. */
 static int forget_uses(struct catalog *c, const char *sandbox, struct err *e)
 {
@@ -439,13 +479,12 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 	struct snapshot_row row = { .kind = op->snapshot_kind, .created_ns = clock_real_ns() };
 	const char *seen = result == OP_UNCHANGED ? below : op->layer;
 
-	if (op->kind == OP_ROLLBACK)
-		result = OP_SEALED;
+	if (take_op(c, op->sandbox, e) < 0)
+		return -1;
 	if (result == OP_SEALED && forget_uses(c, op->sandbox, e) < 0)
 		return -1;
 	if (op->kind == OP_ROLLBACK)
-		return set_top(c, op->sandbox, op->layer, e) < 0 ? -1
-								 : forget_op(c, op->sandbox, e);
+		return set_top(c, op->sandbox, op->layer, e);
 	if (result != OP_UNCHANGED && put_layer(c, op->layer, below, e) < 0)
 		return -1;
 	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
@@ -458,7 +497,7 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 	(void)str_copy(row.sandbox, sizeof row.sandbox, str_of(op->sandbox));
 	(void)str_copy(row.top, sizeof row.top, str_of(seen));
 	row.note = op->note;
-	return insert(c, &row, e) < 0 ? -1 : forget_op(c, op->sandbox, e);
+	return insert(c, &row, e);
 }
 
 int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
@@ -469,15 +508,17 @@ int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result r
 	return db_end(c, put_result(c, op, result, below, e), e);
 }
 
-/* A commit that is flushed takes all before it along; it must write something. */
+/* What is committed is in the log, or was flushed when it left that. No room is needed for it. */
 int catalog_sync(struct catalog *c, struct err *e)
 {
-	if (db_begin(c, true, e) < 0)
-		return -1;
-	return db_end(c,
-		      db_do(c, e,
-			    "INSERT INTO templates(name, kind, noted_ns) VALUES('', 'sync', ?1)"
-			    " ON CONFLICT(name) DO UPDATE SET noted_ns = ?1",
-			    "i", (int64_t)clock_real_ns()),
-		      e);
+	auto_close int fd = FD_NONE;
+	char path[sizeof c->path + sizeof "-wal"];
+
+	(void)snprintf(path, sizeof path, "%s-wal", c->path);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fdatasync(fd) < 0)
+		return err_sys(e, errno, "cannot sync the catalog %s", c->path);
+	return 0;
 }

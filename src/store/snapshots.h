@@ -17,11 +17,11 @@
  * The recipe is the body of MSG_C_BUILD (wire/proto.h) without what belongs to one sandbox: all
  * that is needed to make another of the same kind, values of the environment included.
  *
- * Operations are journalled: a row of what will be done and under which ids comes first, then
- * the warden acts, then one transaction puts the result and removes the row. At most one per
- * sandbox is under way, by whoever holds the lock sandboxes/ID/op. A row that is found with
- * the lock free is that of a command that was killed: cli/moment.c asks the warden how far it
- * came, store/lost.c looks at what a dead one left.
+ * Operations are journalled: a row of what will be done and under which ids comes first, on the
+ * disk, then the warden acts, then one transaction puts the result and removes the row. At most one
+ * per sandbox is under way, by whoever holds the lock sandboxes/ID/op. A row that is found with the
+ * lock free is that of a command that was killed: cli/moment.c asks the warden how far it came,
+ * store/lost.c looks at what a dead one left.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ enum snapshot_kind {
 	SNAPSHOT_USER, /* asked for */
 	SNAPSHOT_TX,   /* the begin of a transaction that is open */
 	SNAPSHOT_LOST, /* what a lost sandbox left */
-	SNAPSHOT_FORK, /* holds the layers while forks are made of it */
+	SNAPSHOT_FORK, /* holds the layers while forks are made of it: while locks/ID is held */
 	SNAPSHOT_KINDS,
 };
 
@@ -51,9 +51,10 @@ struct snapshot_row {
 enum op_kind { OP_SNAPSHOT, OP_ROLLBACK };
 
 enum op_result {
-	OP_UNCHANGED, /* no layer was needed: nothing had changed, or it was a rollback */
-	OP_SEALED,    /* the changes are the layer, and the sandbox lies above it */
-	OP_COPIED,    /* the layer is a copy of them, and the sandbox stays as it was */
+	OP_UNCHANGED, /* no layer was needed: nothing had changed */
+	OP_SEALED, /* the changes are the layer, and the sandbox lies above it; or it was switched
+		    * by a rollback */
+	OP_COPIED, /* the layer is a copy of them, and the sandbox stays as it was */
 };
 
 struct op_row {
@@ -87,11 +88,17 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e);
 /* The recipe of a sandbox, which lives as long as it or a snapshot of it. NOT_FOUND. */
 int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e);
 
+/* 1: a recipe of a sandbox, a snapshot or a pool has this text in it. */
+int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e);
+
 /* Template and spec that stand beside it, into a row that has none yet. */
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
 		       struct err *e);
 
-/* The layers of a stack, topmost first; the caller frees *ret. An empty top has none. */
+/*
+ * The layers of a stack, topmost first; the caller frees *ret. An empty top has none. FAILED with
+ * sys ESTALE where a layer is not in the catalog.
+ */
 int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
 		  struct err *e);
 /* The top of a sandbox's stack, empty where there is none. */
@@ -105,7 +112,10 @@ int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e);
 /* 1: there is one. 0: none. */
 int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e);
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);
-/* It is done. below: the sandbox's top when it began (empty: none). */
+/*
+ * It is done; CONFLICT where somebody else has ended it. below: the sandbox's top when it began
+ * (empty: none).
+ */
 int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
 		    const char *below, struct err *e);
 

@@ -264,6 +264,15 @@ int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e
 	return err_set(e, ERR_CONFLICT, "sandbox '%s' is being removed", id);
 }
 
+void state_unlock(const struct state *s, const char *id, int fd)
+{
+	char path[sizeof "locks/" + ID_SIZE];
+
+	(void)snprintf(path, sizeof path, "locks/%s", id);
+	(void)unlinkat(s->fd, path, 0);
+	(void)close(fd);
+}
+
 bool state_is_alive(const struct state *s, const char *id)
 {
 	char path[sizeof "locks/" + ID_SIZE];

@@ -3,7 +3,8 @@
  * The state directory: where it is, what lies in it, and who is alive.
  *
  *   catalog.db            the catalog (store/catalog.h)
- *   locks/ID              held (flock) by the warden of ID for its whole life
+ *   locks/ID              held (flock) by the warden of ID for its whole life; or, where ID is a
+ *                         snapshot of kind SNAPSHOT_FORK, by whoever forks of it
  *   uids                  one byte per range of uids, locked by the warden that has it
  *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N.G, stage, files.index (when large),
  *                         op (lock of snapshots and rollbacks), next, old (while they happen)
@@ -53,6 +54,8 @@ int state_id_new(char out[ID_SIZE], struct err *e);
  */
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e);
 bool state_is_alive(const struct state *s, const char *id);
+/* Of a lock that stands for nothing else on the disk: its file goes, and fd is closed. */
+void state_unlock(const struct state *s, const char *id, int fd);
 /*
  * A uid slot below `slots` that no living sandbox has: a lock on one byte of the file `uids`,
  * held as long as ret_fd (and what inherits it) is open. The catalog may still know a dead

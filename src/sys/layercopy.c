@@ -240,6 +240,19 @@ static int see(const int *from, int n, int m, int k, const char *name, struct se
 	return 0;
 }
 
+/* The next entry; NULL at the end, and where it cannot be read: what is left out would be lost. */
+static struct dirent *next_of(DIR *d, int *err)
+{
+	struct dirent *x = NULL;
+
+	if (*err == 0) {
+		errno = 0;
+		x = readdir(d);
+		*err = x ? 0 : -errno;
+	}
+	return x;
+}
+
 /*
  * They have done what they were needed for, hiding names of the layers that were merged. Where
  * nothing lies below, overlayfs would list them.
@@ -255,7 +268,7 @@ static int drop_whiteouts(int to)
 		fd_close(&fd);
 		return r;
 	}
-	for (struct dirent *x = readdir(d); x && r == 0; x = readdir(d)) {
+	for (struct dirent *x = next_of(d, &r); x && r == 0; x = next_of(d, &r)) {
 		struct stat st;
 
 		if (x->d_type == DT_CHR && fstatat(to, x->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -337,7 +350,7 @@ static int merge(struct copy *c, const int *from, int n, int m, int to)
 			fd_close(&fd);
 			return r;
 		}
-		for (struct dirent *x = readdir(d); x && r == 0; x = readdir(d))
+		for (struct dirent *x = next_of(d, &r); x && r == 0; x = next_of(d, &r))
 			r = copy_entry(c, from, n, m, k, x->d_name, to);
 	}
 	return r;

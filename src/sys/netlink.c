@@ -146,3 +146,20 @@ int netlink_talk(struct netlink *n, int fd)
 	n->len = 0;
 	return 0;
 }
+
+int netlink_ask(int fd, const void *request, size_t size, void *answer, size_t room)
+{
+	const struct nlmsghdr *asked = request, *h = answer;
+
+	if (send(fd, request, size, 0) < 0)
+		return -errno;
+	do {
+		ssize_t got = recv(fd, answer, room, 0);
+
+		if (got < 0)
+			return -errno;
+		if (!NLMSG_OK(h, (size_t)got))
+			return -EBADMSG;
+	} while (h->nlmsg_seq != asked->nlmsg_seq);
+	return 0;
+}

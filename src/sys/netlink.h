@@ -37,3 +37,9 @@ void netlink_unnest(struct netlink *n, size_t nest);
 int netlink_open(int family);
 /* Send what was built and await its acknowledgements: 0, or the first refusal as -errno. */
 int netlink_talk(struct netlink *n, int fd);
+/*
+ * Send one message and await the first that answers it: 0, with its header at the begin of answer,
+ * aligned to 8, and as much of it there as nlmsg_len says; or -errno. Whether it is a refusal is
+ * for the caller to see. What was left of an earlier question is passed over.
+ */
+int netlink_ask(int fd, const void *request, size_t size, void *answer, size_t room);

@@ -16,21 +16,15 @@ int route_is_local(int fd, const uint8_t *addr, size_t size)
 	const struct nlmsghdr *h = (const void *)answer;
 	struct netlink n = { .len = 0 };
 	static uint32_t seq;
-	ssize_t got;
+	int r;
 
 	n.seq = ++seq;
 	netlink_begin(&n, RTM_GETROUTE, 0, &m, sizeof m);
 	netlink_put(&n, RTA_DST, addr, size);
 	netlink_end(&n);
-	if (send(fd, n.data, n.len, 0) < 0)
-		return -errno;
-	do { /* what was left of an earlier question is not the answer to this one */
-		got = recv(fd, answer, sizeof answer, 0);
-		if (got < 0)
-			return -errno;
-		if (!NLMSG_OK(h, (size_t)got))
-			return -EBADMSG;
-	} while (h->nlmsg_seq != ((const struct nlmsghdr *)(const void *)n.data)->nlmsg_seq);
+	r = netlink_ask(fd, n.data, n.len, answer, sizeof answer);
+	if (r < 0)
+		return r;
 	if (h->nlmsg_type == NLMSG_ERROR) {
 		int err = ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "sys/netlink.h"
 
 enum { CGROUP_ATTR = 21 }; /* INET_DIAG_CGROUP_ID, Linux 5.9 */
 
@@ -65,17 +66,10 @@ static int find_exact(int fd, const struct request *q, struct sockdiag_owner *re
 {
 	_Alignas(8) char answer[2048];
 	const struct nlmsghdr *h = (const void *)answer;
-	ssize_t n;
+	int r = netlink_ask(fd, q, sizeof *q, answer, sizeof answer);
 
-	if (send(fd, q, sizeof *q, 0) < 0)
-		return -errno;
-	do { /* what was left of an earlier question is not the answer to this one */
-		n = recv(fd, answer, sizeof answer, 0);
-		if (n < 0)
-			return -errno;
-		if (!NLMSG_OK(h, (size_t)n))
-			return -EBADMSG;
-	} while (h->nlmsg_seq != q->h.nlmsg_seq);
+	if (r < 0)
+		return r;
 	if (h->nlmsg_type == NLMSG_ERROR)
 		return ((const struct nlmsgerr *)NLMSG_DATA(h))->error ? -ENOENT : -EBADMSG;
 	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||

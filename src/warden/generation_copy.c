@@ -184,13 +184,19 @@ static int start_child(struct warden *w)
 		.exit_signal = SIGCHLD,
 	};
 	pid_t pid = raw_clone3(&args);
+	int r;
 
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
 		child(w);
 	t->copy_pid = pid;
-	return loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
+	r = loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
+	if (r < 0) { /* the turn goes before it would end */
+		(void)raw_pidfd_signal(t->copy_pidfd, SIGKILL);
+		(void)stop_waiting(w);
+	}
+	return r;
 }
 
 static int freeze_and_copy(struct warden *w)

@@ -89,6 +89,9 @@ int turn_move_away(struct warden *w, struct turn *t)
 	char name[24], to[PLACE];
 	int r;
 
+	/* It tells of the last switch, which may have been to where this one goes. */
+	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
+		return -errno;
 	if (w->spec.pool)
 		return volume_move_away(w, t);
 	r = make_place(w, t);
@@ -137,12 +140,15 @@ int turn_remember_fresh(struct warden *w)
 	return 0;
 }
 
-/* The moment at which it is done, for whoever finds us dead: store/lost.c. */
+/*
+ * The moment at which it is done, for whoever finds us dead: store/lost.c. A link has no content
+ * that could come to the disk later than its name.
+ */
 static int write_top(struct warden *w)
 {
-	const char *top = w->spec.nlayers ? w->spec.layers[0] : "";
+	const char *top = w->spec.nlayers ? w->spec.layers[0] : "-";
 
-	return io_replace_file(w->dir_fd, "top.new", "top", str_of(top));
+	return symlinkat(top, w->dir_fd, "top") < 0 ? -errno : 0;
 }
 
 int turn_rename_next(struct warden *w)

@@ -8,6 +8,7 @@ Named places exist only in programs of their own (tests/crash), which lie below 
 
 import collections
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -20,7 +21,7 @@ import caylib
 import pytest
 from caylib import wait_until
 from fingerprint import fingerprint
-from statelib import check_invariants, content, end, ours, own_group, settle, sh, tree
+from statelib import check_invariants, content, end, ours, own_group, rows, settle, sh, tree
 
 ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
 SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
@@ -80,6 +81,25 @@ def test_death_at_each_step(world, point, what):
         for s in cay.json('snapshots', ref):
             assert content(cay, s['id']) in ('one\n', 'two\n')
     assert content(cay, one) == 'one\n'
+    end(cay)
+
+
+@pytest.mark.parametrize('point', ['switch.moving', 'switch.moved', 'switch.renewed'])
+def test_death_in_a_rollback_leaves_all_or_nothing_of_what_was_changed(world, point, tmp_path):
+    """Of every mount, also where it goes back to the layer that the sandbox lies above already."""
+    cay = world
+    os.chmod(tmp_path, 0o777)
+    ref = cay.create('--dir', f'{tmp_path}:/w')
+    sh(cay, ref, 'echo one > /tmp/f; echo one > /w/f')
+    cay('snapshot', ref, check=True)
+    sh(cay, ref, 'echo two > /tmp/f; echo two > /w/f')
+    arm(cay, point)
+    assert cay('rollback', ref).code != 0 and not armed(cay)
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    fork = cay('fork', lost, check=True).out.strip()
+    assert sh(cay, fork, 'cat /tmp/f /w/f') in ('one\none\n', 'two\ntwo\n')
+    check_invariants(cay)
     end(cay)
 
 
@@ -147,6 +167,64 @@ def test_death_while_layers_are_merged(world, point):
         assert content(cay, snaps[i]) == f'{i}\n'
     assert sh(cay, ref, 'cat /tmp/f') == '21\n'
     end(cay)
+
+
+def test_who_puts_a_rollback_right_frees_nothing_that_is_mounted(world):
+    """It was never begun, but whoever goes back to the layer it lies above looks the same before and after."""
+    cay = world
+    ref = cay.create()
+    snaps = []
+    # What is merged in the background before the last one is let go of by that.
+    while len(snaps) < 14 or not (cay('tidy', check=True) and rows(cay, 'SELECT * FROM uses')):
+        sh(cay, ref, f'echo {len(snaps)} > /tmp/f{len(snaps)}; echo {len(snaps)} > /tmp/f')
+        snaps.append(cay('snapshot', ref, check=True).out.strip())
+        assert len(snaps) < 40
+    cay('snapshot', 'rm', *snaps[:-1], check=True)
+    mounted = [r[0] for r in rows(cay, 'SELECT layer FROM uses')]
+    arm(cay, 'op.begun')
+    assert cay('rollback', ref).code != 0 and not armed(cay)
+    cay('diff', ref, check=True)
+    assert rows(cay, 'SELECT * FROM operations') == []
+    cay('gc', check=True)
+    where = 'pool/layers' if os.path.exists(f'{cay.state}/pool') else 'layers'
+    assert set(mounted) <= set(os.listdir(os.path.join(cay.state, where)))
+    assert sh(cay, ref, 'cat /tmp/f?') == ''.join(f'{i}\n' for i in range(10))
+    cay('rollback', ref, check=True)
+    cay('gc', check=True)
+    assert rows(cay, 'SELECT * FROM uses') == []
+    check_invariants(cay)
+    end(cay)
+
+
+def test_what_was_broken_off_is_put_above_what_lies_there_now(fresh_cay, crash_bin, monkeypatch):
+    """Also by who looked at the sandbox before others changed it."""
+    monkeypatch.setattr(caylib, 'CAY', crash_bin)
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/one')
+    with open(f'{cay.state}/sandboxes/{ref}/op', 'w', encoding='ascii') as op:
+        fcntl.flock(op, fcntl.LOCK_EX)
+        late = cay.popen('snapshot', ref)
+        wait_until(lambda: waits_for_a_lock(late.pid), what='the late one waits')
+        late.send_signal(signal.SIGSTOP)
+        wait_until(lambda: caylib.processes()[late.pid][1] == 'T', what='the late one stands still')
+    cay('snapshot', ref, check=True)
+    sh(cay, ref, 'echo two > /tmp/f')
+    arm(cay, 'op.switched')
+    assert cay('snapshot', ref).code != 0 and not armed(cay)
+    late.send_signal(signal.SIGCONT)
+    with late:
+        out, _ = late.communicate(timeout=30)
+    assert late.returncode == 0
+    fork = cay('fork', out.decode().strip(), check=True).out.strip()
+    assert sh(cay, fork, 'cat /tmp/one /tmp/f') == 'one\ntwo\n'
+    check_invariants(cay)
+    end(cay)
+
+
+def waits_for_a_lock(pid):
+    with open('/proc/locks', encoding='ascii') as f:
+        return any('->' in line and f' {pid} ' in line for line in f)
 
 
 # Names that the script below comes to, wherever it is; each commit of the catalog has two more.

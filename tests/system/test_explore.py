@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay explore: a command in several forks, of which the best stays."""
 
+import os
 import signal
 import time
 
@@ -100,3 +101,21 @@ def test_who_stops_a_fork_of_many_knows_those_that_are_there(fresh_cay):
     caylib.wait_until(lambda: len(set(cay('ls', '-q', check=True).out.split()) - before - told) <= 1, what='the end of the rest')
     assert told & set(cay('ls', '-q', check=True).out.split()), result
     caylib.remove_all(cay)
+
+
+def test_what_forks_did_is_kept_where_it_cannot_be_compared(fresh_cay, tmp_path):
+    cay, project = fresh_cay, tmp_path / 'p'
+    project.mkdir()
+    os.chmod(tmp_path, 0o755)
+    ref = cay.create('--dir', f'{project}:/w')
+    with cay.popen('explore', ref, '--count', '2', '--', 'sh', '-c', 'echo up; sleep 1; echo done > /tmp/f') as exploring:
+        exploring.read_until(b'up')
+        project.rename(tmp_path / 'q')
+        _, err = exploring.communicate(timeout=30)
+    (tmp_path / 'q').rename(project)
+    assert exploring.returncode != 0 and b'all forks are kept' in err
+    forks = {x['id'] for x in cay.json('ls')} - {ref}
+    assert len(forks) == 2
+    for fork in forks:
+        assert cay('exec', fork, '--', 'cat', '/tmp/f', check=True).out == 'done\n'
+    cay('kill', ref, *forks, check=True)

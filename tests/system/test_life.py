@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes that stay: create, exec, ls, show, ps, kill, gc; what the commands print."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -189,6 +191,43 @@ def test_a_lost_sandbox_is_shown_and_can_be_killed(clean):
     assert clean('ls', '--all', '-q').out == ''
 
 
+def test_gc_does_what_it_can_and_says_what_it_cannot(clean):
+    """A lock that is a directory can be neither taken nor removed."""
+    clean('gc', check=True)
+    os.mkdir(f'{clean.state}/locks/aaaaaaaaaa')
+    os.mkdir(f'{clean.state}/layers/bbbbbbbbbb')
+    try:
+        result = clean('gc', '--json')
+        assert result.code != 0 and 'locks/aaaaaaaaaa' in result.out
+        assert json.loads(result.out.splitlines()[0])['layers_removed'] == 1
+        assert not os.path.exists(f'{clean.state}/layers/bbbbbbbbbb')
+    finally:
+        os.rmdir(f'{clean.state}/locks/aaaaaaaaaa')
+    clean('gc', check=True)
+
+
+def test_gc_removes_what_was_made_of_the_host_as_it_was(clean):
+    """Unless a sandbox or snapshot is made of it, or something is there of which that is not known."""
+    clean('run', '--', 'true', check=True)
+    old = f'{clean.state}/templates/host/v2-0123456789abcdef'
+    os.makedirs(f'{old}/root/etc')
+    os.utime(old, (1, 1))
+    recipe = f'...{old}/root...'.encode()
+    with contextlib.closing(sqlite3.connect(f'{clean.state}/catalog.db', timeout=30)) as db:
+        db.execute('INSERT INTO recipes(id, body, template) VALUES(?, ?, ?)', ('zzzzzzzz', recipe, 'host'))
+        db.commit()
+        assert clean.json('gc')[0]['bases_removed'] == 0
+        db.execute('DELETE FROM recipes')
+        db.commit()
+    with clean.popen('run', '--', 'sh', '-c', 'echo up; sleep 100') as running:
+        running.read_until(b'up')
+        assert clean.json('gc')[0]['bases_removed'] == 0
+        running.kill()
+    assert os.path.isdir(old)
+    caylib.wait_until(lambda: clean('gc', check=True) and not os.path.exists(old), what='gone')
+    clean('run', '--', 'true', check=True)
+
+
 def test_gc_keeps_the_lost_and_removes_them_when_told(clean):
     ref, alive = clean.create(), clean.create()
     os.kill(clean.warden(ref), signal.SIGKILL)
@@ -230,7 +269,7 @@ def test_json_has_stable_keys(clean):
     assert [list(x) for x in clean.json('ps', 'j')] == [PS]
     assert list(clean.json('version')[0]) == ['version', 'client_protocol', 'init_protocol']
     assert list(clean.json('trace', 'verify', 'j')[0]) == ['ok', 'sandbox', 'events', 'head', 'head_checked']
-    assert list(clean.json('gc')[0]) == ['leftovers_removed', 'lost_removed', 'lost_kept', 'layers_removed',
+    assert list(clean.json('gc')[0]) == ['leftovers_removed', 'lost_removed', 'lost_kept', 'layers_removed', 'bases_removed',
                                           'freed_bytes']
     assert [k['id'] for k in clean.json('kill', 'j')] == [shown['id']]
 

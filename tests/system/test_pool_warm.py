@@ -315,6 +315,19 @@ def test_explore_takes_ready_ones(pools):
     assert {row['id'] for row in rows} == set(ready) and all(row['files'] == 1 for row in rows)
 
 
+def test_whoever_starts_the_keeper_it_hears_all_signals(pools):
+    """cay explore has some blocked at that time."""
+    pools.set('host', 1)
+    ref = pools('create', check=True).out.strip()
+    old = pools.keeper()
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: caylib.processes().get(old, (0, 'Z'))[1] == 'Z', what='its end')
+    pools('explore', ref, '--count', '1', '--pick', '1', '-q', '--', 'true', check=True)
+    new = pools.keeper()
+    with open(f'/proc/{new}/status', encoding='ascii') as f:
+        assert 'SigBlk:\t0000000000000000\n' in f.read()
+
+
 def test_the_keeper_may_die_at_any_time(pools):
     pools.set('host', 4)
     seen_ids, dice = set(), random.Random(7)
@@ -365,6 +378,25 @@ def test_a_ready_one_that_dies_is_replaced_and_never_claimed(pools):
     names = {pools('run', '--', 'hostname', check=True).out.strip() for _ in range(3)}
     assert victim not in names
     caylib.wait_until(lambda: pools.one('ready') == 2 and victim not in pools.ready(), what='two again', timeout=30)
+
+
+def test_what_has_an_owner_is_never_the_keeper_s_to_remove(pools):
+    """Even where it is still listed as ready, and dead."""
+    pools.set('host', 1)
+    (kind,) = [x for x in caylib.list_dir(f'{pools.state}/warm') if x != 'lock']
+    ref = pools('create', '--env', 'OWN=1', check=True).out.strip()
+    pools('exec', ref, '--', 'sh', '-c', 'echo mine > /tmp/f', check=True)
+    os.kill(pools.cay.warden(ref), signal.SIGKILL)
+    wait_until(lambda: pools('exec', ref, '--', 'true').code != 0, what='dead')
+    listed = f'{pools.state}/warm/{kind}/{ref}'
+    open(listed, 'w', encoding='ascii').close()
+    pools('pool', 'set', 'host', 2, check=True)
+    wait_until(lambda: not os.path.exists(listed), what='unlisted')
+    wait_until(lambda: pools('gc', check=True) and [x['state'] for x in pools.json('ls', '--all')] == ['lost'], what='lost')
+    (lost,) = pools.json('snapshots', ref)
+    fork = pools('fork', lost['id'], check=True).out.strip()
+    assert pools('exec', fork, '--', 'cat', '/tmp/f', check=True).out == 'mine\n'
+    pools('kill', ref, fork, check=True)
 
 
 def test_fewer_and_none(pools):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Snapshots, rollback, forks and transactions."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -119,6 +120,53 @@ def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_pat
     cay('kill', ref, fork, check=True)
 
 
+@pytest.mark.parametrize('sig', [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_fork_holds_nothing(fresh_cay, sig):
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'echo x > /tmp/f')
+    with cay.popen('fork', ref, '--count', '1000') as forking:
+        assert forking.stdout.readline()
+        forking.send_signal(sig)
+        forking.communicate()
+    cay('kill', '--all', '--yes', check=True)
+    wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
+    with contextlib.closing(sqlite3.connect(f'{cay.state}/catalog.db')) as db:
+        assert db.execute('SELECT * FROM snapshots').fetchall() == []
+        assert db.execute('SELECT * FROM recipes').fetchall() == []
+    assert os.listdir(f'{cay.state}/locks') == []
+
+
+def test_what_is_being_read_is_not_removed(fresh_cay):
+    """A comparison that has begun shows what was there, whatever is merged or removed meanwhile."""
+    cay = fresh_cay
+    ref = cay.create()
+    sh(cay, ref, 'mkdir /tmp/d; cd /tmp/d; seq 2000 | xargs touch')
+    name = snap(cay, ref)
+    want = cay('diff', name, check=True).out
+    with cay.popen('diff', name) as reader:
+        while reader.poll() is None and not reads_layers(reader.pid):
+            pass
+        reader.send_signal(signal.SIGSTOP)
+        assert reader.poll() is None
+        cay('kill', ref, check=True)
+        forget(cay, name)
+        cay('gc', check=True)
+        reader.send_signal(signal.SIGCONT)
+        out, _ = reader.communicate(timeout=30)
+    assert reader.returncode == 0 and len(want.splitlines()) > 2000
+    assert out.decode() == want
+    wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
+    assert os.listdir(f'{cay.state}/locks') == []
+
+
+def reads_layers(pid):
+    try:
+        return any('/layers/' in os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd'))
+    except OSError:
+        return False
+
+
 def test_a_template_of_a_snapshot_has_its_files_and_other_options(cay, box, tmp_path):
     sh(cay, box, 'echo kept > /tmp/f')
     name = snap(cay, box, '--name', 'a-base', '--note', 'for others')
@@ -132,6 +180,24 @@ def test_a_template_of_a_snapshot_has_its_files_and_other_options(cay, box, tmp_
     assert (row['name'], row['note'], row['kind'], row['sandbox']) == ('a-base', 'for others', 'snapshot', box)
     assert cay('snapshot', box, '--name', 'a-base').code != 0
     forget(cay, 'a-base')
+
+
+def test_a_template_of_a_snapshot_starts_where_its_sandbox_did(cay, tmp_path):
+    (tmp_path / 'a').mkdir()
+    ref = cay.create('--dir', f'{tmp_path}:/work')
+    name = snap(cay, ref)
+
+    def where(*options):
+        return cay('run', '--template', f'snap:{name}', *options, '--', 'pwd', check=True).out
+
+    assert where() == '/work\n'
+    assert where('--cwd', '/tmp') == '/tmp\n'
+    assert where('--dir', f'{tmp_path / "a"}:/more') == '/more\n'
+    made = cay.create('--template', f'snap:{name}')
+    again = snap(cay, made)
+    assert cay('run', '--template', f'snap:{again}', '--', 'pwd', check=True).out == '/work\n'
+    cay('kill', ref, made, check=True)
+    forget(cay, name, again)
 
 
 def test_snapshots_outlive_their_sandbox_and_layers_what_needs_them(fresh_cay):
