@@ -16,13 +16,21 @@ static struct opt exec_opts[] = {
 	{ 0 },
 };
 
+/* Whoever gives a whole id, as programs do, needs no catalog while the sandbox lives. */
 static int find(struct cmd_ctx *ctx, struct cli_store *s, int *ret_fd, struct sandbox_plan *plan,
 		struct err *e)
 {
 	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	const char *ref = ctx->args[0];
+	struct err ignored = { 0 };
 
-	if (sandbox_opts_resolve(&o, &s->state, plan, e) < 0 ||
-	    catalog_find(s->catalog, ctx->args[0], &row, e) < 0)
+	if (sandbox_opts_resolve(&o, &s->state, plan, e) < 0)
+		return -1;
+	if (state_id_ok(ref) && client_connect(&s->state, ref, ret_fd, &ignored) == 0)
+		return 0;
+	if (!s->catalog && catalog_open(&s->state, &s->catalog, e) < 0)
+		return -1;
+	if (catalog_find(s->catalog, ref, &row, e) < 0)
 		return -1;
 	return client_connect(&s->state, row.id, ret_fd, e);
 }
@@ -40,7 +48,7 @@ static int in_sandbox(struct cmd_ctx *ctx, struct err *e)
 	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
 	auto_close int fd = FD_NONE;
 	struct cli_store s = { 0 };
-	int r = cli_store_open(&s, e);
+	int r = cli_store_open_state(&s, e);
 
 	if (r == 0)
 		r = find(ctx, &s, &fd, &plan, e);

@@ -23,7 +23,7 @@ static int spawn(char **argv, int out_fd, const sigset_t *mask, pid_t *ret)
 
 	if (posix_spawn_file_actions_init(&fa) != 0)
 		return -ENOMEM;
-	(void)posix_spawnattr_init(&attr); /* cannot fail in glibc */
+	(void)posix_spawnattr_init(&attr); /* cannot fail */
 	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 	(void)posix_spawnattr_setsigmask(&attr, mask);
 	(void)posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/signal_name.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/limit_options.h"
@@ -126,7 +127,7 @@ static void call_outcome(const struct call_row *c, char *out, size_t size)
 	else if (strcmp(c->reason, "exit") == 0 && WIFEXITED(c->status))
 		(void)snprintf(out, size, "exit %d", WEXITSTATUS(c->status));
 	else if (strcmp(c->reason, "signal") == 0 && WIFSIGNALED(c->status))
-		(void)snprintf(out, size, "SIG%s", sigabbrev_np(WTERMSIG(c->status)) ?: "?");
+		(void)snprintf(out, size, "SIG%s", signal_name(WTERMSIG(c->status)) ?: "?");
 	else
 		(void)snprintf(out, size, "%s", c->reason);
 }

@@ -8,6 +8,7 @@
 
 #include "base/failpoint.h"
 #include "diff/apply.h"
+#include "sys/raw.h"
 #include "sys/rmtree.h"
 
 /* A step, opened: where it happens, and the names on both sides of it. */
@@ -56,7 +57,7 @@ static bool has_ino(const struct apply *a, const char *name, uint64_t ino)
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
 	failpoint("apply.moving");
-	return renameat2(from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
+	return raw_renameat2(from_dir, from, to_dir, to, flags) < 0 ? -errno : 0;
 }
 
 static int do_replace(const struct place *p)
@@ -67,13 +68,13 @@ static int do_replace(const struct place *p)
 
 	if (!has_ino(a, p->new, p->s->new_ino))
 		return 0; /* exchanged already */
-	r = move(a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+	r = move(a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 	if (r < 0)
 		return r;
 	r = apply_look(a->stage_fd, p->new, &old);
 	if (r == 0 && is_same(&old, &p->s->old))
 		return 0;
-	(void)move(a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+	(void)move(a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 	return -ESTALE;
 }
 
@@ -81,7 +82,7 @@ static int do_delete(const struct place *p)
 {
 	const struct apply *a = p->a;
 	struct apply_file old;
-	int r = move(p->dir, p->name, a->stage_fd, p->old, RENAME_NOREPLACE);
+	int r = move(p->dir, p->name, a->stage_fd, p->old, RAW_RENAME_NOREPLACE);
 
 	if (r == -EEXIST)
 		return 0; /* moved away already; what is there now is a later step's */
@@ -92,7 +93,7 @@ static int do_delete(const struct place *p)
 	r = apply_look(a->stage_fd, p->old, &old);
 	if (r == 0 && is_same(&old, &p->s->old))
 		return 0;
-	(void)move(a->stage_fd, p->old, p->dir, p->name, RENAME_NOREPLACE);
+	(void)move(a->stage_fd, p->old, p->dir, p->name, RAW_RENAME_NOREPLACE);
 	return -ESTALE;
 }
 
@@ -102,7 +103,7 @@ static int do_add(const struct place *p)
 
 	if (!has_ino(p->a, p->new, p->s->new_ino))
 		return apply_look(p->dir, p->name, &f) == 0 && f.ino == p->s->new_ino ? 0 : -ESTALE;
-	return move(p->a->stage_fd, p->new, p->dir, p->name, RENAME_NOREPLACE);
+	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_NOREPLACE);
 }
 
 static int set_mode(const struct place *p, uint32_t mode)
@@ -161,7 +162,7 @@ static int undo_replace(const struct place *p)
 		return 0; /* never exchanged */
 	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino)
 		return -ESTALE; /* somebody has put another one there */
-	return move(p->a->stage_fd, p->new, p->dir, p->name, RENAME_EXCHANGE);
+	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 }
 
 static int undo_add(const struct place *p)
@@ -172,7 +173,7 @@ static int undo_add(const struct place *p)
 		return 0;
 	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino)
 		return -ESTALE;
-	return move(p->dir, p->name, p->a->stage_fd, p->new, RENAME_NOREPLACE);
+	return move(p->dir, p->name, p->a->stage_fd, p->new, RAW_RENAME_NOREPLACE);
 }
 
 static int undo_delete(const struct place *p)
@@ -181,7 +182,7 @@ static int undo_delete(const struct place *p)
 
 	if (apply_look(p->a->stage_fd, p->old, &f) < 0)
 		return 0;
-	return move(p->a->stage_fd, p->old, p->dir, p->name, RENAME_NOREPLACE);
+	return move(p->a->stage_fd, p->old, p->dir, p->name, RAW_RENAME_NOREPLACE);
 }
 
 static int undo_rmdir(const struct place *p)

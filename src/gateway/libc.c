@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What c-ares asks the C library for and a jail does not have: the names of services, of devices
- * and of the host. Answered here, because libc's own answers bring NSS, iconv and the
- * dynamic loader along, 200 KiB that lie in the memory of every gateway and could be called by
- * whoever takes one over.
+ * and of the host. Answered here, so that nobody tries to open files for them.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -44,7 +42,7 @@ int getservbyport_r(int port, const char *proto, struct servent *result, char *b
 	return ENOENT;
 }
 
-char *if_indextoname(unsigned index, char name[IF_NAMESIZE])
+char *if_indextoname(unsigned index, char *name)
 {
 	(void)index;
 	(void)name;

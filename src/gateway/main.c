@@ -4,7 +4,6 @@
  */
 #include <fcntl.h>
 #include <linux/netlink.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +100,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cay-gateway: started by cay-warden, not by hand\n");
 		return 2;
 	}
-	(void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || begin(&g) < 0)
 		return 1;

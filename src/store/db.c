@@ -21,6 +21,7 @@
 #include "base/failpoint.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "store/db_heap.h"
 
 enum {
 	PAGE = 1024,
@@ -434,6 +435,9 @@ static void configure_library(void)
 	/* Each fails where somebody has used the library before us, and then changes nothing. */
 	(void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+#ifndef CAY_SANITIZED
+	(void)sqlite3_config(SQLITE_CONFIG_MALLOC, &db_heap);
+#endif
 }
 
 static int set_up(struct catalog *c, struct err *e)

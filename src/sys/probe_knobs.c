@@ -103,7 +103,7 @@ void probe_knobs(struct probe_knobs *ret, const char *release)
 	look_at_modules(ret, release);
 }
 
-static uint64_t hard_limit(__rlimit_resource_t resource)
+static uint64_t hard_limit(int resource)
 {
 	struct rlimit r;
 

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -50,7 +52,7 @@ static void look(struct probe_storage *f, int fd)
 		f->free_inodes = vfs.f_favail;
 		f->counts_inodes = vfs.f_files > 0;
 	}
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 ||
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 ||
 	    !probe_file("/proc/self/mountinfo", &mounts) ||
 	    !mountinfo_find(buf_str(&mounts), stx.stx_mnt_id, &m))
 		return;

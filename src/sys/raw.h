@@ -37,6 +37,9 @@ enum {
 	RAW_RESOLVE_NO_SYMLINKS = 0x4,
 	RAW_RESOLVE_BENEATH = 0x8,
 	RAW_RESOLVE_IN_ROOT = 0x10,
+	/* renameat2 */
+	RAW_RENAME_NOREPLACE = 0x1,
+	RAW_RENAME_EXCHANGE = 0x2,
 };
 
 #define RAW_CLONE_PIDFD	      0x1000ull
@@ -98,6 +101,12 @@ static inline int raw_mount_setattr(int fd, const char *path, unsigned flags,
 static inline int raw_openat2(int dirfd, const char *path, const struct raw_open_how *how)
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof *how);
+}
+
+static inline int raw_renameat2(int from_dir, const char *from, int to_dir, const char *to,
+				unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
 }
 
 static inline pid_t raw_clone3(struct raw_clone_args *args)

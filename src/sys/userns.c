@@ -134,13 +134,13 @@ int userns_new_owned(const struct idmap *map, int n, uid_t owner)
 	return fd;
 }
 
-int userns_bound_watches(int sysctl_fd)
+int userns_bound_watches(int knobs_fd)
 {
-	static const char *const rows[][2] = { { "max_inotify_instances", "64" },
-					       { "max_inotify_watches", "65536" } };
+	static const char *const rows[][2] = { { "user/max_inotify_instances", "64" },
+					       { "user/max_inotify_watches", "65536" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int r = io_write_file(sysctl_fd, rows[i][0], rows[i][1]);
+		int r = io_write_file(knobs_fd, rows[i][0], rows[i][1]);
 
 		if (r < 0)
 			return r;

@@ -20,8 +20,9 @@ int userns_new(const struct idmap *map, int n);
  * be used up by one sandbox for all others and for the host.
  */
 int userns_new_owned(const struct idmap *map, int n, uid_t owner);
-/* A share of the owner's inotify; called within the namespace, with /proc/sys/user of outside. */
-int userns_bound_watches(int sysctl_fd);
+/* A share of the owner's inotify; called within the namespace, with a /proc/sys that can be
+ * written. */
+int userns_bound_watches(int knobs_fd);
 /*
  * The map by which the files of `owner` appear as those of `user` inside, and the other way
  * round, and all others as they are; ids outside the range are nobody's. Returns lines used.

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/limits.h"
 #include "base/safe.h"
+#include "base/signal_name.h"
 #include "trace/text_page.h"
 #include "trace/text_time.h"
 
@@ -19,7 +19,7 @@
 static void say_status(struct page *p)
 {
 	int64_t sig = page_number(p, "signal");
-	const char *name = sig > 0 && sig < 65 ? sigabbrev_np((int)sig) : NULL;
+	const char *name = signal_name(sig);
 
 	if (page_has_num(p, "signal"))
 		page_sayf(p, name ? "signal %" PRId64 " (%s)" : "signal %" PRId64, sig, name);

@@ -615,6 +615,15 @@ def test_a_sandbox_that_ends_has_an_end_for_each_connection(net):
         assert connects and sorted(e['parent'] for e in closes) == connects, script
 
 
+def test_the_kernel_remembers_sockets_and_forgets_connections(net, netbox):
+    box = netbox('--allow', 'web.test:7000')
+    knobs = {'ipv4/tcp_fin_timeout': '70'} | {f'netfilter/nf_conntrack_tcp_timeout_{state}': '2' for state in (
+        'time_wait', 'close', 'close_wait', 'fin_wait', 'last_ack')}
+    for name, value in knobs.items():
+        assert net('exec', box, '--', 'cat', f'/proc/sys/net/{name}', check=True).out.strip() == value, name
+        assert net('exec', box, '--', 'sh', '-c', f'echo 9 >/proc/sys/net/{name}').code != 0, name
+
+
 def test_short_connections_and_forked_children_are_attributed(net, netbox):
     box = netbox('--allow', 'web.test:7000')
     net('exec', box, '--', 'true', check=True)
@@ -628,7 +637,7 @@ for _ in range(40):
         assert p.stdout.readline() == 'go\n'
         r = net('exec', box, '--', '/usr/bin/python3', '-c', '''
 import os, socket
-socket.create_connection(('web.test', 7000), 5).close()
+for _ in range(20): socket.create_connection(('web.test', 7000), 5).close()
 def child():
     s = socket.create_connection(('web.test', 7000), 5); s.sendall(b'short\\n'); os._exit(0)
 pids = []
@@ -648,7 +657,7 @@ print(os.getpid(), pid, *pids)
 
     def all_ended():
         closes.update({e['parent']: e for e in net.events(box, 'net.close')})
-        return len(closes) == 40 + 32
+        return len(closes) == 40 + 51
     caylib.wait_until(all_ended, what='all ends')
     connects = net.events(box, 'net.connect')
     if not caylib.ROOTFUL:  # without control groups who is gone cannot be found; but nobody is taken for another
@@ -658,7 +667,7 @@ print(os.getpid(), pid, *pids)
     by_call = {call: [e for e in connects if e['call'] == call] for call in (2, 3)}
     # Told apart by what they sent: the events of each call are about the connections of that call.
     assert [closes[e['seq']]['up'] for e in by_call[2]] == [11] * 40
-    assert sorted(closes[e['seq']]['up'] for e in by_call[3]) == [0] + [6] * 30 + [38]
+    assert sorted(closes[e['seq']]['up'] for e in by_call[3]) == [0] * 20 + [6] * 30 + [38]
     short = [e for e in by_call[3] if closes[e['seq']]['up'] == 6]
     # The process is the right one or, where it was gone before anybody could look, none.
     found = [e.get('process') == child for e, child in zip(short, children)]

@@ -133,7 +133,10 @@ int tree_proc(struct tree *t)
 	(void)snprintf(t->what, sizeof t->what, "mount /proc");
 	t->proc_fd = mnt_new("proc", NULL, HARMLESS);
 	r = tree_put(t, t->proc_fd, "proc");
-	return r < 0 ? r : mask_proc(t);
+	if (r < 0)
+		return r;
+	t->knobs_fd = openat(t->proc_fd, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return t->knobs_fd < 0 ? -errno : mask_proc(t);
 }
 
 /* The host's node, bound: where we may not make one. */

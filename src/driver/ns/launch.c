@@ -164,16 +164,15 @@ static int fix_oom_order(void)
 	return io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 }
 
-static int last_settings(const struct launch *l, int sysctl_fd)
+static int last_settings(const struct launch *l, int knobs_fd)
 {
 	const struct rlimit no_core = { l->core, l->core };
 	int r = limit_files(l->spec->files);
 
 	if (r < 0)
 		return r;
-	/* A host that is a container itself may show its own as read-only. */
-	r = sysctl_fd < 0 ? 0 : userns_bound_watches(sysctl_fd);
-	if (r < 0 && r != -ENOENT && r != -EROFS)
+	r = userns_bound_watches(knobs_fd);
+	if (r < 0 && r != -ENOENT) /* a kernel without inotify */
 		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
@@ -259,7 +258,7 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (!l->spec->rootful)
 		parts->netns_fd = netns_take(own);
 	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
-	must(l, net_child(l->net_fd, t->proc_fd, &net), net);
+	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 	r = tree_gather(t);
 	if (r == 0)
 		r = tree_mounts(t);
@@ -284,7 +283,7 @@ void launch_child(const struct launch *l)
 	static char *const envp[] = { NULL };
 	struct tree t;
 	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
-	int m1, u2 = FD_NONE, sysctl_fd;
+	int m1, u2 = FD_NONE;
 	struct netns own;
 
 	for (int i = 0; i < CELL_MOUNTS; i++)
@@ -300,7 +299,6 @@ void launch_child(const struct launch *l)
 	}
 	if (l->spec->rootful)
 		must(l, fix_oom_order(), "set the order in which memory is taken back");
-	sysctl_fd = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	m1 = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
 	build(l, &t, &parts, &own);
@@ -310,7 +308,7 @@ void launch_child(const struct launch *l)
 	else
 		must(l, enter_rootless(l, &t, &u2), "enter the user namespace");
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
-	must(l, last_settings(l, sysctl_fd), "make a session");
+	must(l, last_settings(l, t.knobs_fd), "make a session");
 	report_ready(l, &t, m1, u2);
 	must(l, arrange_fds(l->stream_fd, parts.init_fd, t.keel_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, INIT_AT, "", argv, envp, RAW_AT_EMPTY_PATH);

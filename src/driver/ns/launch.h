@@ -89,6 +89,7 @@ struct tree {
 	int root_fd;		   /* the merged root, also the first of mount_fd */
 	int mount_fd[CELL_MOUNTS]; /* of the spec */
 	int proc_fd, dev_fd, sys_fd;
+	int knobs_fd;				/* /proc/sys below what makes it read-only */
 	int lower_fd[CELL_MOUNTS][CELL_LOWERS]; /* outside the state directory */
 	char what[248];
 };

@@ -130,16 +130,16 @@ static int open_sockets(int fds[NET_FDS], bool ipv6)
  * Connections of a sandbox never leave this kernel, so nothing of them is under way once they
  * are closed: let the rules forget them soon, or many short ones fill the table of them.
  */
-static void forget_soon(int proc_fd)
+static void forget_soon(int knobs_fd)
 {
-	static const char dir[] = "sys/net/netfilter/nf_conntrack_tcp_timeout_";
+	static const char dir[] = "net/netfilter/nf_conntrack_tcp_timeout_";
 	static const char *const states[] = { "time_wait", "close", "close_wait", "fin_wait",
 					      "last_ack" };
 	char path[96];
 
 	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
 		(void)snprintf(path, sizeof path, "%s%s", dir, states[i]);
-		(void)io_write_file(proc_fd, path, "2");
+		(void)io_write_file(knobs_fd, path, "2");
 	}
 }
 
@@ -149,9 +149,9 @@ static void forget_soon(int proc_fd)
  * such sockets for more than a minute: then it keeps them whole for what is beyond that
  * (Linux 6.18, tcp_rcv_state_process).
  */
-static void remember_owners(int proc_fd)
+static int remember_owners(int knobs_fd)
 {
-	(void)io_write_file(proc_fd, "sys/net/ipv4/tcp_fin_timeout", "70");
+	return io_write_file(knobs_fd, "net/ipv4/tcp_fin_timeout", "70");
 }
 
 static void close_all(int fds[NET_FDS])
@@ -160,7 +160,7 @@ static void close_all(int fds[NET_FDS])
 		fd_close(&fds[i]);
 }
 
-static int set_up(int proc_fd, int fds[NET_FDS], int *ret_n, const char **what)
+static int set_up(int knobs_fd, int fds[NET_FDS], int *ret_n, const char **what)
 {
 	auto_close int rt = netlink_open(NETLINK_ROUTE);
 	bool ipv6;
@@ -180,19 +180,19 @@ static int set_up(int proc_fd, int fds[NET_FDS], int *ret_n, const char **what)
 	r = nft_lead_to_gateway(ipv6);
 	if (r < 0)
 		return r;
-	forget_soon(proc_fd);
-	remember_owners(proc_fd);
+	forget_soon(knobs_fd);
 	*ret_n = ipv6 ? NET_FDS : NET_TCP6;
-	return 0;
+	*what = "have closed sockets kept (net/ipv4/tcp_fin_timeout)";
+	return remember_owners(knobs_fd);
 }
 
-int net_child(int to, int proc_fd, const char **what)
+int net_child(int to, int knobs_fd, const char **what)
 {
 	int fds[NET_FDS] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE, FD_NONE }, n = 0, r;
 
 	if (to < 0)
 		return 0;
-	r = set_up(proc_fd, fds, &n, what);
+	r = set_up(knobs_fd, fds, &n, what);
 	if (r == 0) {
 		*what = "pass the gateway's sockets on";
 		r = fdpass_send(to, "n", 1, fds, n);

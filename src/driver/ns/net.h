@@ -10,9 +10,9 @@
 
 /*
  * In the launch child, before it enters the inner user namespace. `to`: socket to the warden, on
- * which the descriptors go; proc_fd: /proc of the new namespaces. 0, or -errno with *what.
+ * which the descriptors go; knobs_fd: /proc/sys, as it can be written. 0, or -errno with *what.
  */
-int net_child(int to, int proc_fd, const char **what);
+int net_child(int to, int knobs_fd, const char **what);
 /* The warden's half. */
 int net_receive(int from, struct cell *c, struct err *e);
 void net_done(struct cell *c);

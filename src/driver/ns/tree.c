@@ -44,6 +44,7 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 		.proc_fd = FD_NONE,
 		.dev_fd = FD_NONE,
 		.sys_fd = FD_NONE,
+		.knobs_fd = FD_NONE,
 	};
 	for (int i = 0; i < CELL_MOUNTS; i++) {
 		t->mount_fd[i] = FD_NONE;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Debian's archives of SQLite and others were compiled against glibc's headers. musl keeps to the
+ * same ABI, but for the names below, of which glibc's headers make use.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+
+#undef fcntl64
+
+void *__memcpy_chk(void *dst, const void *src, size_t n, size_t room);
+void *__memset_chk(void *dst, int c, size_t n, size_t room);
+char *__strncpy_chk(char *dst, const char *src, size_t n, size_t room);
+int __snprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, ...);
+int __vsnprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, va_list ap);
+int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...);
+int fcntl64(int fd, int cmd, void *arg);
+long __fdelt_chk(long fd);
+
+static void fits(size_t n, size_t room)
+{
+	if (n > room)
+		abort();
+}
+
+void *__memcpy_chk(void *dst, const void *src, size_t n, size_t room)
+{
+	fits(n, room);
+	return memcpy(dst, src, n);
+}
+
+void *__memset_chk(void *dst, int c, size_t n, size_t room)
+{
+	fits(n, room);
+	return memset(dst, c, n);
+}
+
+char *__strncpy_chk(char *dst, const char *src, size_t n, size_t room)
+{
+	fits(n, room);
+	return strncpy(dst, src, n);
+}
+
+int __vsnprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, va_list ap)
+{
+	(void)flag;
+	fits(n, room);
+	return vsnprintf(dst, n, format, ap);
+}
+
+int __snprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, format);
+	r = __vsnprintf_chk(dst, n, flag, room, format, ap);
+	va_end(ap);
+	return r;
+}
+
+int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...)
+{
+	va_list ap;
+	int r;
+
+	(void)flag;
+	va_start(ap, format);
+	r = vsnprintf(dst, room, format, ap);
+	va_end(ap);
+	fits((size_t)(r < 0 ? 0 : r) + 1, room);
+	return r;
+}
+
+/* Whatever the argument is, a number or a pointer, it is passed on in one register. */
+int fcntl64(int fd, int cmd, void *arg)
+{
+	return fcntl(fd, cmd, arg);
+}
+
+/* Where in an fd_set the bit of a descriptor is. */
+long __fdelt_chk(long fd)
+{
+	fits((size_t)fd, FD_SETSIZE - 1);
+	return fd / (long)(8 * sizeof(long));
+}
