@@ -10,7 +10,7 @@ ASAN    := build-asan
 
 all:
 	@scripts/setup build
-	@scripts/build $(BUILD)
+	@TARGETS=programs scripts/build $(BUILD)
 
 run: all
 	@scripts/tour $(BUILD)
@@ -22,11 +22,12 @@ test:
 
 install: all
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
-	meson install -C $(BUILD)
+	@ninja -C $(BUILD) --quiet build.ninja >/dev/null
+	meson install --no-rebuild -C $(BUILD)
 
 bench:
 	@scripts/setup build bench
-	@scripts/build $(BUILD)
+	@TARGETS=programs scripts/build $(BUILD)
 	@scripts/bench $(BUILD)
 
 asan:

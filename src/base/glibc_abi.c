@@ -18,7 +18,9 @@ char *__strncpy_chk(char *dst, const char *src, size_t n, size_t room);
 int __snprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, ...);
 int __vsnprintf_chk(char *dst, size_t n, int flag, size_t room, const char *format, va_list ap);
 int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...);
-int fcntl64(int fd, int cmd, void *arg);
+#ifndef __GLIBC__
+int fcntl64(int fd, int cmd, ...);
+#endif
 long __fdelt_chk(long fd);
 
 static void fits(size_t n, size_t room)
@@ -76,9 +78,15 @@ int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...)
 	return r;
 }
 
-/* Whatever the argument is, a number or a pointer, it is passed on in one register. */
-int fcntl64(int fd, int cmd, void *arg)
+/* Whatever the argument is, a number or a pointer, or none: it is passed on in one register. */
+int fcntl64(int fd, int cmd, ...)
 {
+	va_list ap;
+	void *arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
 	return fcntl(fd, cmd, arg);
 }
 
