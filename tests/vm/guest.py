@@ -188,8 +188,8 @@ def system(log_path, names, user, group, delegated):
 # Containment, limits and life cycle; what comes late may be left out. As root begins with what the
 # kernel does to limits and life, the other with the walls. Without groups only what can be different.
 FEW = ('version', 'groups', 'death')
-MANY = ('version', 'groups', 'limits', 'death', 'posture', 'contain', 'life', 'isolation')
-WALLS = ('contain', 'posture', 'groups', 'limits', 'life', 'death', 'isolation')
+MANY = ('version', 'groups', 'limits', 'death', 'posture', 'contain', 'isolation', 'life')
+WALLS = ('contain', 'posture', 'isolation', 'groups', 'limits', 'life', 'death')
 with open(f'{JOB}/only', encoding='utf-8') as given:
     only = tuple(given.read().split())
     FEW, MANY, WALLS = (only, only, only) if only else (FEW, MANY, WALLS)
