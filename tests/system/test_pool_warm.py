@@ -102,7 +102,9 @@ def seen(pools, *options):
     for call in shown['calls']:
         for key in ('start', 'duration_ms'):
             call.pop(key)
-    text = json.dumps([inside, re.sub(r'"(rss|cpu)\w*":[0-9.]+', '', ps), shown, listed, verified,
+    # Init may be at work on what comes next, in either.
+    ps = re.sub(r'"(rss|cpu)\w*":[0-9.]+|"state":"[RS]"', '', ps)
+    text = json.dumps([inside, ps, shown, listed, verified,
                        [(e['kind'], sorted(e)) for e in events if not e['kind'].startswith('process')]], indent=1)
     return re.sub(r'(T|:| )[0-9:]{5,8}\b', '', text.replace(ref, 'ID')), machine_id, ref
 
