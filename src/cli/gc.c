@@ -82,6 +82,7 @@ static uint64_t freed_bytes(const struct leftovers *l, const struct state *s)
 
 struct result {
 	int removed, lost_removed, lost_kept, layers, bases, code;
+	bool failed; /* something could not be looked at */
 	uint64_t bytes;
 };
 
@@ -128,13 +129,13 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 	}
 	if (ctx->quiet)
 		return;
-	if (r->removed + r->lost_removed + r->layers + r->bases == 0)
-		puts("Nothing to remove.");
-	else
+	if (r->removed + r->lost_removed + r->layers + r->bases > 0)
 		printf("Removed %d leftover%s, %d lost sandbox%s and %d layer%s: %s freed.\n",
 		       r->removed, r->removed == 1 ? "" : "s", r->lost_removed,
 		       r->lost_removed == 1 ? "" : "es", r->layers + r->bases,
 		       r->layers + r->bases == 1 ? "" : "s", out_size(r->bytes, size));
+	else if (!r->failed)
+		puts("Nothing to remove.");
 	if (r->lost_kept)
 		fprintf(stderr, "%d lost, kept; remove with: cay gc --lost\n", r->lost_kept);
 }
@@ -224,6 +225,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		done = -1;
 	if (free_bases(&s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;
+	r.failed = done < 0;
 	print(ctx, &r);
 	keeper_tend(&s.state);
 	return done < 0 ? -1 : r.code;

@@ -260,18 +260,19 @@ static int end_pools(struct cli_store *s, const struct pool_row *row, struct err
 static int set_pool(struct cli_store *s, struct pool_row *row, struct err *e)
 {
 	auto_done(pool_kind_done) struct pool_kind kind = POOL_KIND_INIT;
-	int fd;
+	int fd, r;
 
 	if (check_sum(s, row, e) < 0 || describe(s, row, e) < 0 ||
-	    pool_kind_find(s, row, &kind, e) < 0 || catalog_put_pool(s->catalog, row, e) < 0)
+	    pool_kind_find(s, row, &kind, e) < 0)
 		return -1;
 	/* From now on others see that there is something to keep, whatever becomes of us. */
 	fd = warm_make_kind(&s->state, kind.key);
 	if (fd < 0)
 		return err_sys(e, -fd, "make %s/warm", s->state.dir);
 	(void)close(fd);
-	keeper_call(&s->state);
-	return wait_for_them ? await_ready(s, row, kind.key, e) : 0;
+	r = catalog_put_pool(s->catalog, row, e);
+	keeper_call(&s->state); /* it removes what nobody wants, too */
+	return r == 0 && wait_for_them ? await_ready(s, row, kind.key, e) : r;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)

@@ -105,6 +105,7 @@ def test_it_is_mounted_again_when_needed(pool):
     subprocess.run(['umount', f'{pool.state}/pool'], check=True)
     pool('run', '--disk', '16M', '--', 'true', check=True)
     assert is_mounted(f'{pool.state}/pool')
+    wait_until(lambda: subvolumes(pool) == [], what='what a run cleans up behind')
 
 
 @needs_btrfs

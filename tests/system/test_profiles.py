@@ -280,7 +280,7 @@ def test_terminals_have_job_control_and_a_name(spawn_pty, profile):
         t.expect(r'Stopped')
         # Until the shell has seen the end of a stopped job, it does not leave.
         t.send('kill -9 %1; while [ -n "$(jobs -s)" ]; do sleep 0.05; done; echo go\\ne\n')
-        t.expect(r'\ngone')
+        t.expect(r'[\r\n]gone')
         t.send('exit 7\n')
         assert t.wait() == 7
 
