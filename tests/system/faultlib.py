@@ -66,13 +66,13 @@ class Lab:
         """Killed, or a commit of the catalog that was written and could not be synced: done, or not."""
         return result.code == KILLED or self.what.startswith('fdatasync /catalog.db')
 
-    def points(self, seen, most=None):
+    def points(self, seen, most=None, few=None):
         """(change, fault) as CAY_FAULTS says: so many of each kind, 'all', or N:FAULT,... to repeat some."""
         kinds = [sign * error for error in ERRORS for sign in (1, -1)] + [KILL]
         if ':' in HOW_MANY:
             points = [tuple(map(int, point.split(':'))) for point in HOW_MANY.split(',')]
         else:
-            count = min(seen, most or seen) if HOW_MANY == 'all' else min(int(HOW_MANY), seen)
+            count = min(seen, most or seen) if HOW_MANY == 'all' else min(int(HOW_MANY), few or seen)
             chosen = sorted(self.dice.sample(range(1, seen + 1), count))
             points = [(n, kind) for n in chosen for kind in (kinds if HOW_MANY == 'all' else [self.dice.choice(kinds)])]
         print(f'{seen} changes of the disk, {len(points)} faults')
