@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "base/cleanup.h"
+
 static uint64_t page_of(uint64_t addr)
 {
 	return addr & ~(uint64_t)(EXEC_PAGE - 1);
@@ -24,7 +26,7 @@ void exec_mem_init(struct exec_mem *m, const struct exec_req *q)
 	m->tid = q->tid;
 	memset(m->at, 0, sizeof m->at);
 	/* What could not be read will be asked for again, and then says why. */
-	for (m->next = 0; n >= EXEC_PAGE; n -= EXEC_PAGE, m->next++)
+	for (m->next = 0; m->next < ARRAY_LEN(page) && n >= EXEC_PAGE; n -= EXEC_PAGE, m->next++)
 		m->at[m->next] = page[m->next];
 }
 
