@@ -109,6 +109,12 @@ static void on_stopped(pid_t pid)
 	}
 }
 
+/* musl's own macro overflows where the status is an exit with 128 and more. */
+static bool is_stopped(int status)
+{
+	return (status & 0xff) == 0x7f;
+}
+
 static void on_signal(struct loop_io *io, uint32_t events)
 {
 	struct signalfd_siginfo si;
@@ -120,7 +126,7 @@ static void on_signal(struct loop_io *io, uint32_t events)
 	while (read(io->fd, &si, sizeof si) > 0)
 		;
 	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &ru)) > 0)
-		if (WIFSTOPPED(status))
+		if (is_stopped(status))
 			on_stopped(pid);
 		else
 			on_reaped(pid, status, &ru);
