@@ -17,7 +17,7 @@ int net_take(struct warden *w, struct field f, struct err *e);
 int net_open(struct warden *w, struct err *e);
 void net_close(struct warden *w);
 
-/* A call begins; group_fd: directory of its control group, or FD_NONE. */
+/* A call begins: connections out of its control group are its own. */
 void net_call_begin(struct call *c);
 /* What was refused to a call, as fields of MSG_C_EXIT and in the event that is being built. */
 int net_put_denied(const struct call *c, struct buf *out);

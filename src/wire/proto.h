@@ -3,8 +3,8 @@
  * The messages of both protocols: frame types, field tags, and nothing else.
  * docs/protocol.md says what each means and who may send it when.
  *
- * init protocol:   warden <-> init, channel = number given by the warden, of a call; 0 = the
- * sandbox client protocol: client <-> warden, channel = number given by the client, 0 = the sandbox
+ * Of the init protocol, warden <-> init, a channel is the warden's number of a call; of the client
+ * protocol, client <-> warden, it is the client's. 0 is the sandbox in both.
  */
 #pragma once
 
