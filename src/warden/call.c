@@ -264,6 +264,8 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 		return err_sys(e, -r, "prepare a call");
 	if (call_begin(c, a, fds, e) < 0)
 		return -1;
+	if (!guard_first_order(c->w)) /* it ends, and the call with it */
+		return 0;
 	r = ask_send(a, c, fds);
 	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
 }
