@@ -319,6 +319,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
 	guard_look_later(w, LOOK_BUILT);
+	if (!guard_is_whole(w))
+		ask_foresee(&a, w);
 	return 0;
 }
 

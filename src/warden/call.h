@@ -141,6 +141,8 @@ struct ask {
 int ask_parse(struct ask *a, struct str body, struct err *e);
 /* Write MSG_RUN for init from it, or where a is NULL MSG_STAND_BY. Takes fds. */
 int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES]);
+/* Its program, and what that needs, while init makes it ready. */
+void ask_foresee(const struct ask *a, const struct warden *w);
 /* MSG_RUN for a child that has its descriptors. */
 int ask_order(const struct ask *a, const struct call *c, struct buf *out);
 /* Write call.start from it. */
