@@ -355,8 +355,7 @@ static int plan_fork(struct newborn *n, struct catalog *c, const struct newborn_
 		     const char *name, struct err *e)
 {
 	n->catalog = c;
-	if (catalog_recipe(n->catalog, from->recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, from->recipe_of, &n->row, e) < 0)
+	if (catalog_recipe_row(n->catalog, from->recipe_of, &n->recipe, &n->row, e) < 0)
 		return -1;
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(from->top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name);
