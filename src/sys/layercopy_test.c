@@ -24,6 +24,9 @@ enum { LAYERS = 5, STEPS = 60, NAMES = 7 };
 static unsigned seed;
 static bool privileged;
 
+static const char *const xattrs[] = { "user.x", "user.overlay.opaque", "user.overlay.whiteout",
+				      "user.overlay.origin" };
+
 static unsigned rnd(unsigned n)
 {
 	seed = seed * 1103515245u + 12345u;
@@ -89,7 +92,8 @@ static void random_step(int i)
 		tried(symlink(text, a));
 		break;
 	case 9:
-		(void)setxattr(a, "user.x", text, strlen(text), 0);
+		/* Of the others some are overlayfs' own: not by what is written through it. */
+		(void)setxattr(a, xattrs[rnd(ARRAY_LEN(xattrs))], rnd(2) ? "y" : text, 1, 0);
 		break;
 	case 10:
 		(void)utimensat(AT_FDCWD, a, t, AT_SYMLINK_NOFOLLOW);
@@ -116,9 +120,21 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static void dump_xattrs(struct buf *out, const char *path)
+{
+	char value[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(xattrs); i++) {
+		ssize_t n = lgetxattr(path, xattrs[i], value, sizeof value);
+
+		if (n >= 0)
+			CHECK(buf_printf(out, " %s='%.*s'", xattrs[i], (int)n, value) == 0);
+	}
+}
+
 static void dump(struct buf *out, const char *path)
 {
-	char sub[512], text[256] = "", x[64] = "";
+	char sub[512], text[256] = "";
 	struct dirent **names = NULL;
 	struct stat st;
 	int n = 0, fd;
@@ -130,11 +146,10 @@ static void dump(struct buf *out, const char *path)
 	}
 	if (S_ISLNK(st.st_mode))
 		CHECK(readlink(path, text, sizeof text - 1) > 0);
-	(void)lgetxattr(path, "user.x", x, sizeof x - 1);
 	/* Not the number of names: those that a layer above hides count only before. */
-	CHECK(buf_printf(out, "%s %o %u:%u %lld.%ld '%s' '%s'\n", path, st.st_mode, st.st_uid,
-			 st.st_gid, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text,
-			 x) == 0);
+	CHECK(buf_printf(out, "\n%s %o %u:%u %lld.%ld '%s'", path, st.st_mode, st.st_uid, st.st_gid,
+			 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text) == 0);
+	dump_xattrs(out, path);
 	if (!S_ISDIR(st.st_mode))
 		return;
 	n = scandir(path, &names, NULL, by_name);
