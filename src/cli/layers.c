@@ -278,13 +278,15 @@ int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, st
 
 	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, e) == 0)
 		return layers_open(s, &box, ret, e);
-	/* Of two that were not found, the sandbox is what was meant. */
-	if (catalog_find_snapshot(s->catalog, ref, &snap, &none) < 0) {
-		if (strncmp(ref, "snap:", 5) == 0 || none.kind != ERR_NOT_FOUND)
-			*e = none;
-		return -1;
+	if (catalog_find_snapshot(s->catalog, ref, &snap, &none) == 0)
+		return layers_open_snapshot(s, &snap, ret, e);
+	if (strncmp(ref, "snap:", 5) == 0 || none.kind != ERR_NOT_FOUND) {
+		*e = none;
+	} else if (e->kind == ERR_NOT_FOUND) {
+		err_set(e, ERR_NOT_FOUND, "no sandbox or snapshot '%s'", ref);
+		return err_hint(e, "list them with: cay ls, cay snapshots");
 	}
-	return layers_open_snapshot(s, &snap, ret, e);
+	return -1;
 }
 
 const struct layers_mount *layers_at(const struct layers *l, const char *dest)

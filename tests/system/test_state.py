@@ -534,3 +534,17 @@ def test_a_helper_that_was_started_ahead_may_die(cay, no_leftovers):
     cay('kill', ref, check=True)
     cay('snapshot', 'rm', *snaps, check=True)
     assert not [pid for pid, (parent, _, _) in caylib.processes().items() if parent == warden]
+
+
+def test_wrong_use_of_snapshots_is_told(cay, box):
+    r = cay('snapshot', 'rm')
+    assert r.code == 2 and 'missing a snapshot' in r.err
+    r = cay('snapshots', 'nosuch')
+    assert r.code == 5 and "no sandbox 'nosuch'" in r.err
+    assert cay('snapshots', box, check=True).out == ''
+    sh(cay, box, 'echo 1 > /tmp/f')
+    one, two = snap(cay, box), snap(cay, box)
+    r = cay('snapshot', 'rm', one, 'nosuch', two)
+    assert r.code == 5 and "no snapshot 'nosuch'" in r.err and r.out == one + '\n'
+    assert [s['id'] for s in cay.json('snapshots', box)] == [two]
+    forget(cay, two)
