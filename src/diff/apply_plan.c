@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/io.h"
+#include "base/limits.h"
 #include "diff/apply.h"
 #include "diff/content.h"
 
@@ -376,6 +378,21 @@ static bool can_merge(const struct planner *p, const struct diff_entry *en, cons
 	       p->rules->base(p->rules->ctx, en->path, &ignored) > 0;
 }
 
+/* It was merged, and the sandbox has changed nothing since: whatever the host has is right. */
+static bool is_merged_already(const struct planner *p, const struct diff_entry *en)
+{
+	const struct apply_rules *r = p->rules;
+	auto_done(buf_done) struct buf merged = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_done(buf_done) struct buf now = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_close int fd = FD_NONE;
+
+	if (!S_ISREG(en->new.mode) || !r->was_merged || !r->was_merged(r->ctx, en->path) ||
+	    r->base(r->ctx, en->path, &merged) <= 0)
+		return false;
+	fd = diff_open_new(p->d, en);
+	return fd >= 0 && io_read_all(fd, &now) == 0 && str_eq(buf_str(&merged), buf_str(&now));
+}
+
 /* Steps of one entry of which `st` (NULL: nothing) is what the host has. */
 static int add_steps(struct planner *p, const struct diff_entry *en, const struct stat *st,
 		     bool merge)
@@ -439,6 +456,8 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 	if (there && st.st_dev != p->dev)
 		return refuse(p, en, APPLY_OTHER_FS);
 	if (there && p->rules->elsewhere && is_done(p, en, dir, name, &st))
+		return 0;
+	if (there && is_merged_already(p, en))
 		return 0;
 	if (there)
 		why = conflict(p, en, dir, name, &st);
