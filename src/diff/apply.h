@@ -57,6 +57,7 @@ enum apply_why {
 	APPLY_GUARDED,	    /* could make git run something: left out, not refused */
 	APPLY_UNREADABLE,
 	APPLY_NOT_EMPTY, /* holds what is left out */
+	APPLY_BINARY,	 /* the host's file changed, and a merge was wanted but is no text */
 };
 
 /* Something that is not taken over. */

@@ -244,6 +244,23 @@ def test_what_was_merged_is_not_overwritten_by_the_next(cay, sandbox, project):
         '<<<<<<< host\nsettled\n||||||| base\nsandbox\n=======\nsandbox\nmore\n>>>>>>> sandbox\n')
 
 
+def test_what_is_no_text_is_not_merged_line_by_line(cay, sandbox, project):
+    """As git: else a picture that both have changed would become neither's."""
+    (project / 'p').write_bytes(b'1\n\0\n3\n4\n5\n6\n')
+    (project / 'q').write_bytes(b'1\n\0\n3\n')
+    ref = sandbox(project)
+    inside(cay, ref, 'sed -i s/6/six/ p; echo 4 >> q')
+    cay('trace', ref, check=True)
+    wait_a_tick()
+    (project / 'p').write_bytes(b'one\n\0\n3\n4\n5\n6\n')
+    (project / 'q').write_bytes((project / 'q').read_bytes())  # touched, the same
+    r = cay('apply', ref, '--merge')
+    assert r.code == 1 and f'refused  {project}/p: changed on the host meanwhile, and is no text' in r.err
+    assert (project / 'p').read_bytes() == b'one\n\0\n3\n4\n5\n6\n'
+    assert cay('apply', ref, '--merge', 'q', check=True).out == f'merge    {project}/q\n'
+    assert (project / 'q').read_bytes() == b'1\n\0\n3\n4\n'
+
+
 def test_run_applies_when_asked_to(cay, project, spawn_pty):
     result = cay('run', '--dir', project, '--apply', 'always', '--', 'sh', '-c', 'echo x >> a; exit 7')
     assert result.code == 7 and (project / 'a').read_text().endswith('x\n')
