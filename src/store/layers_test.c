@@ -106,12 +106,32 @@ static void who_forks_holds_the_layers_until_it_is_dead(void)
 	catalog_close(c);
 }
 
+static void one_at_a_time_works_on_layers(void)
+{
+	int one = FD_NONE, two = FD_NONE;
+
+	begin();
+	OK(layers_lock(&s, true, &one, &t_e));
+	FAILS(layers_lock(&s, false, &two, &t_e), ERR_CONFLICT);
+	/* Who only wants to tidy up behind itself leaves it to the other. */
+	make("layers/aaaaaaaaaa");
+	catalog_free_layers_soon(c, &s);
+	CHECK(t_there(&s, "layers/aaaaaaaaaa"));
+	CHECK(close(one) == 0);
+	catalog_free_layers_soon(c, &s);
+	CHECK(!t_there(&s, "layers/aaaaaaaaaa"));
+	OK(layers_lock(&s, false, &two, &t_e));
+	CHECK(close(two) == 0);
+	catalog_close(c);
+}
+
 int main(void)
 {
 	const struct t_case cases[] = {
 		T(what_nobody_knows_is_removed),
 		T(a_layer_that_is_being_made_stays),
 		T(who_forks_holds_the_layers_until_it_is_dead),
+		T(one_at_a_time_works_on_layers),
 	};
 
 	return t_run(cases, sizeof cases / sizeof cases[0]);

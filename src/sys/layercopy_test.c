@@ -264,6 +264,44 @@ static void merged_layers_show_what_they_did(void)
 	free(as_is);
 }
 
+/* By chance this is too rare: each of the ways in which a name of a layer hides those below. */
+static void what_layers_hide_stays_hidden(void)
+{
+	char *as_is;
+
+	begin();
+	CHECK(mkdir("base/anew", 0755) == 0 && mkdir("base/gone", 0755) == 0);
+	CHECK(mkdir("base/file", 0755) == 0 && mkdir("base/kept", 0755) == 0);
+	put("base/anew/low", "low");
+	put("base/gone/low", "low");
+	put("base/file/low", "low");
+	put("base/kept/low", "low");
+	CHECK(mkdir("l0", 0755) == 0 && mkdir("w0", 0755) == 0 && mkdir("l1", 0755) == 0);
+	CHECK(mkdir("w1", 0755) == 0);
+	mount_at("base", "l0", "w0");
+	CHECK(unlink("in/anew/low") == 0 && rmdir("in/anew") == 0 && mkdir("in/anew", 0700) == 0);
+	put("in/anew/mid", "mid");
+	CHECK(unlink("in/gone/low") == 0 && rmdir("in/gone") == 0);
+	CHECK(unlink("in/file/low") == 0 && rmdir("in/file") == 0);
+	put("in/file", "a file");
+	put("in/kept/mid", "mid");
+	CHECK(umount("in") == 0);
+	mount_at("l0:base", "l1", "w1");
+	put("in/anew/high", "high");
+	CHECK(unlink("in/kept/low") == 0 && unlink("in/file") == 0 && mkdir("in/file", 0755) == 0);
+	put("in/file/high", "high");
+	CHECK(umount("in") == 0);
+	as_is = view("l1:l0:base");
+	CHECK(strstr(as_is, "/low") == NULL && strstr(as_is, "in/anew/mid") != NULL);
+	merge(0, 1, "all");
+	shows("all:base", as_is);
+	merge(0, 0, "low");
+	shows("l1:low:base", as_is);
+	merge(1, 1, "high");
+	shows("high:l0:base", as_is);
+	free(as_is);
+}
+
 static void holes_and_links_stay(void)
 {
 	struct stat a, b;
@@ -289,6 +327,7 @@ int main(void)
 {
 	struct t_case c[] = {
 		T(merged_layers_show_what_they_did),
+		T(what_layers_hide_stays_hidden),
 		T(holes_and_links_stay),
 	};
 

@@ -46,6 +46,7 @@ def test_first_success_stops_the_others(cay, origin):
     before = set(cay('ls', '-q', check=True).out.split())
     start = time.monotonic()
     result, forks = explore(cay, origin, '-c', '4', '--first-success', '[ $CAY_FORK = 3 ] || sleep 300')
+    assert result.err.count(') was stopped\n') == 3 and result.err.count(') ended with 0\n') == 1
     assert result.code == 0 and time.monotonic() - start < 40 * caylib.SLOWER
     assert [f['kept'] for f in forks] == [False, False, True, False]
     assert [f['exit_code'] for f in forks] == [None, None, 0, None]
