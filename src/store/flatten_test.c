@@ -38,6 +38,7 @@ static void seal(int n, int files)
 		snprintf(path, sizeof path, "/0/f%d-%d", n, i);
 		t_put(&s, t_path("layers", op.layer, path), "");
 	}
+	t_put(&s, t_path("layers", op.layer, "/0/same"), op.layer);
 	OK(catalog_op_done(c, &op, OP_SEALED, top, &t_e));
 }
 
@@ -87,6 +88,7 @@ int syncfs(int fd)
 static void a_run_of_small_layers_becomes_one(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_done(buf_done) struct buf same = BUF_INIT(64);
 	size_t n;
 
 	synced = mmap(NULL, sizeof *synced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -103,6 +105,9 @@ static void a_run_of_small_layers_becomes_one(void)
 		snprintf(file, sizeof file, "/0/f%d-0", i);
 		CHECK(t_there(&s, t_path("layers", ids[n - 1], file)));
 	}
+	/* Of a name that all have, the topmost one's. */
+	OK(io_read_file(s.fd, t_path("layers", ids[n - 1], "/0/same"), &same));
+	CHECK_STR(same.data, layer_name(FLATTEN_RUN - 1));
 	catalog_close(c);
 }
 
