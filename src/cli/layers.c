@@ -78,6 +78,12 @@ static int add(struct stack *s, int fd, const char *path, struct stack_layer lik
 		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
 		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
 	}
+	if (fd == -ENOENT && path[0] == '/') {
+		(void)err_sys(e, -fd, "'%s', which the sandbox shows", path);
+		return err_hint(e,
+				"put it back where it was; while the sandbox lives its files can "
+				"be taken out with cay cp");
+	}
 	if (fd < 0)
 		return err_sys(e, -fd, "open the layer '%s'", path);
 	like.fd = fd;

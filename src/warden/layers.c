@@ -145,6 +145,14 @@ int layers_open(struct warden *w, struct err *e)
 		return err_sys(e, -r, "open the layers");
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i) : 0;
+		if (r == -ENOENT && w->lowers[i] < 0) {
+			(void)err_sys(e, -r, "'%s', to be shown at '%s'",
+				      w->spec.mounts[i].lower[w->spec.mounts[i].nlower - 1],
+				      w->spec.mounts[i].dest);
+			return err_hint(e,
+					"was it moved since the snapshot or sandbox was made? put "
+					"it back where it was");
+		}
 		if (r < 0)
 			return err_sys(e, -r, "open the layers of '%s'", w->spec.mounts[i].dest);
 	}

@@ -46,11 +46,17 @@ def test_first_success_stops_the_others(cay, origin):
     before = set(cay('ls', '-q', check=True).out.split())
     start = time.monotonic()
     result, forks = explore(cay, origin, '-c', '4', '--first-success', '[ $CAY_FORK = 3 ] || sleep 300')
-    assert result.err.count(') was stopped\n') == 3 and result.err.count(') ended with 0\n') == 1
     assert result.code == 0 and time.monotonic() - start < 40 * caylib.SLOWER
     assert [f['kept'] for f in forks] == [False, False, True, False]
     assert [f['exit_code'] for f in forks] == [None, None, 0, None]
     assert set(cay('ls', '-q', check=True).out.split()) - before == {forks[2]['id']}
+
+
+def test_progress_is_told(cay, origin):
+    r = cay('explore', '-c', '3', '--first-success', origin, '--', 'sh', '-c', '[ $CAY_FORK = 2 ] || sleep 300', timeout=60)
+    assert r.code == 0 and r.err.count(') was stopped\n') == 2 and r.err.count(') ended with 0\n') == 1
+    assert 'cay: fork 2 is kept: ' in r.err
+    cay('kill', r.err.split('is kept: ')[1].strip(), check=True)
 
 
 def test_no_success_keeps_nothing(cay, origin):
