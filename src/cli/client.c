@@ -129,7 +129,10 @@ int client_dial(const struct state *s, const char *id, int *ret_fd, struct err *
 	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
 		(void)err_set(e, ERR_UNAVAILABLE, "no warden answers for sandbox '%s': %s", id,
 			      strerror(errno));
-		return err_hint(e, "it was lost; remove what is left with: cay kill %s", id);
+		return err_hint(e,
+				"it was lost; its files are a snapshot: cay snapshots %s; remove "
+				"them with: cay kill %s",
+				id, id);
 	}
 	*ret_fd = TAKE_FD(fd);
 	return 0;
