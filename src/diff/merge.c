@@ -147,3 +147,15 @@ int merge_texts(struct str base, struct str ours, struct str theirs,
 		r = buf_add_str(out, lines_get(&m.base, m.at, m.base.n - m.at));
 	return r < 0 ? r : m.conflicts;
 }
+
+static bool is_text(struct str s)
+{
+	return !s.n || !memchr(s.p, 0, s.n);
+}
+
+bool merge_is_possible(struct str base, struct str ours, struct str theirs)
+{
+	if (is_text(base) && is_text(ours) && is_text(theirs))
+		return true;
+	return str_eq(base, ours) || str_eq(base, theirs) || str_eq(ours, theirs);
+}
