@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 
 import pytest
 
@@ -248,14 +249,28 @@ print([core in ((1, 1), (0, 0)), *(r.getrlimit(x) == (0, 0) for x in (r.RLIMIT_R
     assert run.out == '[True, True, True] True True True True 700\n 500\n\n'
 
 
+def may_raise_limits():
+    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
+
+
+@pytest.mark.skipif(not may_raise_limits(), reason='takes CAP_SYS_RESOURCE outside')
+def test_no_higher_limit_of_the_caller_comes_inside(cay):
+    high = {'RTPRIO': 99, 'NICE': 40, 'MEMLOCK': 1 << 30, 'MSGQUEUE': 1 << 30, 'SIGPENDING': 1 << 20}
+    most = {'RTPRIO': 0, 'NICE': 0, 'MEMLOCK': 8 << 20, 'MSGQUEUE': 800 << 10, 'SIGPENDING': 16 << 10}
+
+    def raise_all():
+        for name, value in high.items():
+            resource.setrlimit(getattr(resource, f'RLIMIT_{name}'), (value, value))
+
+    ask = f'import resource as r; print([r.getrlimit(getattr(r, "RLIMIT_" + n)) for n in {list(most)}])'
+    run = cay('run', *python(ask), check=True, preexec_fn=raise_all)
+    assert run.out == f'{[(n, n) for n in most.values()]}\n'
+
+
 def test_nobody_inside_becomes_unkillable(cay):
     user = ['--user', 'root'] if ROOTFUL else []
     run = cay('run', *user, '--', 'sh', '-c', 'echo -1000 >/proc/self/oom_score_adj')
     assert run.code != 0
-
-
-def may_raise_limits():
-    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
 
 
 @pytest.mark.skipif(not (ROOTFUL and may_raise_limits()), reason='takes CAP_SYS_RESOURCE outside')
