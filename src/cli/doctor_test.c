@@ -371,6 +371,8 @@ static void kvm_counts_only_where_a_guest_runs(void)
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "firmware");
 	f.cpu.virtual_ = true;
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "nested");
+	f.kvm.open = -EACCES; /* it may be one that interprets */
+	expect(&f, "KVM", CHECK_NOTE, false, "Permission denied; whether", "usermod -aG kvm ann");
 	CHECK_STR(level(&f, 2).level, "none");
 }
 
