@@ -147,18 +147,28 @@ int client_connect(const struct state *s, const char *id, int *ret_fd, struct er
 	return 0;
 }
 
+static int put_request(int fd, uint8_t type, struct str body, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
+
+	if (frame_put(&b, type, 1, body) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	return io_write_all(fd, b.data, b.len) < 0 ? gone(e) : 0;
+}
+
+static void reader_init(struct reader *r)
+{
+	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+}
+
 /* Connect, and send one request. */
 static int ask_with(const struct state *s, const char *id, uint8_t type, struct str body,
 		    struct reader *r, struct err *e)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
-
-	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+	reader_init(r);
 	if (client_connect(s, id, &r->fd, e) < 0)
 		return -1;
-	if (frame_put(&b, type, 1, body) < 0)
-		return err_sys(e, ENOMEM, "ask");
-	return io_write_all(r->fd, b.data, b.len) < 0 ? gone(e) : 0;
+	return put_request(r->fd, type, body, e);
 }
 
 static int ask(const struct state *s, const char *id, uint8_t type, struct reader *r, struct err *e)
@@ -348,15 +358,17 @@ int client_destroy(const struct state *s, const char *id, const char *reason, st
 {
 	auto_done(reader_done) struct reader r;
 	struct frame f;
-	struct err ignored = { 0 };
 
 	(void)reason;
-	if (ask(s, id, MSG_C_DESTROY, &r, e) < 0)
+	reader_init(&r);
+	if (client_dial(s, id, &r.fd, e) < 0)
 		return -1;
 	(void)be_patient(r.fd, DESTROY_S);
-	/* It answers, or it is gone, or it never will: in each case it has ended when its lock is
-	 * free. */
-	if (expect(&r, MSG_C_DESTROYED, &f, &ignored) < 0 && state_is_alive(s, id))
+	/* It answers, or it is gone, or it never will, as where it has no room for one more client:
+	 * in each case it has ended when its lock is free. */
+	if ((say_hello(r.fd, e) < 0 || put_request(r.fd, MSG_C_DESTROY, STR_NONE, e) < 0 ||
+	     next_frame(&r, &f, e) < 0) &&
+	    state_is_alive(s, id))
 		kill_warden(r.fd);
 	return await_death(s, id, e);
 }
