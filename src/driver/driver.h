@@ -98,6 +98,7 @@ struct cell_spec {
 	const char *layers[CELL_LAYERS];
 	int nlayers;
 	struct cell_limits limits;
+	bool nosuid;  /* no mount has setuid programs */
 	bool network; /* has a gateway */
 	struct cell_meanwhile meanwhile;
 };

@@ -260,6 +260,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (w->warm && w->spec.network)
 		return bad(e, "a ready sandbox has no network");
 	w->spec.user = DEFAULT_USER;
+	w->spec.nosuid = w->profile == PROFILE_LOCKED;
 	return find_state(w, e) < 0 ? -1 : find_pool(w, e);
 }
 

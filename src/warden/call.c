@@ -373,7 +373,7 @@ static int put_exit(struct buf *out, const struct call *c)
 		{ TAG_OUT_BYTES, c->out.bytes },
 		{ TAG_ERR_BYTES, c->err.bytes },
 		{ TAG_OOM_KILLS, c->oom_kills },
-		{ TAG_MEMORY, c->oom_limit },
+		{ c->oom_own ? TAG_CALL_MEMORY : TAG_MEMORY, c->oom_limit },
 	};
 	int r = field_put_c(out, TAG_REASON, reason_of(c));
 

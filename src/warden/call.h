@@ -67,6 +67,7 @@ struct call {
 	bool counted;		     /* the counters will be looked at again */
 	bool disk_full;		     /* it began above the limit of the disk */
 	uint64_t oom_kills, oom_limit;
+	bool oom_own; /* the limit was the call's own */
 	char warning[CGROUP_WHY + 48];
 	struct net_denial *denied; /* net_trace.c: by the policy */
 	uint64_t denied_more;	   /* that are not in the list */
