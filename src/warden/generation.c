@@ -39,7 +39,6 @@ enum {
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
 	AHEAD_MS = 1,	   /* after a switch or a call: who waits for its answer goes first */
-	CLEAR_MS = 5,	   /* after a switch: a short command in a transaction is over by then */
 };
 
 static int bad(struct err *e)
@@ -102,17 +101,14 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 	return 0;
 }
 
-static void turn_done(struct warden *w, struct turn *t)
-{
-	loop_timer_stop(&w->loop, &t->retry);
-	cell_next_done(&t->last);
-	free(t);
-}
-
 static void turn_free(struct warden *w)
 {
-	if (w->turn)
-		turn_done(w, TAKE_PTR(w->turn));
+	if (!w->turn)
+		return;
+	loop_timer_stop(&w->loop, &w->turn->retry);
+	cell_next_done(&w->turn->last);
+	free(w->turn);
+	w->turn = NULL;
 }
 
 /* Back to what was; the driver's next attempt begins with removing what this one made. */
@@ -188,22 +184,8 @@ void generation_ahead(struct warden *w)
 		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
 }
 
-static void clear_away(struct warden *w)
-{
-	struct turn *t = TAKE_PTR(w->left);
-
-	if (!t)
-		return;
-	turn_drop_last(w, t);
-	turn_done(w, t);
-}
-
-static void on_left(struct loop_timer *timer)
-{
-	clear_away(container_of(timer, struct turn, retry)->w);
-}
-
-/* Once it has been answered, who began a transaction has a command for it: that goes first. */
+/* Sealed first, once it has been answered: no order goes to init before that but somebody's call.
+ */
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
@@ -215,13 +197,13 @@ static void commit(struct warden *w)
 		return;
 	}
 	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
-	w->left = TAKE_PTR(w->turn);
-	spare_make(w);
-	if (look_again(w, t, &e) < 0) {
+	turn_drop_last(w, t);
+	r = look_again(w, t, &e);
+	turn_free(w);
+	if (r < 0) {
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
-	loop_timer_set(&w->loop, &t->retry, CLEAR_MS * NS_PER_MS, on_left);
 	w->switched = true;
 	generation_ahead(w);
 }
@@ -422,7 +404,6 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
-	clear_away(w);
 	*t = (struct turn){ .w = w, .client = c, .chan = chan };
 	cell_next_init(&t->last);
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
@@ -442,8 +423,6 @@ void generation_end(struct warden *w)
 	if (w->turn && w->turn->copy_pid)
 		turn_copy_end(w);
 	turn_free(w);
-	if (w->left)
-		turn_done(w, TAKE_PTR(w->left));
 	loop_timer_stop(&w->loop, &w->ahead_timer);
 	turn_end_sweepers(w);
 }

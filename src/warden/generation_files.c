@@ -205,7 +205,8 @@ static void reap(struct sweeper *s, int flags)
 	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) != SWEPT)
 		refuse_unsealed(s->w, WEXITSTATUS(status));
 	else
-		spare_make(s->w); /* where the last one had not ended when there was a next */
+		spare_make(
+			s->w); /* not before that: whatever init does now cannot reach the layer */
 }
 
 static void on_swept(struct loop_io *io, uint32_t events)
