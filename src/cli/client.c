@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
-enum { CHUNK = 64 * 1024 };
+enum { CHUNK = 4096 }; /* answers are short */
 
 /* A blocking reader of frames. */
 struct reader {
@@ -277,8 +277,10 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
 
 	if (put_switch(&b, ask) < 0)
 		return err_sys(e, ENOMEM, "ask");
-	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0 ||
-	    expect(&r, MSG_C_SWITCHED, &f, e) < 0)
+	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0)
+		return -1;
+	ask->meanwhile(ask->ctx);
+	if (expect(&r, MSG_C_SWITCHED, &f, e) < 0)
 		return -1;
 	*ret = (struct client_switched){
 		.result = (enum op_result)client_number(&f, TAG_SEALED, 0),

@@ -39,6 +39,7 @@ enum {
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
 	AHEAD_MS = 1,	   /* after a switch or a call: who waits for its answer goes first */
+	CLEAR_MS = 5,	   /* after a switch: a short command in a transaction is over by then */
 };
 
 static int bad(struct err *e)
@@ -101,14 +102,17 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 	return 0;
 }
 
+static void turn_done(struct warden *w, struct turn *t)
+{
+	loop_timer_stop(&w->loop, &t->retry);
+	cell_next_done(&t->last);
+	free(t);
+}
+
 static void turn_free(struct warden *w)
 {
-	if (!w->turn)
-		return;
-	loop_timer_stop(&w->loop, &w->turn->retry);
-	cell_next_done(&w->turn->last);
-	free(w->turn);
-	w->turn = NULL;
+	if (w->turn)
+		turn_done(w, TAKE_PTR(w->turn));
 }
 
 /* Back to what was; the driver's next attempt begins with removing what this one made. */
@@ -157,12 +161,12 @@ void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
 			       { TAG_FREEZE_US, freeze_us, NULL });
 }
 
-static int look_again(struct warden *w, struct err *e)
+static int look_again(struct warden *w, const struct turn *t, struct err *e)
 {
 	int r;
 
 	walk_retire(w);
-	if (layers_move(w, w->turn->moved, e) < 0)
+	if (layers_move(w, t->moved, e) < 0)
 		return -1;
 	r = w->watch ? watch_move(w->watch, w->cell.root_fd) : 0;
 	if (r < 0)
@@ -184,6 +188,22 @@ void generation_ahead(struct warden *w)
 		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
 }
 
+static void clear_away(struct warden *w)
+{
+	struct turn *t = TAKE_PTR(w->left);
+
+	if (!t)
+		return;
+	turn_drop_last(w, t);
+	turn_done(w, t);
+}
+
+static void on_left(struct loop_timer *timer)
+{
+	clear_away(container_of(timer, struct turn, retry)->w);
+}
+
+/* Once it has been answered, who began a transaction has a command for it: that goes first. */
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
@@ -194,13 +214,14 @@ static void commit(struct warden *w)
 		warden_fail(w, "take over the next generation", -r);
 		return;
 	}
-	if (look_again(w, &e) < 0) {
+	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	w->left = TAKE_PTR(w->turn);
+	spare_make(w);
+	if (look_again(w, t, &e) < 0) {
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
-	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
-	turn_drop_last(w, t);
-	turn_free(w);
+	loop_timer_set(&w->loop, &t->retry, CLEAR_MS * NS_PER_MS, on_left);
 	w->switched = true;
 	generation_ahead(w);
 }
@@ -401,6 +422,7 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
+	clear_away(w);
 	*t = (struct turn){ .w = w, .client = c, .chan = chan };
 	cell_next_init(&t->last);
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
@@ -420,6 +442,8 @@ void generation_end(struct warden *w)
 	if (w->turn && w->turn->copy_pid)
 		turn_copy_end(w);
 	turn_free(w);
+	if (w->left)
+		turn_done(w, TAKE_PTR(w->left));
 	loop_timer_stop(&w->loop, &w->ahead_timer);
 	turn_end_sweepers(w);
 }

@@ -86,6 +86,7 @@ struct warden {
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
+	struct turn *left;		/* the last one, over but for what it left; or NULL */
 	struct sweeper sweepers[16];	/* at work on what is left of the last ones */
 	bool switched;			/* once at least: it may be again */
 	struct loop_timer ahead_timer;

@@ -104,6 +104,21 @@ def test_commands_inside_still_stand_behind_landlock(cay, box):
     forget(cay, one)
 
 
+def test_a_second_name_of_a_file_from_below_is_the_same_file(cay, box, mode):
+    """What stat(2) shows in between is the kernel's: without root it cannot tell from where the file was copied up."""
+    sh(cay, box, 'echo one > /tmp/a')
+    one = snap(cay, box)
+    same = sh(cay, box, 'ln /tmp/a /tmp/b; echo two >> /tmp/b; cat /tmp/a; stat -c %h /tmp/a /tmp/b;'
+                        ' [ /tmp/a -ef /tmp/b ] && echo same || echo other').split()
+    assert same == ['one', 'two', '2', '2', 'other' if mode == 'rootless' else 'same']
+    two = snap(cay, box)
+    (fork,) = cay('fork', two, check=True).out.split()
+    for ref in (box, fork):
+        assert sh(cay, ref, '[ /tmp/a -ef /tmp/b ] && stat -c %h /tmp/a && cat /tmp/b') == '2\none\ntwo\n'
+    cay('kill', fork, check=True)
+    forget(cay, two, one)
+
+
 def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_path):
     (tmp_path / 'in').write_text('from the host\n')
     ref = cay.create('--dir', f'{tmp_path}:/work', '--env', 'COLOUR=blue', '--profile', 'locked', '--files', '123')
