@@ -280,6 +280,15 @@ int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, stru
 	return catalog_recipe_row(c, sandbox, ret, NULL, e);
 }
 
+int catalog_set_recipe(struct catalog *c, const char *sandbox, struct str body, struct err *e)
+{
+	if (db_begin(c, true, e) < 0)
+		return -1;
+	return db_end(
+		c, db_do(c, e, "UPDATE recipes SET body = ?2 WHERE id = ?1", "tb", sandbox, body),
+		e);
+}
+
 int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;

@@ -90,6 +90,8 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e);
 
 /* The recipe of a sandbox, which lives as long as it or a snapshot of it. NOT_FOUND. */
 int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e);
+/* Another one in its place, for whatever is made of it from now on. Durable. */
+int catalog_set_recipe(struct catalog *c, const char *sandbox, struct str body, struct err *e);
 
 /* 1: a recipe of a sandbox, a snapshot or a pool has this text in it. */
 int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e);

@@ -285,9 +285,12 @@ static void what_layers_hide_stays_hidden(void)
 	CHECK(unlink("in/file/low") == 0 && rmdir("in/file") == 0);
 	put("in/file", "a file");
 	put("in/kept/mid", "mid");
+	CHECK(mkdir("in/only", 0755) == 0);
+	put("in/only/mid", "mid");
 	CHECK(umount("in") == 0);
 	mount_at("l0:base", "l1", "w1");
 	put("in/anew/high", "high");
+	CHECK(unlink("in/only/mid") == 0);
 	CHECK(unlink("in/kept/low") == 0 && unlink("in/file") == 0 && mkdir("in/file", 0755) == 0);
 	put("in/file/high", "high");
 	CHECK(umount("in") == 0);
@@ -295,6 +298,9 @@ static void what_layers_hide_stays_hidden(void)
 	CHECK(strstr(as_is, "/low") == NULL && strstr(as_is, "in/anew/mid") != NULL);
 	merge(0, 1, "all");
 	shows("all:base", as_is);
+	/* Where there is nothing left to be hidden, some kernels would list what hides it. */
+	CHECK(access("all/only", F_OK) == 0 && access("all/only/mid", F_OK) < 0);
+	CHECK(access("all/gone", F_OK) == 0);
 	merge(0, 0, "low");
 	shows("l1:low:base", as_is);
 	merge(1, 1, "high");

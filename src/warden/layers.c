@@ -177,9 +177,9 @@ bool layers_touched(const struct warden *w, int i)
 	    st.st_uid != was->st_uid || st.st_gid != was->st_gid ||
 	    st.st_mtim.tv_sec != was->st_mtim.tv_sec || st.st_mtim.tv_nsec != was->st_mtim.tv_nsec)
 		return true;
-	/* It was made with those of the topmost layer. */
-	if (!attrs_same_xattrs(w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : FD_NONE,
-			       w->rootful))
+	if (!dir_is_empty(w->uppers[i], "."))
 		return true;
-	return !dir_is_empty(w->uppers[i], ".");
+	/* It was made with those of the topmost layer. */
+	return !attrs_same_xattrs(w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : FD_NONE,
+				  w->rootful);
 }

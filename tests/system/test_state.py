@@ -135,6 +135,19 @@ def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_pat
     cay('kill', ref, fork, check=True)
 
 
+def test_a_fork_has_the_policy_that_holds_now(cay):
+    """Not the one of the beginning, which may have let through what is closed meanwhile."""
+    ref = cay.create('--allow', 'one.test')
+    early = snap(cay, ref)
+    cay('policy', 'set', ref, 'none', '--allow', 'two.test', check=True)
+    forks = [cay('fork', of, check=True).out.strip() for of in (ref, early, snap(cay, ref, '--name', 'late'))]
+    for box in (ref, *forks):
+        assert 'refused: one.test' in cay('exec', box, '--', 'getent', 'hosts', 'one.test').err
+        assert 'refused' not in cay('exec', box, '--', 'getent', 'hosts', 'two.test').err
+    cay('kill', ref, *forks, check=True)
+    forget(cay, early, 'late')
+
+
 @pytest.mark.parametrize('sig', [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_fork_holds_nothing(fresh_cay, sig):
     cay = fresh_cay
