@@ -2,6 +2,8 @@
 /* Every ceiling on what a peer can make us hold, in one place. Sizes in bytes. */
 #pragma once
 
+#include <stdint.h>
+
 enum {
 	LIMIT_FRAME_BODY = 1 << 20,	    /* one frame: argv and environment of an exec */
 	LIMIT_FRAME_DATA = 64 * 1024,	    /* payload of one data frame */
@@ -62,3 +64,14 @@ enum {
 	LIMIT_NET_QUERIES = 1024,     /* DNS queries that wait for their answer */
 	LIMIT_NET_DENIED = 16,	      /* refusals that the result of a call lists */
 };
+
+/*
+ * Open files of a command of a sandbox without root, where we may have so many. Who has a lower
+ * limit than its user has descriptors on their way in sockets, all processes together, may send
+ * none (unix(7), ETOOMANYREFS). All such sandboxes are one user's: the difference is what wardens
+ * and inits always can send.
+ */
+static inline uint64_t limit_files_inside(uint64_t most)
+{
+	return most - most / 4;
+}

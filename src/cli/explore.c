@@ -181,9 +181,10 @@ static int conclude(struct cli_store *s, struct branch *b, int n, int winner, st
 	}
 	if (!o.json && !o.quiet && nkept == 1)
 		fprintf(stderr, "cay: fork %d is kept: %s\n", b[kept].number, b[kept].id);
-	/* Of one that was chosen, its own code; of several, whether any succeeded. */
-	if (nkept == 1 && b[kept].code > 0)
-		return b[kept].code;
+	/* Of one that was chosen, its own code, if it came to have one; of several, whether any
+	 * succeeded. */
+	if (nkept == 1 && b[kept].code != 0)
+		return b[kept].code > 0 ? b[kept].code : 1;
 	return winner < 0 ? 1 : 0;
 }
 

@@ -19,7 +19,7 @@ struct branch {
 	int out_fd;	 /* what it prints, both streams; FD_NONE: ended */
 	struct buf line; /* the beginning of a line */
 	bool ended;
-	int code; /* -1: it was stopped because another one had won */
+	int code; /* -1: it was stopped, because another one had won or by somebody else */
 	uint64_t start_ns, duration_us;
 	struct diff_totals totals;
 	bool kept;

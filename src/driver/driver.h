@@ -105,12 +105,12 @@ struct cell_spec {
 
 /* What the driver keeps to make the next generation. */
 struct cell_keep {
-	int mount_ns;		   /* where generations are put together */
-	int outer_ns;		   /* user namespace that owns it; FD_NONE: ours */
-	int user_ns;		   /* user namespace of the workload */
+	int mount_ns; /* the running one, where it was put together: the next begins with a copy */
+	int outer_ns; /* user namespace that owns it; FD_NONE: ours */
+	int user_ns;  /* user namespace of the workload */
 	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
 	int mount_fd[CELL_MOUNTS]; /* those of the generation that init is in */
-	unsigned generation;
+	unsigned generation;	   /* the running one */
 	pid_t ending[16]; /* helpers that made the last generations and let go of things; 0: none */
 	pid_t ready;	  /* that waits for the order to make the next one; 0: none */
 	int ready_fd;	  /* to it */
@@ -119,10 +119,12 @@ struct cell_keep {
 /* A generation that nobody has entered yet, or that has been left. */
 struct cell_next {
 	int mount_ns;		   /* to enter */
+	int base_ns;		   /* where it was put together */
 	int root_fd;		   /* its root, to be changed to then */
 	int devpts_fd;		   /* where terminals are made in it */
 	int mount_fd[CELL_MOUNTS]; /* by mount */
 	int helper_fd; /* who made it stays until this is closed: it has much to let go of then */
+	unsigned generation;
 };
 
 /* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
@@ -165,7 +167,11 @@ static inline void cell_init(struct cell *c)
 
 static inline void cell_next_init(struct cell_next *n)
 {
-	*n = (struct cell_next){ FD_NONE, FD_NONE, FD_NONE, { 0 }, FD_NONE };
+	*n = (struct cell_next){ .mount_ns = FD_NONE,
+				 .base_ns = FD_NONE,
+				 .root_fd = FD_NONE,
+				 .devpts_fd = FD_NONE,
+				 .helper_fd = FD_NONE };
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		n->mount_fd[i] = FD_NONE;
 }
@@ -173,6 +179,7 @@ static inline void cell_next_init(struct cell_next *n)
 static inline void cell_next_done(struct cell_next *n)
 {
 	fd_close(&n->mount_ns);
+	fd_close(&n->base_ns);
 	fd_close(&n->root_fd);
 	fd_close(&n->devpts_fd);
 	for (int i = 0; i < CELL_MOUNTS; i++)
@@ -183,10 +190,17 @@ static inline void cell_next_done(struct cell_next *n)
 /* Changes places with the one that init is in. */
 static inline void cell_swap(struct cell *c, struct cell_next *n)
 {
-	struct cell_next was = { c->mount_ns, c->root_fd, c->devpts_fd, { 0 }, n->helper_fd };
+	struct cell_next was = { .mount_ns = c->mount_ns,
+				 .base_ns = c->keep.mount_ns,
+				 .root_fd = c->root_fd,
+				 .devpts_fd = c->devpts_fd,
+				 .helper_fd = n->helper_fd,
+				 .generation = c->keep.generation };
 
 	memcpy(was.mount_fd, c->keep.mount_fd, sizeof was.mount_fd);
 	c->mount_ns = n->mount_ns;
+	c->keep.mount_ns = n->base_ns;
+	c->keep.generation = n->generation;
 	c->root_fd = n->root_fd;
 	c->devpts_fd = n->devpts_fd;
 	memcpy(c->keep.mount_fd, n->mount_fd, sizeof n->mount_fd);

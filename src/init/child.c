@@ -355,12 +355,12 @@ void child_run(struct request *r, int fail_fd)
 
 	fail_to = fail_fd;
 	enter_group(r);
-	limit_itself(r);
 	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
 	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
 	install_filter(r);
+	limit_itself(r); /* now that it has nothing to send any more */
 	close_the_rest(r);
 	await_order(r);
 	find_user(r, &u);

@@ -340,6 +340,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	oom_order_begin();
+	rlimits_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for every command: what init has itself stays until it would execute something. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 
 enum {
 	CORE = 1,	  /* 0 would still start the host's helper where core_pattern is a pipe */
@@ -21,9 +22,35 @@ enum {
 #define OOM_COMMAND "700"
 
 static int oom_fd = FD_NONE;
+static rlim_t creators_files = RLIM_INFINITY; /* soft limit */
+
+void rlimits_begin(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return;
+	creators_files = r.rlim_cur;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
 
 /* exact: what was asked for is what there is; else a lower soft limit of the creator's stays. */
-static int lower(int which, uint64_t to, bool exact)
+static int lower_files(uint64_t to, bool exact)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return -errno;
+	if (getuid() != 0) /* nor is there any other root inside: it runs without */
+		r.rlim_max = limit_files_inside(r.rlim_max);
+	if (r.rlim_max > to)
+		r.rlim_max = to;
+	r.rlim_cur = exact || creators_files > r.rlim_max ? r.rlim_max : creators_files;
+	return setrlimit(RLIMIT_NOFILE, &r) < 0 ? -errno : 0;
+}
+
+static int lower(int which, uint64_t to)
 {
 	struct rlimit r;
 
@@ -31,8 +58,7 @@ static int lower(int which, uint64_t to, bool exact)
 		return -errno;
 	if (r.rlim_max > to)
 		r.rlim_max = to;
-	if (exact || r.rlim_cur > r.rlim_max)
-		r.rlim_cur = r.rlim_max;
+	r.rlim_cur = r.rlim_max;
 	return setrlimit(which, &r) < 0 ? -errno : 0;
 }
 
@@ -49,20 +75,19 @@ int rlimits_apply(const struct request *r, const char **what)
 		{ RLIMIT_MEMLOCK, LOCKED, "locked memory" },
 		{ RLIMIT_MSGQUEUE, QUEUES, "message queues" },
 		{ RLIMIT_SIGPENDING, SIGNALS, "pending signals" },
-		{ RLIMIT_NOFILE, r->files ? r->files : FILES, "open files" },
 		{ RLIMIT_FSIZE, r->disk ? r->disk : RLIM_INFINITY, "the size of a file" },
 		{ RLIMIT_NPROC, r->pids ? r->pids : RLIM_INFINITY, "processes" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		bool exact = rows[i].which != RLIMIT_NOFILE || r->files;
-		int err = lower(rows[i].which, rows[i].to, exact);
+		int err = lower(rows[i].which, rows[i].to);
 
 		*what = rows[i].name;
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	*what = "open files";
+	return lower_files(r->files ? r->files : FILES, r->files);
 }
 
 static void oom_write(const char *value)

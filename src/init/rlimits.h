@@ -4,6 +4,8 @@
 
 #include "init/request.h"
 
+/* Init itself may have as many files open as it can, and remembers what a command starts with. */
+void rlimits_begin(void);
 /* 0, or -errno with *what naming the limit. soft = hard: nobody inside can raise one again. */
 int rlimits_apply(const struct request *r, const char **what);
 

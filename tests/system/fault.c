@@ -5,6 +5,7 @@
  *
  *   fault REPORT N ERRNO[*] PREFIX COMMAND...
  *   fault REPORT N ERRNO[*] PREFIX -p PID          until SIGTERM
+ *   fault REPORT N ERRNO[*] PREFIX -p PID K        of the K-th that it starts from now on
  *
  * N is 0 to only count, or a name: the first change that has it in it. ERRNO 0: the process is
  * killed in the moment before. A change is a system call that a full or broken disk can refuse, on
@@ -63,7 +64,9 @@ static struct {
 	const char *prefix, *report, *name;
 	int error;
 	long wanted, seen;
-	int more; /* all that follow too */
+	int more;	     /* all that follow too */
+	pid_t parent, child; /* only the child counts; 0: all do, there is none yet */
+	int children;	     /* that are still to come */
 	char failed[PATH_MAX + 64];
 } f;
 
@@ -205,7 +208,7 @@ static void on_call(pid_t pid, int i)
 		return;
 	}
 	tasks[i].inside = 1;
-	if (!counts(pid, &r, what))
+	if ((f.parent && pid != f.child) || !counts(pid, &r, what))
 		return;
 	f.seen++;
 	if (f.name && !f.wanted && strstr(what, f.name))
@@ -231,7 +234,14 @@ static void go_on(pid_t pid, int sig)
 static void on_stop(pid_t pid, int st)
 {
 	int i = task_of(pid), sig = WSTOPSIG(st), event = st >> 16;
+	unsigned long started = 0;
 
+	if (pid == f.parent && event != PTRACE_EVENT_STOP && event &&
+	    ptrace(PTRACE_GETEVENTMSG, pid, 0, &started) == 0 && --f.children == 0) {
+		f.child = (pid_t)started;
+		printf("started\n");
+		fflush(stdout);
+	}
 	if (sig == TRAP) {
 		on_call(pid, i);
 		go_on(pid, 0);
@@ -278,10 +288,14 @@ static pid_t start(char **argv)
 	return pid;
 }
 
-/* Only itself: what it starts are helpers that look at other things. */
-static pid_t attach(pid_t pid)
+/* Only itself: what it starts are helpers that look at other things; or only one of these. */
+static pid_t attach(pid_t pid, int child)
 {
-	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD) < 0 ||
+	long others = child ? PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE : 0;
+
+	f.parent = child ? pid : 0;
+	f.children = child;
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD | others) < 0 ||
 	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
 		exit(98);
 	printf("attached\n");
@@ -304,7 +318,8 @@ int main(int argc, char **argv)
 	f.more = strchr(argv[3], '*') != NULL;
 	f.prefix = argv[4];
 	sigaction(SIGTERM, &sa, NULL);
-	first = strcmp(argv[5], "-p") == 0 ? attach(atoi(argv[6])) : start(argv + 5);
+	first = strcmp(argv[5], "-p") == 0 ? attach(atoi(argv[6]), argc > 7 ? atoi(argv[7]) : 0)
+					   : start(argv + 5);
 	while ((pid = waitpid(-1, &st, __WALL)) > 0 || errno == EINTR) {
 		if (stop)
 			finish(0); /* who is traced goes on alone */

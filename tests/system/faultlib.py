@@ -27,7 +27,7 @@ class Lab:
 
     def __init__(self, cay, fault, tmp_path, *create):
         self.cay, self.fault, self.report, self.create = cay, fault, str(tmp_path / 'report'), create
-        self.known, self.ref, self.first, self.prefix = {}, None, None, cay.state
+        self.known, self.ref, self.first, self.prefix, self.what = {}, None, None, cay.state, '-'
         self.seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
         self.dice, self.point = random.Random(self.seed), None
         print(f'seed {self.seed}')
@@ -45,8 +45,8 @@ class Lab:
     def now(self):
         return sh(self.cay, self.ref, 'cat /tmp/f')
 
-    def run(self, n, error, *args):
-        """A command of which the n-th change of the disk fails, and all after it where error is negative."""
+    def run(self, n, error, *args, own=0):
+        """A command of which the n-th change of the disk fails, and all after it where error is negative. own: with which it ends when all is well."""
         how = f'{abs(error)}{"*" if error < 0 else ""}'
         done = subprocess.run([self.fault, self.report, str(n), how, self.prefix, caylib.CAY, *args],
                               env=self.cay.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
@@ -55,7 +55,7 @@ class Lab:
             self.seen, self.what = f.read().strip().split(' ', 1)
         assert result.code not in (97, 98, 99), (result, self.what)
         assert result.code < 200 or (error == KILL and result.code == KILLED), (result, self.what)
-        if result.code and n and error != KILL:
+        if result.code not in (0, own) and n and error != KILL:
             # The warden's C library has other words for one. SQLite opens a file that it may not write to again, to read, and forgets why.
             assert os.strerror(abs(error)) in result.err + result.out or (abs(error) == errno.EIO and 'I/O error' in result.err + result.out) or \
                 (self.what.startswith(('create /catalog.db', 'fchown /catalog.db')) and 'cannot open the catalog' in result.err) or \
@@ -125,14 +125,14 @@ def gone(lab, *refs):
 
 
 @contextlib.contextmanager
-def tracing(lab, n, error, pid=None):
-    """Meanwhile a change of the disk by the warden, or this process, fails."""
+def tracing(lab, n, error, pid=None, child=None):
+    """Meanwhile a change of the disk by the warden, or this process, or the so-manyeth that it starts, fails."""
     how = f'{abs(error)}{"*" if error < 0 else ""}'
-    with subprocess.Popen([lab.fault, lab.report, str(n), how, lab.prefix, '-p', str(pid or lab.cay.warden(lab.ref))],
-                          stdout=subprocess.PIPE) as tracer:
+    of = ['-p', str(pid or lab.cay.warden(lab.ref)), *([str(child)] if child else [])]
+    with subprocess.Popen([lab.fault, lab.report, str(n), how, lab.prefix, *of], stdout=subprocess.PIPE) as tracer:
         if tracer.stdout.readline() != b'attached\n':
             pytest.skip('a user may not trace the own processes here')
-        yield
+        yield tracer
         tracer.terminate()
     with open(lab.report, encoding='utf-8') as f:
         lab.seen, lab.what = f.read().strip().split(' ', 1)

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -40,6 +41,20 @@ def test_pick_drops_the_others(cay, origin):
     result, forks = explore(cay, origin, '-c', '3', '--pick', '2', 'exit $CAY_FORK')
     assert result.code == 2 and [f['kept'] for f in forks] == [False, True, False]
     assert set(cay('ls', '-q', check=True).out.split()) - before == {forks[1]['id']}
+
+
+def test_one_that_was_chosen_and_whose_command_was_cut_off_is_no_success(cay, origin):
+    """Although another one has ended with 0."""
+    with cay.popen('explore', '-c', '2', '--pick', '1', origin, '--', 'sh', '-c', '[ $CAY_FORK = 2 ] || sleep 300',
+                   stderr=subprocess.STDOUT) as explorer:
+        def children():
+            return [pid for pid, (parent, state, name) in caylib.processes().items()
+                    if parent == explorer.pid and state != 'Z' and name != 'cay-warden']
+        explorer.read_until(b'ended with 0')
+        last, = caylib.wait_until(lambda: len(children()) == 1 and children(), what='the other')
+        os.kill(last, signal.SIGKILL)
+        result = explorer.finish()
+    assert result.code == 1 and 'was stopped\n' in result.out, result
 
 
 def test_first_success_stops_the_others(cay, origin):

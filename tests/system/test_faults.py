@@ -53,7 +53,7 @@ def test_transactions(lab):
     for n, error in lab.points(seen):
         lab.put(f'at{n}')
         inner[2] = lab.ref
-        result = lab.run(n, error, *inner)
+        result = lab.run(n, error, *inner, own=3)
         if lab.cay('exec', lab.ref, '--', 'cat', '/tmp/f').out == 'inner\n':
             # It could not be aborted then, said so, and can be now.
             assert result.code == KILLED or 'abort the transaction' in result.err, (lab.what, result)
@@ -199,29 +199,47 @@ def test_a_trace_that_fails_while_a_command_runs(lab):
     lab.finish()
 
 
-def test_a_helper_that_dies_on_its_way(lab):
-    """Of the one that makes the next generation: another makes it, as long as the last one is there to copy from."""
-    warden = lab.cay.warden(lab.ref)
-    lab.prefix = '*'  # what it changes are mounts: it dies before any system call
+@pytest.mark.parametrize('when', ['ahead', 'asked'])
+def test_a_helper_that_dies_on_its_way(fresh_cay, fault, tmp_path, when):
+    """
+    Of those that make the next generation, before any system call from the first to the last: the one that waited is
+    replaced by another, who was started for it says that it could not be made, and the next one can.
+    """
+    work = tmp_path / 'work'
+    work.mkdir()
+    for path in (tmp_path, work):
+        path.chmod(0o755)
+    lab = Lab(fresh_cay, fault, tmp_path)
 
-    def ahead():
-        return [pid for pid, (parent, state, name) in caylib.processes().items()
-                if parent == warden and name == 'cay-warden' and state != 'Z']
+    def snapshot(text):
+        lab.put(text)
+        made = lab.cay('snapshot', lab.ref)
+        if made.code == 0:
+            lab.known[made.out.strip()] = f'{text}\n'
+        assert lab.now() == f'{text}\n' and sh(lab.cay, lab.ref, 'ls -A /sys; ls -A /w') == '', (text, lab.what)
+        return made
 
     def switch(n):
-        lab.put(f'at{n}')
-        helper = wait_until(lambda: len(ahead()) == 1 and ahead()[0], what='a helper that waits')
-        with tracing(lab, n, KILL, helper):
-            made = lab.cay('snapshot', lab.ref)
-        assert made.code == 0, (n, lab.what, made)
-        lab.known[made.out.strip()] = f'at{n}\n'
-        assert lab.now() == f'at{n}\n' and sh(lab.cay, lab.ref, 'ls -A /sys') == '', (n, lab.what)
-    switch('call 56')  # the clone whose child takes the last generation off
-    assert lab.what == 'call 56'
+        lab.ref = lab.cay.create('--dir', f'{work}:/w')  # which stays what it is from one to the next
+        lab.prefix = '*'  # what it changes are mounts
+        with tracing(lab, n, KILL, child=1 if when == 'asked' else 3) as tracer:
+            if when == 'ahead':  # after who made that one and who takes the last one apart
+                assert snapshot(f'before{n}').code == 0
+                assert tracer.stdout.readline() == b'started\n'
+            made = snapshot(f'at{n}')
+        assert made.code == 0 or (when == 'asked' and 'its helper has died' in made.err), (n, lab.what, made)
+        for i in range(3):
+            assert snapshot(f'after{n}-{i}').code == 0, (n, lab.what)
+        lab.prefix = lab.cay.state
+    first = lab.ref
+    switch(0)
     seen = int(lab.seen)
-    assert seen > 50
+    assert seen > 80, seen
     for n in sorted({n for n, _ in lab.points(seen)}):
+        lab.cay('kill', lab.ref, check=True)
         switch(n)
-    lab.prefix = lab.cay.state
-    lab.holds(f'at{n}\n')
+    lab.holds(f'after{n}-2\n')
+    lab.cay('kill', lab.ref, check=True)
+    lab.ref = first
+    lab.holds('first\n')
     lab.finish()

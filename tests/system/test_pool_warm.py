@@ -2,6 +2,7 @@
 """Ready sandboxes: claimed by whoever comes, fresh for each, and never two owners, whatever dies."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -73,6 +74,16 @@ def pools(cay, no_leftovers):
         own('snapshot', 'rm', snapshot, check=True)
     assert own('gc', check=True).code == 0 and caylib.list_dir(f'{own.state}/layers') in ([], ['.lock'])
     assert own.ready() == [] and own('ls', '-q').out == ''
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """Meanwhile it does nothing."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 LOOK = r'''
@@ -311,11 +322,17 @@ def test_a_directory_is_the_one_that_is_there_at_the_claim(pools, tmp_path):
     assert pools('run', '--dir', shown, '--', 'cat', 'f', check=True, cwd='/').out == 'newer'
     assert pools.one('claimed') == 1
     caylib.wait_until(pools.ready, what='the next')
-    shutil.move(shown, tmp_path / 'q')
-    shown.mkdir()
-    (shown / 'f').write_text('another')
+    with stopped(pools.keeper()):  # or it may have made one of the other directory by then
+        shutil.move(shown, tmp_path / 'q')
+        shown.mkdir()
+        (shown / 'f').write_text('another')
+        assert pools('run', '--dir', shown, '--', 'cat', 'f', check=True).out == 'another'
+        assert pools.one('claimed') == 1
+        old = pools.ready()
+    pools('pool', 'set', 'host', 1, '--dir', shown, check=True)  # wakes it
+    caylib.wait_until(lambda: pools.ready() and pools.ready() != old, what='one of the other directory')
     assert pools('run', '--dir', shown, '--', 'cat', 'f', check=True).out == 'another'
-    assert pools.one('claimed') == 1
+    assert pools.one('claimed') == 2
 
 
 def test_forks_of_a_snapshot(pools):

@@ -124,7 +124,7 @@ static int enter_rootless(const struct launch *l, const struct tree *t, int *ret
 	return r < 0 ? r : caps_keep_over_exec();
 }
 
-/* The warden has raised its own. */
+/* The warden has raised its own, and init will; what commands start with is what it began with. */
 static int limit_files(uint64_t files)
 {
 	struct rlimit l;
@@ -168,11 +168,8 @@ static int fix_oom_order(void)
 static int last_settings(const struct launch *l, int knobs_fd)
 {
 	const struct rlimit no_core = { l->core, l->core };
-	int r = limit_files(l->spec->files);
+	int r = userns_bound_watches(knobs_fd);
 
-	if (r < 0)
-		return r;
-	r = userns_bound_watches(knobs_fd);
 	if (r < 0 && r != -ENOENT) /* a kernel without inotify */
 		return r;
 	(void)umask(022);
@@ -313,6 +310,8 @@ void launch_child(const struct launch *l)
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
 	must(l, last_settings(l, t.knobs_fd), "make a session");
 	report_ready(l, &t, m1, u2);
+	/* After what had to be sent: base/limits.h. */
+	must(l, limit_files(l->spec->files), "limit open files");
 	must(l, arrange_fds(l->stream_fd, parts.init_fd, t.keel_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, INIT_AT, "", argv, envp, RAW_AT_EMPTY_PATH);
 	_exit(125);

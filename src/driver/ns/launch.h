@@ -10,10 +10,10 @@
  *
  * What it pivots to is the *keel*: an empty, read-only tmpfs with two mount points. The root
  * that the sandbox sees is mounted on one of them, and the child changes its root to that. The
- * first mount namespace (M1) stays, in the warden's hands, to mount the next generation on the
- * other one (renew.c). The keel is also what Landlock's rule is about: it lies above every
- * generation, while the root of each is another directory. Whoever breaks out of the change of
- * root finds a directory that is empty, read-only and closed to all users inside.
+ * first mount namespace (M1) stays, in the warden's hands: in a copy of it the next generation is
+ * mounted on the other one (renew.c). The keel is also what Landlock's rule is about: it lies above
+ * every generation, while the root of each is another directory. Whoever breaks out of the change
+ * of root finds a directory that is empty, read-only and closed to all users inside.
  */
 #pragma once
 
@@ -82,7 +82,7 @@ struct tree {
 	bool detached;	     /* lowers are taken along as mounts, not opened where they lie */
 	const char *upper;   /* directory of the uppers in the sandbox's own */
 	const bool *same;    /* mounts that are taken over; NULL: none */
-	const int *same_fd;  /* those */
+	const int *same_fd;  /* those, in the mount namespace of the last generation */
 	unsigned generation;
 	int fds_fd;		   /* /proc/self/fd: what descriptors are called in options */
 	struct layer_roots roots;  /* state directory and pool, with the sandbox's ids */
@@ -104,6 +104,10 @@ int tree_proc(struct tree *t);
 int tree_dev(struct tree *t);
 /* Take hold of what lies outside, where the host's paths can be seen. */
 int tree_gather(struct tree *t);
+/* Whether mount i is taken over. */
+bool tree_is_same(const struct tree *t, int i);
+/* All that are, as copies: the kernel makes them only of what is mounted where we are. */
+int tree_take_over(struct tree *t);
 /* Then the root on the keel, the other mounts in it, and the parts from the stage. */
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);

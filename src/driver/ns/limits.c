@@ -54,12 +54,15 @@ static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
 {
 	char why[CGROUP_WHY];
 	struct rlimit r;
+	uint64_t most;
 
-	if (!s->limits.files || getrlimit(RLIMIT_NOFILE, &r) < 0 || s->limits.files <= r.rlim_max)
+	if (!s->limits.files || getrlimit(RLIMIT_NOFILE, &r) < 0)
 		return 0;
-	(void)snprintf(why, sizeof why,
-		       "no process of this user may have more than %llu open files",
-		       (unsigned long long)r.rlim_max);
+	most = s->rootful ? r.rlim_max : limit_files_inside(r.rlim_max);
+	if (s->limits.files <= most)
+		return 0;
+	(void)snprintf(why, sizeof why, "no %s of this user may have more than %llu open files",
+		       s->rootful ? "process" : "command", (unsigned long long)most);
 	return refuse(s, c, "files", why, e);
 }
 

@@ -4,17 +4,20 @@
  *
  *   1 take hold of the layers, where the host's paths can be seen: in our own mount namespace,
  *     or, where we have no right to bind there, in a copy of it that U1 owns
- *   2 enter M1: the keel, with the last generation on one of its mount points
- *   3 copy that one's /proc, /dev and /sys, which go with the processes
+ *   2 enter M1, the mount namespace in which the last generation was put together: the keel, with
+ *     that generation on one of its mount points; and make a copy of it, the next M1
+ *   3 there copy the last one's /proc, /dev and /sys, which go with the processes
  *   4 wait for the order, which says what layers there will be and which mounts stay
  *   5 mount the new root on the other mount point, and everything in it
  *   6 detach the last generation, and the stage, which was hidden in it
  *   7 enter U2 and a mount namespace below it, in which all mounts are locked
- *   8 report it, wait until the warden has looked at it (posture.h) and init has entered it, and
+ *   8 report both, wait until the warden has looked at it (posture.h) and init has entered it, and
  * end: what has to be let go of is waited for there, by nobody
  *
  * The first four are the same whatever is asked for, and once a sandbox has been switched they are
- * done ahead. Nothing in M1 has changed then: one that dies while it waits leaves nothing behind.
+ * done ahead. M1 is never changed: whoever dies or fails on the way, or made a generation that
+ * nobody enters, leaves nothing behind. The next M1 takes its place when the warden takes the next
+ * generation for the running one (cell_swap), and the other way round where that is undone.
  *
  * Those who run in the last generation have a mount namespace of their own and keep it.
  */
@@ -57,12 +60,10 @@ struct order {
 };
 
 enum {
-	STAGE_MODE = 0700,
-	STAGES_MOST = 16,
 	DETACH_TRIES = 100000, /* some 6 s */
 	END_TRIES = 5000,      /* ms */
 };
-enum { NEXT_FD_MOUNT_NS, NEXT_FD_ROOT, NEXT_FD_DEVPTS, NEXT_FDS };
+enum { NEXT_FD_MOUNT_NS, NEXT_FD_BASE_NS, NEXT_FD_ROOT, NEXT_FD_DEVPTS, NEXT_FDS };
 
 static void __attribute__((noreturn)) fail(const struct helper *h, int err, const char *what)
 {
@@ -146,33 +147,27 @@ static int close_others(const struct helper *h)
 	}
 }
 
-/*
- * A helper that failed or was killed half way may have left its stage on the last generation's
- * /sys, which is never as closed as that.
- */
-static void drop_stages(int old_fd)
+static int own_mount_ns(int self)
 {
-	struct stat st;
-	int tries = 0;
+	int fd = openat(self, "ns/mnt", O_RDONLY | O_CLOEXEC);
 
-	if (fchdir(old_fd) < 0)
-		return;
-	while (tries++ < STAGES_MOST && lstat("sys", &st) == 0 &&
-	       (st.st_mode & 0777) == STAGE_MODE &&
-	       umount2("sys", MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		;
+	return fd < 0 ? -errno : fd;
 }
 
-static void make_ready(const struct helper *h, struct tree *t, int *ret_old)
+/* In a copy of M1 from then on, *ret_base; the last generation there is *ret_old. */
+static void make_ready(const struct helper *h, struct tree *t, int self, int *ret_base,
+		       int *ret_old)
 {
 	int r;
 
+	must(h, last(setns(h->keep->mount_ns, CLONE_NEWNS)), "enter the mount namespace");
+	must(h, last(unshare(CLONE_NEWNS)), "copy the mount namespace");
+	*ret_base = own_mount_ns(self);
+	must(h, *ret_base, "open the mount namespace");
 	t->keel_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	*ret_old = openat(t->keel_fd, tree_slot(h->generation - 1),
 			  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(h, t->keel_fd < 0 || *ret_old < 0 ? -errno : 0, "open the last generation");
-	drop_stages(*ret_old);
-	must(h, last(fchdir(t->keel_fd)), "go to the keel");
 	r = copy_parts(t, *ret_old);
 	if (r == 0)
 		r = make_stage(t);
@@ -240,13 +235,25 @@ static int detach(const struct tree *t, const char *slot)
 	return -ETIMEDOUT;
 }
 
+/* What stays is to be had only where it was mounted: back there, and here again. */
+static void take_over(const struct helper *h, struct tree *t, int base)
+{
+	int first = 0;
+
+	while (first < h->spec.nmounts && !tree_is_same(t, first))
+		first++;
+	if (first == h->spec.nmounts)
+		return;
+	must(h, last(setns(h->keep->mount_ns, CLONE_NEWNS)), "enter the mount namespace");
+	must(h, tree_take_over(t), t->what);
+	must(h, last(setns(base, CLONE_NEWNS)), "enter the next mount namespace");
+}
+
 static void build(const struct helper *h, struct tree *t, int old_fd)
 {
 	const char *old = tree_slot(h->generation - 1);
 	int r;
 
-	/* What an attempt has left that failed half way. */
-	(void)umount2(tree_slot(h->generation), MNT_DETACH);
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
 	/* On top of a directory of the last generation, with which it goes. */
 	r = mnt_attach_at(t->stage_fd, old_fd, "sys");
@@ -269,12 +276,13 @@ static int enter_inner(const struct helper *h)
 	return last(unshare(CLONE_NEWNS));
 }
 
-static void report(const struct helper *h, const struct tree *t, int self)
+static void report(const struct helper *h, const struct tree *t, int self, int base)
 {
 	struct launch_report rep = { .sys = 0 };
 	int fds[NEXT_FDS + CELL_MOUNTS];
 
-	fds[NEXT_FD_MOUNT_NS] = openat(self, "ns/mnt", O_RDONLY | O_CLOEXEC);
+	fds[NEXT_FD_MOUNT_NS] = own_mount_ns(self);
+	fds[NEXT_FD_BASE_NS] = base;
 	fds[NEXT_FD_ROOT] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fds[NEXT_FD_DEVPTS] = open("dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	for (int i = 0; i < NEXT_FDS; i++)
@@ -286,7 +294,7 @@ static void report(const struct helper *h, const struct tree *t, int self)
 static void __attribute__((noreturn)) helper_run(struct helper *h)
 {
 	static struct order order;
-	int self, old;
+	int self, base, old;
 	struct tree t;
 	char end;
 
@@ -301,19 +309,26 @@ static void __attribute__((noreturn)) helper_run(struct helper *h)
 	must(h, self < 0 || t.fds_fd < 0 ? -errno : 0, "open /proc/self");
 	see_host(h);
 	must(h, tree_gather(&t), t.what);
-	must(h, last(setns(h->keep->mount_ns, CLONE_NEWNS)), "enter the mount namespace");
-	make_ready(h, &t, &old);
+	make_ready(h, &t, self, &base, &old);
 	take_order(h, &order);
 	t.same = order.same;
+	take_over(h, &t, base);
 	build(h, &t, old);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
-	report(h, &t, self);
+	report(h, &t, self, base);
 	(void)!read(h->report_fd, &end, 1); /* until it has been looked at, and entered */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	_exit(0);
+}
+
+/* Killed, or out of memory: it has changed nothing that anybody uses. */
+static int died(struct err *e)
+{
+	err_set(e, ERR_FAILED, "the next generation could not be made: its helper has died");
+	return err_hint(e, "the sandbox goes on as it was; try again");
 }
 
 static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struct err *e)
@@ -325,6 +340,7 @@ static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struc
 	if (r == 0 && rep.sys == 0 && n >= NEXT_FDS &&
 	    tree_take_fds(s, ret->mount_fd, fds + NEXT_FDS, n - NEXT_FDS) == 0) {
 		ret->mount_ns = fds[NEXT_FD_MOUNT_NS];
+		ret->base_ns = fds[NEXT_FD_BASE_NS];
 		ret->root_fd = fds[NEXT_FD_ROOT];
 		ret->devpts_fd = fds[NEXT_FD_DEVPTS];
 		return 0;
@@ -333,7 +349,7 @@ static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struc
 		fd_close(&fds[i]);
 	rep.what[sizeof rep.what - 1] = '\0';
 	if (r < 0 || rep.sys == 0)
-		return err_set(e, ERR_FAILED, "the next generation could not be made");
+		return died(e);
 	err_sys(e, rep.sys, "%s", rep.what);
 	return err_ctx(e, "make the next generation");
 }
@@ -460,6 +476,8 @@ static int give_order(const struct cell *c, const struct cell_spec *spec, const 
 	for (int j = 0; j < spec->nlayers; j++)
 		(void)snprintf(o.layers[j], sizeof o.layers[j], "%s", spec->layers[j]);
 	r = fdpass_send(c->keep.ready_fd, &o, sizeof o, NULL, 0);
+	if (r == -EPIPE)
+		return died(e);
 	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
 }
 
@@ -491,9 +509,8 @@ int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct
 	if (c->keep.ready)
 		let_end(c, c->keep.ready);
 	c->keep.ready = 0;
+	ret->generation = c->keep.generation + 1;
 	if (r < 0)
 		cell_next_done(ret);
-	else
-		c->keep.generation++;
 	return r;
 }

@@ -71,7 +71,7 @@ int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int 
 	return 0;
 }
 
-static bool is_same(const struct tree *t, int i)
+bool tree_is_same(const struct tree *t, int i)
 {
 	/* What is read-only is never made anew: the host may have changed what lies there. */
 	return t->same && (t->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
@@ -139,7 +139,7 @@ int tree_gather(struct tree *t)
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
 
-		if (is_same(t, i) || m->kind != MOUNT_OVERLAY)
+		if (tree_is_same(t, i) || m->kind != MOUNT_OVERLAY)
 			continue;
 		for (int j = 0; j < m->nlower && r == 0; j++) {
 			int *fd = &t->lower_fd[i][j];
@@ -167,7 +167,7 @@ static int stage_all(struct tree *t)
 	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
 	for (int i = 0; i < t->spec->nmounts; i++)
 		for (int j = 0; j < CELL_LOWERS && r == 0; j++) {
-			if (t->lower_fd[i][j] < 0 || is_same(t, i))
+			if (t->lower_fd[i][j] < 0 || tree_is_same(t, i))
 				continue;
 			(void)snprintf(name, sizeof name, "%d.%d", i, j);
 			r = tree_put(t, t->lower_fd[i][j], name);
@@ -302,13 +302,26 @@ static int new_overlay(struct tree *t, int i)
 }
 
 /* What is read-only comes with what the host has mounted below it. */
+int tree_take_over(struct tree *t)
+{
+	for (int i = 0; i < t->spec->nmounts; i++) {
+		if (!tree_is_same(t, i))
+			continue;
+		t->mount_fd[i] = mnt_copy(t->same_fd[i], t->spec->mounts[i].kind != MOUNT_OVERLAY);
+		if (t->mount_fd[i] < 0) {
+			(void)snprintf(t->what, sizeof t->what, "take over '%.200s'",
+				       t->spec->mounts[i].dest);
+			return t->mount_fd[i];
+		}
+	}
+	return 0;
+}
+
 static int mount_of(struct tree *t, int i)
 {
-	bool overlay = t->spec->mounts[i].kind == MOUNT_OVERLAY;
-
-	if (is_same(t, i))
-		return mnt_copy(t->same_fd[i], !overlay);
-	return overlay ? new_overlay(t, i) : ro_new(t, i);
+	if (tree_is_same(t, i))
+		return t->mount_fd[i];
+	return t->spec->mounts[i].kind == MOUNT_OVERLAY ? new_overlay(t, i) : ro_new(t, i);
 }
 
 /*
@@ -323,7 +336,7 @@ static int uncover(struct tree *t, int i, int target)
 		const struct cell_mount *m = &t->spec->mounts[j];
 		size_t n = strlen(m->dest);
 
-		if (!is_same(t, j) || m->kind != MOUNT_RO ||
+		if (!tree_is_same(t, j) || m->kind != MOUNT_RO ||
 		    strncmp(t->spec->mounts[i].dest, m->dest, n) != 0 ||
 		    t->spec->mounts[i].dest[n] != '/')
 			continue;
@@ -426,7 +439,7 @@ static int mount_all(struct tree *t)
 
 		*fd = mount_of(t, i);
 		r = *fd < 0 ? *fd : attach(t, i, *fd);
-		if (r == 0 && !overlay && !is_same(t, i))
+		if (r == 0 && !overlay && !tree_is_same(t, i))
 			r = ro_below(t, i);
 	}
 	return r;
