@@ -30,3 +30,14 @@ static inline bool dir_is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
+
+/* Not where it cannot be read. */
+static inline bool dir_is_empty(int parent, const char *name)
+{
+	auto_done(dir_free) DIR *d = dir_open_at(parent, name);
+	bool empty = d != NULL;
+
+	for (struct dirent *x = d ? readdir(d) : NULL; x && empty; x = readdir(d))
+		empty = dir_is_dots(x->d_name);
+	return empty;
+}

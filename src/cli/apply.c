@@ -74,7 +74,7 @@ static int settle_mount(const struct layers_mount *m, const struct sandbox_row *
 		return r;
 	/* Of a run that was finished the sandbox remembers as much as of any other. */
 	a.dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (apply_memory_add(&memory, &a, e) < 0)
+	if (apply_memory_add(&memory, &a, NULL, e) < 0)
 		r = -1;
 	fd_close(&a.dir_fd);
 	return r;
@@ -121,7 +121,7 @@ static int plan_and_do(struct cmd_ctx *ctx, struct cli_store *s, const struct sa
 	refused = takeover_refused(&t);
 	if (!refused && !o.dry_run && takeover_run(&t, &conflicts, e) < 0)
 		return -1;
-	takeover_print(&t, ctx, stdout);
+	takeover_print(&t, ctx, refused && !o.dry_run, stdout);
 	if (!refused) {
 		if (!takeover_steps(&t) && !ctx->json && !ctx->quiet)
 			fputs("nothing to apply\n", stderr);
@@ -129,7 +129,8 @@ static int plan_and_do(struct cmd_ctx *ctx, struct cli_store *s, const struct sa
 	}
 	(void)err_set(e, ERR_CONFLICT, "%zu change%s cannot be applied; nothing was changed",
 		      refused, refused == 1 ? "" : "s");
-	return err_hint(e, o.merge ? "name the paths to apply, or settle these by hand"
+	return err_hint(e, o.merge || !takeover_may_merge(&t)
+				   ? "name the paths to apply, or settle these by hand"
 				   : "name the paths to apply, or try --merge");
 }
 

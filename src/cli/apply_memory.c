@@ -60,10 +60,10 @@ static int parse(struct apply_memory *m, char *text)
 
 	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
-		struct applied a = { .restored = line[0] == 'r' };
+		struct applied a = { .restored = line[0] == 'r', .merged = line[0] == 'm' };
 		int mount, at = 0;
 
-		line += a.restored;
+		line += a.restored || a.merged;
 		if (sscanf(line, "%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %n", &mount, &a.ino,
 			   &a.ctime_ns, &a.size, &at) != 4 ||
 		    !at || mount != m->mount)
@@ -132,7 +132,8 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 	const struct apply_memory *m = ctx;
 
 	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
-		if (m->v[i].ino == ino && m->v[i].ctime_ns == ctime_ns && m->v[i].size == size)
+		if (!m->v[i].merged && m->v[i].ino == ino && m->v[i].ctime_ns == ctime_ns &&
+		    m->v[i].size == size)
 			return true;
 	return false;
 }
@@ -146,6 +147,17 @@ int apply_memory_was_ours(void *ctx, const char *path)
 		if (!m->v[i].restored)
 			ours = m->v[i].ino ? 1 : -1;
 	return ours;
+}
+
+bool apply_memory_was_merged(void *ctx, const char *path)
+{
+	const struct apply_memory *m = ctx;
+	bool merged = false;
+
+	for (size_t i = find(m, path); i < m->n && strcmp(m->v[i].path, path) == 0; i++)
+		if (!m->v[i].restored)
+			merged = m->v[i].merged;
+	return merged;
 }
 
 static bool is_below(const char *path, const char *const *tops, int n)
@@ -194,22 +206,43 @@ int apply_memory_base(void *ctx, const char *path, struct buf *ret)
 	return io_read_file(((struct apply_memory *)ctx)->dir_fd, name, ret) == 0;
 }
 
-/* What both have now is what a later merge starts from. */
-static void keep_base(const struct apply_memory *m, int host_fd, const char *path)
+/* What was taken over is what a later merge starts from. */
+static void keep_base(const struct apply_memory *m, const char *path, struct str text)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
-	auto_close int from = stack_open_at(host_fd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	char name[128], dir[32];
 
-	if (from < 0 || io_read_all(from, &b) < 0)
-		return;
 	(void)snprintf(dir, sizeof dir, "base/%d", m->mount);
 	(void)io_mkdir(m->dir_fd, "base", 0700);
 	(void)io_mkdir(m->dir_fd, dir, 0700);
 	base_path(m, path, name);
 	/* An old one would be wrong: it is not what both have now. */
-	if (io_replace_file(m->dir_fd, "base/applied.new", name, buf_str(&b)) < 0)
+	if (io_replace_file(m->dir_fd, "base/applied.new", name, text) < 0)
 		(void)unlinkat(m->dir_fd, name, 0);
+}
+
+/* Both have it now. */
+static void keep_host(const struct apply_memory *m, int host_fd, const char *path)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
+	auto_close int fd = stack_open_at(host_fd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+
+	if (fd >= 0 && io_read_all(fd, &b) == 0)
+		keep_base(m, path, buf_str(&b));
+}
+
+/* Where it is not what was merged any more, the one before stays: the same is merged once more. */
+static void keep_theirs(const struct apply_memory *m, const struct diff *d,
+			const struct apply_step *s)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
+	auto_close int fd = d ? diff_open_new(d, &d->v[s->entry]) : FD_NONE;
+	uint8_t hash[SHA256_SIZE];
+
+	if (fd < 0 || io_read_all(fd, &b) < 0)
+		return;
+	sha256(b.data, b.len, hash);
+	if (memcmp(hash, s->theirs, sizeof hash) == 0)
+		keep_base(m, s->path, buf_str(&b));
 }
 
 static uint64_t ctime_of(const struct stat *st)
@@ -217,7 +250,7 @@ static uint64_t ctime_of(const struct stat *st)
 	return (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
 }
 
-/* mark: "r" of one that was put back as it had been, or "". */
+/* mark: "r" of one that was put back as it had been, "m" of a merge, or "". */
 static int put_line(const struct apply_memory *m, const char *mark, const struct stat *st,
 		    uint64_t when, const char *path, struct buf *b)
 {
@@ -230,7 +263,7 @@ static int put_line(const struct apply_memory *m, const char *mark, const struct
 	return r < 0 ? r : buf_add_c(b, "\n");
 }
 
-static int put_record(const struct apply_memory *m, const struct apply *a,
+static int put_record(const struct apply_memory *m, const struct apply *a, const struct diff *d,
 		      const struct apply_step *s, struct buf *b)
 {
 	const char *last;
@@ -242,22 +275,25 @@ static int put_record(const struct apply_memory *m, const struct apply *a,
 		if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return 0;
 		when = ctime_of(&st);
-		if (!s->merged)
-			keep_base(m, a->dir_fd, s->path);
+		if (s->merged)
+			keep_theirs(m, d, s);
+		else
+			keep_host(m, a->dir_fd, s->path);
 	} else if (s->op != APPLY_DELETE) {
 		return 0;
 	}
-	return put_line(m, "", &st, when, s->path, b);
+	return put_line(m, s->merged ? "m" : "", &st, when, s->path, b);
 }
 
 /* Not one that was to be merged: the sandbox has not seen what is in it. */
-static int put_restored(const struct apply_memory *m, const struct apply *a,
+static int put_restored(const struct apply_memory *m, const struct apply *a, const struct diff *d,
 			const struct apply_step *s, struct buf *b)
 {
 	const char *last;
 	auto_close int dir = FD_NONE;
 	struct stat st;
 
+	(void)d;
 	if ((s->op != APPLY_REPLACE && s->op != APPLY_DELETE) || s->merged)
 		return 0;
 	dir = apply_parent(a, s->path, &last);
@@ -278,9 +314,9 @@ static int add_text(int fd, struct str text)
 	return r;
 }
 
-static int append(const struct apply_memory *m, const struct apply *a,
+static int append(const struct apply_memory *m, const struct apply *a, const struct diff *d,
 		  int (*put)(const struct apply_memory *m, const struct apply *a,
-			     const struct apply_step *s, struct buf *b),
+			     const struct diff *d, const struct apply_step *s, struct buf *b),
 		  struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
@@ -288,7 +324,7 @@ static int append(const struct apply_memory *m, const struct apply *a,
 	int r = 0;
 
 	for (size_t i = 0; i < a->n && r == 0; i++)
-		r = put(m, a, &a->steps[i], &b);
+		r = put(m, a, d, &a->steps[i], &b);
 	if (r == 0)
 		fd = openat(m->dir_fd, "applied", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (r == 0)
@@ -296,9 +332,10 @@ static int append(const struct apply_memory *m, const struct apply *a,
 	return r < 0 ? err_sys(e, -r, "remember what was applied") : 0;
 }
 
-int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e)
+int apply_memory_add(struct apply_memory *m, const struct apply *a, const struct diff *d,
+		     struct err *e)
 {
-	if (append(m, a, put_record, e) == 0)
+	if (append(m, a, d, put_record, e) == 0)
 		return 0;
 	return err_hint(e,
 			"all was taken over; later these files may count as changed on the host");
@@ -306,5 +343,5 @@ int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *
 
 int apply_memory_undone(void *ctx, const struct apply *a, struct err *e)
 {
-	return append(ctx, a, put_restored, e);
+	return append(ctx, a, NULL, put_restored, e);
 }

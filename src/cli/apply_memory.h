@@ -17,7 +17,8 @@ struct apply_memory {
 		char *path;
 		uint64_t ino, ctime_ns, size;
 		bool restored; /* not written by us, but put back when a run was undone */
-	} * v;		       /* later ones count */
+		bool merged; /* what we wrote holds changes of the host's that the sandbox lacks */
+	} * v;		     /* later ones count */
 	size_t n;
 };
 
@@ -29,6 +30,7 @@ DEFINE_AUTO(struct apply_memory, apply_memory_done)
 bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
 			  uint64_t size);
 int apply_memory_was_ours(void *ctx, const char *path);
+bool apply_memory_was_merged(void *ctx, const char *path);
 int apply_memory_base(void *ctx, const char *path, struct buf *ret);
 
 /*
@@ -38,7 +40,11 @@ int apply_memory_base(void *ctx, const char *path, struct buf *ret);
 int apply_memory_add_deleted(struct apply_memory *m, const struct diff_scope *s, struct diff *d,
 			     struct err *e);
 
-/* Remember what the steps of a have put below its directory. */
-int apply_memory_add(struct apply_memory *m, const struct apply *a, struct err *e);
+/*
+ * Remember what the steps of a have put below its directory. d: the difference that they are of;
+ * NULL where that is not known any more.
+ */
+int apply_memory_add(struct apply_memory *m, const struct apply *a, const struct diff *d,
+		     struct err *e);
 /* For struct apply: what was moved and moved back has another ctime, and is what it was. */
 int apply_memory_undone(void *ctx, const struct apply *a, struct err *e);

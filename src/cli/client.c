@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,8 +17,9 @@
 #include "base/limits.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "sys/raw.h"
 
-enum { CHUNK = 64 * 1024 };
+enum { CHUNK = 4096, DESTROY_S = 10, DISCARD_S = 2 }; /* answers are short */
 
 /* A blocking reader of frames. */
 struct reader {
@@ -129,7 +131,10 @@ int client_dial(const struct state *s, const char *id, int *ret_fd, struct err *
 	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
 		(void)err_set(e, ERR_UNAVAILABLE, "no warden answers for sandbox '%s': %s", id,
 			      strerror(errno));
-		return err_hint(e, "it was lost; remove what is left with: cay kill %s", id);
+		return err_hint(e,
+				"it was lost; its files are a snapshot: cay snapshots %s; remove "
+				"them with: cay kill %s",
+				id, id);
 	}
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -145,18 +150,28 @@ int client_connect(const struct state *s, const char *id, int *ret_fd, struct er
 	return 0;
 }
 
+static int put_request(int fd, uint8_t type, struct str body, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
+
+	if (frame_put(&b, type, 1, body) < 0)
+		return err_sys(e, ENOMEM, "ask");
+	return io_write_all(fd, b.data, b.len) < 0 ? gone(e) : 0;
+}
+
+static void reader_init(struct reader *r)
+{
+	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+}
+
 /* Connect, and send one request. */
 static int ask_with(const struct state *s, const char *id, uint8_t type, struct str body,
 		    struct reader *r, struct err *e)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
-
-	*r = (struct reader){ .fd = FD_NONE, .in = BUF_INIT(LIMIT_FRAME_BODY + 2 * CHUNK) };
+	reader_init(r);
 	if (client_connect(s, id, &r->fd, e) < 0)
 		return -1;
-	if (frame_put(&b, type, 1, body) < 0)
-		return err_sys(e, ENOMEM, "ask");
-	return io_write_all(r->fd, b.data, b.len) < 0 ? gone(e) : 0;
+	return put_request(r->fd, type, body, e);
 }
 
 static int ask(const struct state *s, const char *id, uint8_t type, struct reader *r, struct err *e)
@@ -274,8 +289,10 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
 
 	if (put_switch(&b, ask) < 0)
 		return err_sys(e, ENOMEM, "ask");
-	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0 ||
-	    expect(&r, MSG_C_SWITCHED, &f, e) < 0)
+	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0)
+		return -1;
+	ask->meanwhile(ask->ctx);
+	if (expect(&r, MSG_C_SWITCHED, &f, e) < 0)
 		return -1;
 	*ret = (struct client_switched){
 		.result = (enum op_result)client_number(&f, TAG_SEALED, 0),
@@ -320,23 +337,49 @@ static int await_death(const struct state *s, const char *id, struct err *e)
 	return err_set(e, ERR_TIMEOUT, "the warden of sandbox '%s' does not end", id);
 }
 
+/* Whoever listens on the other end. What was in its sandbox ends with it. */
+static void kill_warden(int sock)
+{
+	struct ucred peer = { 0 };
+	socklen_t n = sizeof peer;
+	auto_close int pidfd = FD_NONE;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0)
+		return;
+	pidfd = raw_pidfd_open(peer.pid);
+	if (pidfd >= 0)
+		(void)raw_pidfd_signal(pidfd, SIGKILL);
+}
+
+/* The wait for the answer to one question. */
+static int be_patient(int sock, int seconds)
+{
+	const struct timeval t = { .tv_sec = seconds };
+
+	return setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+}
+
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e)
 {
 	auto_done(reader_done) struct reader r;
 	struct frame f;
-	struct err ignored = { 0 };
 
 	(void)reason;
-	if (ask(s, id, MSG_C_DESTROY, &r, e) < 0)
+	reader_init(&r);
+	if (client_dial(s, id, &r.fd, e) < 0)
 		return -1;
-	/* It answers, or it is gone: either way it has ended when its lock is free. */
-	(void)expect(&r, MSG_C_DESTROYED, &f, &ignored);
+	(void)be_patient(r.fd, DESTROY_S);
+	/* It answers, or it is gone, or it never will, as where it has no room for one more client:
+	 * in each case it has ended when its lock is free. */
+	if ((say_hello(r.fd, e) < 0 || put_request(r.fd, MSG_C_DESTROY, STR_NONE, e) < 0 ||
+	     next_frame(&r, &f, e) < 0) &&
+	    state_is_alive(s, id))
+		kill_warden(r.fd);
 	return await_death(s, id, e);
 }
 
 int client_discard(const struct state *s, const char *id, struct err *e)
 {
-	const struct timeval patience = { .tv_sec = 2 };
 	auto_done(buf_done) struct buf b = BUF_INIT(256);
 	auto_done(reader_done) struct reader r = { .fd = FD_NONE };
 	struct frame f;
@@ -344,8 +387,7 @@ int client_discard(const struct state *s, const char *id, struct err *e)
 	if (field_put_c(&b, TAG_WARM, "") < 0)
 		return err_sys(e, ENOMEM, "ask");
 	if (ask_with(s, id, MSG_C_DESTROY, buf_str(&b), &r, e) < 0 ||
-	    setsockopt(r.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
-	    expect(&r, MSG_C_DESTROYED, &f, e) < 0)
+	    be_patient(r.fd, DISCARD_S) < 0 || expect(&r, MSG_C_DESTROYED, &f, e) < 0)
 		return -1;
 	return await_death(s, id, e);
 }

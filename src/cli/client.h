@@ -39,9 +39,11 @@ struct client_switch {
 	const char *seal; /* id of the layer that the changes become; NULL: they are dropped */
 	char (*layers)[ID_SIZE]; /* below, topmost first */
 	size_t nlayers;
-	bool force;		     /* end running calls first */
-	bool alone;		     /* refused while calls run */
-	const char *snapshot, *name; /* for the trace; may be NULL */
+	bool force;		      /* end running calls first */
+	bool alone;		      /* refused while calls run */
+	const char *snapshot, *name;  /* for the trace; may be NULL */
+	void (*meanwhile)(void *ctx); /* what can be done before the answer comes */
+	void *ctx;
 };
 
 struct client_switched {

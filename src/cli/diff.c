@@ -153,6 +153,13 @@ static int compare(struct job *j, const struct layers_mount *m, const struct lay
 	return 0;
 }
 
+static void say_lone(const struct layers_mount *m)
+{
+	fputs("cay: '", stderr);
+	out_safe_to(stderr, str_of(m->dest));
+	fputs("' is in one of the two only\n", stderr);
+}
+
 static int compare_all(struct job *j, struct err *e)
 {
 	auto_free const char **paths = calloc(j->wanted.n + 1, sizeof *paths);
@@ -168,11 +175,18 @@ static int compare_all(struct job *j, struct err *e)
 		if (!scope_of(j, m, &scope, paths, skip))
 			continue;
 		if (j->two && !other) {
-			fprintf(stderr, "cay: '%s' is in one of the two only\n", m->dest);
+			say_lone(m);
 			continue;
 		}
 		if (compare(j, m, other, &scope, e) < 0)
 			return -1;
+	}
+	for (int i = 0; j->two && i < j->b.n; i++) {
+		struct diff_scope scope;
+
+		if (!layers_at(&j->a, j->b.mounts[i].dest) &&
+		    scope_of(j, &j->b.mounts[i], &scope, paths, skip))
+			say_lone(&j->b.mounts[i]);
 	}
 	return 0;
 }
@@ -186,6 +200,31 @@ static int open_box(struct job *j, struct cli_store *s, struct err *e)
 	if (catalog_find(s->catalog, j->ctx->args[0], &row, &ignored) < 0)
 		return 0;
 	return state_sandbox_open(&s->state, row.id, &j->box_fd, e);
+}
+
+/*
+ * A word that could be either, and is the name of nothing: who has mistyped a sandbox must not be
+ * told that there is no difference.
+ */
+static int check_path(const struct job *j, const char *word, struct err *e)
+{
+	auto_free char *path = NULL;
+	const struct layers_mount *m;
+	struct stack_node node;
+	const char *rest;
+
+	if (layers_path(&j->a, word, &path, e) < 0)
+		return -1;
+	m = layers_find(&j->a, path, &rest);
+	if (!m || !rest[0] || stack_find(&m->now, rest, &node) != 0 ||
+	    stack_find(&m->base, rest, &node) != 0)
+		return 0;
+	err_set(e, ERR_NOT_FOUND, "'%s' is neither a sandbox, nor a snapshot, nor a path inside",
+		word);
+	return err_hint(e,
+			"list them with: cay ls, cay snapshots; a path that is gone: cay diff %s "
+			"-- %s",
+			j->ctx->args[0], word);
 }
 
 /* The second word is a sandbox or snapshot where one is called so, else a path. */
@@ -206,7 +245,17 @@ static int open_sides(struct job *j, struct cli_store *s, int *ret_first_path, s
 	}
 	if (layers_open_any(s, ctx->args[0], &j->a, e) < 0)
 		return -1;
-	if (!maybe || layers_open_any(s, ctx->args[1], &j->b, &ignored) < 0)
+	if (maybe && layers_open_any(s, ctx->args[1], &j->b, &ignored) < 0) {
+		/* Ambiguous, or it cannot be read. */
+		if (ignored.kind != ERR_NOT_FOUND && ignored.kind != ERR_INVALID) {
+			*e = ignored;
+			return -1;
+		}
+		maybe = false;
+		if (check_path(j, ctx->args[1], e) < 0)
+			return -1;
+	}
+	if (!maybe)
 		return open_box(j, s, e);
 	j->two = true;
 	*ret_first_path = 2;

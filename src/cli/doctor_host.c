@@ -94,18 +94,34 @@ static void modules(const struct probe_knobs *k, struct checks *l)
 		  k->modules);
 }
 
+/*
+ * A limit of 1 keeps the kernel from starting the helper for a crash in a sandbox, one of 0 does
+ * not; from telling a server it keeps nobody.
+ */
+static void core_dumps(const struct doctor_facts *f, struct checks *l)
+{
+	const struct probe_knobs *k = &f->knobs;
+
+	if (!k->core_helper[0])
+		check_add(l, GROUP, "core dumps", CHECK_OK, "start no program");
+	else if (!k->core_socket && f->limits.core > 0)
+		check_add(l, GROUP, "core dumps", CHECK_OK,
+			  "start %s for crashes outside of sandboxes only", k->core_helper);
+	else
+		check_fix(check_add(l, GROUP, "core dumps", CHECK_NOTE,
+				    k->core_socket
+					    ? "every crash, in a sandbox too, is told to %s outside"
+					    : "every crash, in a sandbox too, starts %s as root "
+					      "outside: the hard limit on core files is 0",
+				    k->core_helper),
+			  "sudo sysctl -w kernel.core_pattern=core");
+}
+
 void checks_host(const struct doctor_facts *f, struct checks *l)
 {
 	cpu(&f->cpu, l);
 	memory(&f->knobs, l);
-	/* A limit of 0 on core dumps does not keep a helper from being started. */
-	if (f->knobs.core_helper[0])
-		check_fix(check_add(l, GROUP, "core dumps", CHECK_NOTE,
-				    "every crash, in a sandbox too, starts %s as root outside",
-				    f->knobs.core_helper),
-			  "sudo sysctl -w kernel.core_pattern=core");
-	else
-		check_add(l, GROUP, "core dumps", CHECK_OK, "start no program");
+	core_dumps(f, l);
 	sysctls(&f->knobs, l);
 	modules(&f->knobs, l);
 }

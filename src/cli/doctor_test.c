@@ -29,8 +29,8 @@ static struct doctor_facts good(bool rootful)
 			 .guest_ns = 100000,
 			 .native_ns = 90000 },
 		.cpu = { .known = true, .vmx_svm = true },
-		.knobs = { 1, 1, 2, 2, 0, 0, false, "", "" },
-		.limits = { 65536, 30000, 500000, 128, 4194304, 60000, 64ull << 30 },
+		.knobs = { 1, 1, 2, 2, 0, 0, false, "", "", false },
+		.limits = { 65536, 30000, 500000, 128, 4194304, 60000, 64ull << 30, 0 },
 		.state_dir = "/var/lib/cay",
 		.state_exists = true,
 		.storage = { .type = "btrfs",
@@ -371,7 +371,30 @@ static void kvm_counts_only_where_a_guest_runs(void)
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "firmware");
 	f.cpu.virtual_ = true;
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "nested");
+	f.kvm.open = -EACCES; /* it may be one that interprets */
+	expect(&f, "KVM", CHECK_NOTE, false, "Permission denied; whether", "usermod -aG kvm ann");
 	CHECK_STR(level(&f, 2).level, "none");
+}
+
+static void crashes_inside_start_a_helper_only_where_the_limit_cannot_be_one(void)
+{
+	struct doctor_facts f = good(true);
+
+	probe_core("core.%p", &f.knobs);
+	expect(&f, "core dumps", CHECK_OK, false, "start no program", "");
+	probe_core("|/usr/share/apport/apport -p%p -s%s", &f.knobs);
+	f.limits.core = UINT64_MAX;
+	expect(&f, "core dumps", CHECK_OK, false,
+	       "start /usr/share/apport/apport for crashes outside of sandboxes only", "");
+	f.limits.core = 0;
+	expect(&f, "core dumps", CHECK_NOTE, false,
+	       "in a sandbox too, starts /usr/share/apport/apport", "core_pattern=core");
+	for (int i = 0; i < 2; i++) {
+		probe_core(i ? "@@/run/dump.sock" : "@/run/dump.sock", &f.knobs);
+		f.limits.core = UINT64_MAX;
+		expect(&f, "core dumps", CHECK_NOTE, false,
+		       "in a sandbox too, is told to /run/dump.sock", "core_pattern=core");
+	}
 }
 
 static void weak_settings_are_notes_with_a_command(void)
@@ -379,12 +402,15 @@ static void weak_settings_are_notes_with_a_command(void)
 	struct doctor_facts f = good(true);
 
 	f.cpu = (struct probe_cpu){ .known = true, .vulnerable = "mds l1tf", .smt = 1 };
-	f.knobs = (struct probe_knobs){ 0, 0, 0, 0, 1, 1, true, "/usr/share/apport", "esp4 rxrpc" };
+	f.knobs =
+		(struct probe_knobs){ 0,    0, 0, 0, 1, 1, true, "/usr/share/apport", "esp4 rxrpc",
+				      false };
 	expect(&f, "CPU weaknesses", CHECK_NOTE, false, "open: mds l1tf", "microcode");
 	expect(&f, "SMT", CHECK_NOTE, false, "on", "smt/control");
 	expect(&f, "swap", CHECK_NOTE, false, "disk", "swapoff");
 	expect(&f, "KSM", CHECK_NOTE, false, "merged", "ksm/run");
-	expect(&f, "core dumps", CHECK_NOTE, false, "/usr/share/apport", "core_pattern=core");
+	expect(&f, "core dumps", CHECK_NOTE, false, "in a sandbox too, starts /usr/share/apport",
+	       "core_pattern=core");
 	expect(&f, "dmesg", CHECK_NOTE, false, "log", "kernel.dmesg_restrict=1");
 	expect(&f, "ptrace", CHECK_NOTE, false, "attach", "ptrace_scope=1");
 	expect(&f, "bpf", CHECK_NOTE, false, "programs", "unprivileged_bpf_disabled=1");
@@ -435,5 +461,6 @@ T_MAIN(T(a_good_host_has_only_good_marks), T(what_blocks_user_namespaces_is_told
        T(groups_without_permission_are_told_with_the_way_out),
        T(controllers_that_are_missing_or_wait_are_told), T(a_place_that_cannot_be_used_blocks),
        T(file_systems_have_their_notes), T(kvm_counts_only_where_a_guest_runs),
+       T(crashes_inside_start_a_helper_only_where_the_limit_cannot_be_one),
        T(weak_settings_are_notes_with_a_command), T(companions_of_another_build_block),
        T(capacity_names_what_bounds_it))

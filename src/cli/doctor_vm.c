@@ -23,11 +23,14 @@ enum doctor_kvm doctor_kvm(const struct probe_kvm *k)
 
 static void not_open(const struct doctor_facts *f, struct checks *l)
 {
+	bool refused = f->kvm.open == -EACCES || f->kvm.open == -EPERM;
 	struct check *c =
 		check_add(l, GROUP, "KVM", CHECK_NOTE, "/dev/kvm: %s%s", strerror(-f->kvm.open),
-			  f->cpu.vmx_svm ? "" : ", and this CPU offers no virtualisation");
+			  f->cpu.vmx_svm ? ""
+			  : refused	 ? "; whether a guest would run is not known"
+					 : ", and this CPU offers no virtualisation");
 
-	if (f->kvm.open == -EACCES || f->kvm.open == -EPERM)
+	if (refused)
 		check_fix(c,
 			  f->kvm.group ? "sudo usermod -aG kvm %s, then log in again"
 				       : "sudo setfacl -m u:%s:rw /dev/kvm",

@@ -43,12 +43,24 @@ static int from_sandbox(struct cli_store *s, const char *id, struct origin *ret,
 	return 0;
 }
 
+static void from_snapshot(const struct snapshot_row *snap, struct origin *ret)
+{
+	(void)str_copy(ret->of.recipe_of, sizeof ret->of.recipe_of, str_of(snap->sandbox));
+	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(snap->top));
+}
+
 int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
 	auto_done(sandbox_row_done) struct sandbox_row box = { 0 };
 	struct err none = { 0 };
+	int r = state_id_ok(ref) ? catalog_get_snapshot(s->catalog, ref, &snap, e) : 0;
 
+	/* A whole id, as programs give it, is one question only. */
+	if (r != 0) {
+		from_snapshot(&snap, ret);
+		return r < 0 ? -1 : 0;
+	}
 	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, &none) == 0)
 		return from_sandbox(s, box.id, ret, e);
 	if (catalog_find_snapshot(s->catalog, ref, &snap, e) < 0) {
@@ -58,8 +70,7 @@ int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct
 		}
 		return -1;
 	}
-	(void)str_copy(ret->of.recipe_of, sizeof ret->of.recipe_of, str_of(snap.sandbox));
-	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(snap.top));
+	from_snapshot(&snap, ret);
 	return 0;
 }
 

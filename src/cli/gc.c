@@ -143,12 +143,10 @@ static void print(const struct cmd_ctx *ctx, const struct result *r)
 /* Layers that no sandbox and no snapshot has, and what was being made of some. */
 static int free_layers(struct cli_store *s, struct result *r, struct err *e)
 {
-	auto_close int lock = FD_NONE, pool = FD_NONE;
+	auto_close int pool = FD_NONE;
 	uint64_t bytes = 0;
 	int done;
 
-	if (layers_lock(&s->state, true, &lock, e) < 0)
-		return -1;
 	done = catalog_free_layers(s->catalog, &s->state, &r->layers, &bytes, e);
 	r->bytes += bytes;
 	if (done < 0 || pool_open(&s->state, &pool, e) < 0)
@@ -205,6 +203,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
 	auto_done(leftovers_done) struct leftovers left = { 0 };
+	auto_close int lock = FD_NONE;
 	struct err rest = { 0 }; /* the first failure is told, and stops nothing */
 	struct result r = { 0 };
 	int done, swept;
@@ -214,6 +213,9 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (leftovers_find(&left, &s.state) < 0)
 		return err_sys(e, ENOMEM, "looking for leftovers");
 	done = catalog_reconcile(s.catalog, &s.state, 0, &r.removed, e);
+	/* Before the lost go, which would have their layers removed with nobody counting. */
+	if (layers_lock(&s.state, true, &lock, done < 0 ? &rest : e) < 0)
+		done = -1;
 	if (settle_lost(ctx, &s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;
 	swept = template_host_sweep(s.state.dir);
@@ -221,7 +223,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		done = err_sys(done < 0 ? &rest : e, -swept, "look at the templates in '%s'",
 			       s.state.dir);
 	r.bytes = freed_bytes(&left, &s.state);
-	if (free_layers(&s, &r, done < 0 ? &rest : e) < 0)
+	if (lock >= 0 && free_layers(&s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;
 	if (free_bases(&s, &r, done < 0 ? &rest : e) < 0)
 		done = -1;

@@ -123,7 +123,8 @@ const struct cmd cmd_kill = {
 	.synopsis = "SANDBOX... | --all [--yes]",
 	.summary = "End sandboxes and remove them",
 	.details = "Ends every process inside and deletes the sandbox's files. Its trace is kept "
-		   "for a while. What a lost sandbox left behind is removed too. Prints the ids of "
+		   "for a while. What a lost sandbox left behind is removed too, and a warden that "
+		   "does not answer for 10 seconds is killed. Prints the ids of "
 		   "what it ended; goes on after a failure, and exits with the code of the first.",
 	.examples = "cay kill box\ncay kill k3x9 m7ab\ncay kill --all --yes",
 	.run = run,

@@ -78,6 +78,12 @@ static int add(struct stack *s, int fd, const char *path, struct stack_layer lik
 		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
 		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
 	}
+	if (fd == -ENOENT && path[0] == '/') {
+		(void)err_sys(e, -fd, "'%s', which the sandbox shows", path);
+		return err_hint(e,
+				"put it back where it was; while the sandbox lives its files can "
+				"be taken out with cay cp");
+	}
 	if (fd < 0)
 		return err_sys(e, -fd, "open the layer '%s'", path);
 	like.fd = fd;
@@ -278,13 +284,15 @@ int layers_open_any(struct cli_store *s, const char *ref, struct layers *ret, st
 
 	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, e) == 0)
 		return layers_open(s, &box, ret, e);
-	/* Of two that were not found, the sandbox is what was meant. */
-	if (catalog_find_snapshot(s->catalog, ref, &snap, &none) < 0) {
-		if (strncmp(ref, "snap:", 5) == 0 || none.kind != ERR_NOT_FOUND)
-			*e = none;
-		return -1;
+	if (catalog_find_snapshot(s->catalog, ref, &snap, &none) == 0)
+		return layers_open_snapshot(s, &snap, ret, e);
+	if (strncmp(ref, "snap:", 5) == 0 || none.kind != ERR_NOT_FOUND) {
+		*e = none;
+	} else if (e->kind == ERR_NOT_FOUND) {
+		err_set(e, ERR_NOT_FOUND, "no sandbox or snapshot '%s'", ref);
+		return err_hint(e, "list them with: cay ls, cay snapshots");
 	}
-	return layers_open_snapshot(s, &snap, ret, e);
+	return -1;
 }
 
 const struct layers_mount *layers_at(const struct layers *l, const char *dest)

@@ -114,6 +114,13 @@ static int tidy_before(struct moment *m, struct err *e)
 	return catalog_top(m->s->catalog, m->row.id, m->row.top, e);
 }
 
+static void expect_done(void *ctx)
+{
+	const struct moment *m = ctx;
+
+	catalog_op_expect(m->s->catalog, m->alone);
+}
+
 /* Journal, act, settle. */
 static int carry_out(struct moment *m, const struct op_row *op, struct client_switch *ask,
 		     struct client_switched *res, struct err *e)
@@ -132,6 +139,8 @@ static int carry_out(struct moment *m, const struct op_row *op, struct client_sw
 	if (catalog_top(c, m->row.id, m->row.top, e) < 0)
 		return -1;
 	base = op->kind == OP_ROLLBACK ? op->layer : m->row.top;
+	ask->meanwhile = expect_done;
+	ask->ctx = m;
 	if (catalog_stack(c, base, &layers, &ask->nlayers, e) < 0 ||
 	    (ask->layers = layers, client_switch(&m->s->state, m->row.id, ask, res, e) < 0)) {
 		/*

@@ -204,6 +204,8 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (r == 0 && n->warm)
 		r = hold(n, e);
 	if (r == 0)
+		r = warden_started(n, e);
+	if (r == 0)
 		r = send_build(n, hostname, e);
 	n->asked = r == 0;
 	return r < 0 || n->warm ? r : add_row(n, e);
@@ -355,8 +357,7 @@ static int plan_fork(struct newborn *n, struct catalog *c, const struct newborn_
 		     const char *name, struct err *e)
 {
 	n->catalog = c;
-	if (catalog_recipe(n->catalog, from->recipe_of, &n->recipe, e) < 0 ||
-	    catalog_recipe_row(n->catalog, from->recipe_of, &n->row, e) < 0)
+	if (catalog_recipe_row(n->catalog, from->recipe_of, &n->recipe, &n->row, e) < 0)
 		return -1;
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(from->top));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name);
@@ -460,7 +461,9 @@ static void await_end(int fd)
 static void end_warden(struct newborn *n)
 {
 	char frame[FRAME_HEADER] = { [4] = MSG_C_DESTROY };
+	struct err ignored = { 0 };
 
+	(void)warden_started(n, &ignored);
 	if (n->warden_fd < 0)
 		return;
 	/* One that has not been greeted takes no orders, but ends when we are gone. */
@@ -493,6 +496,9 @@ int newborn_destroy(struct newborn *n, struct err *e)
 
 void newborn_done(struct newborn *n)
 {
+	struct err ignored = { 0 };
+
+	(void)warden_started(n, &ignored);
 	fd_close(&n->warden_fd);
 	fd_close(&n->lock_fd);
 	fd_close(&n->slot_fd);

@@ -7,6 +7,9 @@
 #include "cli/output.h"
 #include "cli/policy_load.h"
 #include "cli/sandboxes.h"
+#include "store/snapshots.h"
+#include "wire/frame.h"
+#include "wire/proto.h"
 
 static struct opt_list allow, deny;
 static struct opt opts[] = {
@@ -15,6 +18,50 @@ static struct opt opts[] = {
 	  &deny },
 	{ 0 },
 };
+
+/* The recipe with this policy. 1, 0 where it has none: there is no network, or -errno. */
+static int rewrite(struct str recipe, struct str policy, struct buf *out)
+{
+	struct field f;
+	int found = 0, r;
+
+	while ((r = field_next(&recipe, &f)) > 0) {
+		bool is = f.tag == TAG_NET_POLICY;
+
+		found |= is;
+		r = field_put(out, f.tag, is ? policy : f.value);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : found;
+}
+
+/*
+ * Its forks are to have the same policy. They get it first: were it the other way round, one made
+ * in between could reach what the sandbox itself cannot any more.
+ */
+static int set(struct cli_store *s, const char *id, struct str policy, uint64_t *ret_cut,
+	       struct err *e)
+{
+	auto_done(buf_done) struct buf was = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_done(buf_done) struct buf now = BUF_INIT(LIMIT_FRAME_BODY);
+	struct err ignored = { 0 };
+	int r = catalog_recipe(s->catalog, id, &was, e);
+
+	if (r < 0 && e->kind != ERR_NOT_FOUND)
+		return -1;
+	/* One that ends with its command has none, and no forks. */
+	r = r < 0 ? 0 : rewrite(buf_str(&was), policy, &now);
+	if (r < 0)
+		return err_sys(e, -r, "write the policy for forks of '%s'", id);
+	if (r > 0 && catalog_set_recipe(s->catalog, id, buf_str(&now), e) < 0)
+		return -1;
+	if (client_set_policy(&s->state, id, policy, ret_cut, e) == 0)
+		return 0;
+	if (r > 0)
+		(void)catalog_set_recipe(s->catalog, id, buf_str(&was), &ignored);
+	return -1;
+}
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
@@ -29,7 +76,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	src.net = ctx->args[1];
 	if (policy_load(&src, &compiled, NULL, e) < 0 || cli_store_open(&s, e) < 0 ||
 	    catalog_find(s.catalog, ctx->args[0], &row, e) < 0 ||
-	    client_set_policy(&s.state, row.id, buf_str(&compiled), &cut, e) < 0)
+	    set(&s, row.id, buf_str(&compiled), &cut, e) < 0)
 		return -1;
 	if (ctx->json) {
 		struct out_json j = { .f = stdout };
@@ -50,8 +97,9 @@ const struct cmd cmd_policy_set = {
 	.synopsis = "[options] SANDBOX PRESET|FILE",
 	.summary = "Give a running sandbox another network policy",
 	.details = "It holds at once. Connections that it does not allow are cut. What was used of "
-		   "budgets stays used, by the ids of the rules. The sandbox must have been made "
-		   "with a network.",
+		   "budgets stays used, by the ids of the rules. Forks of the sandbox and of its "
+		   "snapshots have it too, from then on. The sandbox must have been made with a "
+		   "network.",
 	.examples = "cay policy set work ./net.yaml\n"
 		    "cay policy set work coding --allow internal.example.com",
 	.run = run,

@@ -74,9 +74,9 @@ void result_explain(const struct session_result *r)
 			r->code == KILLED ? "was killed" : "failed",
 			r->code == KILLED ? "more than" : "as much as");
 	if (r->oom_kills)
-		fprintf(stderr, "cay: %s killed: out of memory (limit %s)\n",
+		fprintf(stderr, "cay: %s killed: out of memory (--%s %s)\n",
 			strcmp(r->reason, "oom") == 0 ? "the command was" : "a process was",
-			limit_size(r->memory, size));
+			r->limit, limit_size(r->memory, size));
 	while (next_denied(&fields, &d))
 		if (n++ < SHOWN)
 			say_denied(&d);
@@ -114,8 +114,11 @@ void result_json(const struct session_result *r)
 	out_json_num(&j, "exit_code", r->code);
 	out_json_c(&j, "reason", r->reason);
 	out_json_ms(&j, "duration_ms", r->duration_us);
-	if (r->oom_kills)
+	if (r->oom_kills) {
 		out_json_num(&j, "oom_kills", (int64_t)r->oom_kills);
+		out_json_c(&j, "oom_limit", r->limit);
+		out_json_num(&j, "oom_bytes", (int64_t)r->memory);
+	}
 	out_json_open(&j, "denied", '[');
 	while (next_denied(&fields, &d))
 		json_denied(&j, &d);

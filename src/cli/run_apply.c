@@ -69,7 +69,7 @@ int run_apply(const struct cmd_ctx *ctx, struct newborn *n, enum run_apply how, 
 	refused = takeover_refused(&t);
 	if (!refused && !takeover_steps(&t))
 		return 0;
-	takeover_print(&t, ctx, stderr);
+	takeover_print(&t, ctx, refused > 0, stderr);
 	if (refused) {
 		(void)err_set(e, ERR_CONFLICT, "%zu changes cannot be applied; nothing was changed",
 			      refused);

@@ -117,7 +117,10 @@ static void on_exit_frame(struct live *l, const struct frame *f)
 	r->call = (uint32_t)client_number(f, TAG_CALL, 0);
 	r->duration_us = client_number(f, TAG_DURATION_US, 0);
 	r->oom_kills = client_number(f, TAG_OOM_KILLS, 0);
-	r->memory = client_number(f, TAG_MEMORY, 0);
+	r->memory = client_number(f, TAG_CALL_MEMORY, 0);
+	r->limit = r->memory ? "call-memory" : "memory";
+	if (!r->memory)
+		r->memory = client_number(f, TAG_MEMORY, 0);
 	while (field_next(&body, &field) > 0)
 		if (field.tag == TAG_REASON)
 			(void)str_copy(r->reason, sizeof r->reason, field.value);

@@ -38,6 +38,7 @@ struct session_result {
 	uint64_t duration_us;
 	uint64_t oom_kills; /* processes killed for lack of memory */
 	uint64_t memory;    /* the limit that they were killed for */
+	const char *limit;  /* its name, as of the option: memory or call-memory */
 	struct buf denied; /* TAG_DENIED fields: what the policy refused; the caller's to release */
 };
 

@@ -57,30 +57,38 @@ static void print_made(const struct cmd_ctx *ctx, const struct snapshot_row *row
 	out_json_line(&j);
 }
 
+static int remove_one(struct cli_store *s, const char *ref, bool quiet, struct err *e)
+{
+	auto_done(snapshot_row_done) struct snapshot_row row = { 0 };
+
+	if (catalog_find_snapshot(s->catalog, ref, &row, e) < 0)
+		return -1;
+	if (row.kind == SNAPSHOT_TX) {
+		err_set(e, ERR_CONFLICT, "snapshot '%s' is the begin of a transaction", row.id);
+		return err_hint(e, "end it with: cay tx commit %s, or cay tx abort %s", row.sandbox,
+				row.sandbox);
+	}
+	if (catalog_del_snapshot(s->catalog, row.id, e) < 0)
+		return -1;
+	if (!quiet)
+		puts(row.id);
+	return 0;
+}
+
 static int remove_all(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_store_done) struct cli_store s = { 0 };
+	int r = 0;
 
+	if (ctx->nargs < 2)
+		return cmd_usage(ctx, e, "missing a snapshot to remove");
 	if (cli_store_open(&s, e) < 0)
 		return -1;
-	for (int i = 1; i < ctx->nargs; i++) {
-		auto_done(snapshot_row_done) struct snapshot_row row = { 0 };
-
-		if (catalog_find_snapshot(s.catalog, ctx->args[i], &row, e) < 0)
-			return -1;
-		if (row.kind == SNAPSHOT_TX) {
-			err_set(e, ERR_CONFLICT, "snapshot '%s' is the begin of a transaction",
-				row.id);
-			return err_hint(e, "end it with: cay tx commit %s, or cay tx abort %s",
-					row.sandbox, row.sandbox);
-		}
-		if (catalog_del_snapshot(s.catalog, row.id, e) < 0)
-			return -1;
-		if (!ctx->quiet)
-			puts(row.id);
-	}
+	for (int i = 1; i < ctx->nargs && r == 0; i++)
+		r = remove_one(&s, ctx->args[i], ctx->quiet, e);
+	/* Also of those that went before one that could not. */
 	catalog_free_layers_soon(s.catalog, &s.state);
-	return 0;
+	return r;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -90,7 +98,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	struct snapshot_row row = { .note = (char *)o.note };
 	struct client_switched res = { 0 };
 
-	if (ctx->nargs > 1 && strcmp(ctx->args[0], "rm") == 0)
+	if (ctx->nargs && strcmp(ctx->args[0], "rm") == 0)
 		return remove_all(ctx, e);
 	if (cmd_need_args(ctx, 1, 1, "a sandbox", e) < 0)
 		return -1;
@@ -198,6 +206,10 @@ static int list(struct cmd_ctx *ctx, struct err *e)
 		of = catalog_find(s.catalog, ctx->args[0], &box, &unknown) == 0 ? box.id
 										: ctx->args[0];
 	r = catalog_each_snapshot(s.catalog, of, list_one, &l, e);
+	if (r == 0 && !l.shown && of && !box.id[0]) {
+		*e = unknown;
+		r = -1;
+	}
 	if (r == 0 && l.r < 0)
 		r = err_sys(e, ENOMEM, "list the snapshots");
 	if (r == 0 && l.t.n)

@@ -83,13 +83,14 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 		.git_config = o->git_config,
 		.is_ours = apply_memory_is_ours,
 		.was_ours = apply_memory_was_ours,
+		.was_merged = apply_memory_was_merged,
 		.renewed = d->memory.n > 0,
 		.base = apply_memory_base,
 		.ctx = &d->memory,
 		.merge = o->merge,
 	};
 	if (d->rules.elsewhere) { /* what we remember is about the other one */
-		d->rules.is_ours = NULL, d->rules.was_ours = NULL;
+		d->rules.is_ours = NULL, d->rules.was_ours = NULL, d->rules.was_merged = NULL;
 	} else {
 		d->apply.undone = apply_memory_undone;
 		d->apply.undone_ctx = &d->memory;
@@ -222,18 +223,28 @@ static void print_issues(const struct takeover_dir *d, const struct cmd_ctx *ctx
 			print_one(stderr, d, what, v[i].path, apply_why_text(v[i].why));
 }
 
-void takeover_print(const struct takeover *t, const struct cmd_ctx *ctx, FILE *f)
+bool takeover_may_merge(const struct takeover *t)
+{
+	for (int i = 0; i < t->n; i++)
+		for (size_t k = 0; k < t->dirs[i].apply.nrefused; k++)
+			if (t->dirs[i].apply.refused[k].why == APPLY_HOST_CHANGED)
+				return true;
+	return false;
+}
+
+void takeover_print(const struct takeover *t, const struct cmd_ctx *ctx, bool refused, FILE *f)
 {
 	for (int i = 0; i < t->n && !ctx->quiet; i++) {
 		const struct takeover_dir *d = &t->dirs[i];
 		const struct apply *a = &d->apply;
 
-		for (size_t k = 0; k < a->n; k++)
+		for (size_t k = 0; k < a->n && !refused; k++)
 			if (ctx->json)
 				print_json(d, op_text(&a->steps[k]), a->steps[k].path, NULL);
 			else
 				print_one(f, d, op_text(&a->steps[k]), a->steps[k].path, NULL);
-		print_issues(d, ctx, "left out", a->left_out, a->nleft_out);
+		if (!refused)
+			print_issues(d, ctx, "left out", a->left_out, a->nleft_out);
 		print_issues(d, ctx, "refused", a->refused, a->nrefused);
 	}
 }
@@ -248,7 +259,7 @@ int takeover_run(struct takeover *t, size_t *ret_conflicts, struct err *e)
 			continue;
 		if (apply_run(&d->apply, &d->diff, &d->rules, e) < 0)
 			return err_ctx(e, "'%s'", d->host);
-		if (!d->rules.elsewhere && apply_memory_add(&d->memory, &d->apply, e) < 0)
+		if (!d->rules.elsewhere && apply_memory_add(&d->memory, &d->apply, &d->diff, e) < 0)
 			return -1;
 		for (size_t k = 0; k < d->apply.n; k++)
 			*ret_conflicts += d->apply.steps[k].conflict;

@@ -35,8 +35,10 @@ int takeover_plan(struct takeover *t, struct cli_store *s, const struct sandbox_
 /* Steps and what is refused, over all directories. */
 size_t takeover_steps(const struct takeover *t);
 size_t takeover_refused(const struct takeover *t);
-/* A line per change, then what is left out and refused. */
-void takeover_print(const struct takeover *t, const struct cmd_ctx *ctx, FILE *f);
+/* Whether some of it was refused that a merge could settle. */
+bool takeover_may_merge(const struct takeover *t);
+/* A line per change, then what is left out and refused; `refused`: only that, nothing was done. */
+void takeover_print(const struct takeover *t, const struct cmd_ctx *ctx, bool refused, FILE *f);
 /* Do it, directory by directory. *ret_conflicts: files with conflict markers. */
 int takeover_run(struct takeover *t, size_t *ret_conflicts, struct err *e);
 void takeover_done(struct takeover *t);

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/sha256.h"
 #include "diff/compare.h"
 
 #define APPLY_DIR ".cay-apply"
@@ -43,6 +44,8 @@ struct apply_step {
 	size_t entry;	       /* of the difference; not in the journal */
 	bool merged;	       /* the staged file holds the merge of both */
 	bool conflict;	       /* and that has conflict markers */
+	/* of what the sandbox had then; not in the journal */
+	uint8_t theirs[SHA256_SIZE];
 };
 
 enum apply_why {
@@ -54,6 +57,7 @@ enum apply_why {
 	APPLY_GUARDED,	    /* could make git run something: left out, not refused */
 	APPLY_UNREADABLE,
 	APPLY_NOT_EMPTY, /* holds what is left out */
+	APPLY_BINARY,	 /* the host's file changed, and a merge was wanted but is no text */
 };
 
 /* Something that is not taken over. */
@@ -90,8 +94,13 @@ struct apply_rules {
 			uint64_t size);
 	/* What we did last to a path: 1 wrote it, -1 removed it, 0 nothing. */
 	int (*was_ours)(void *ctx, const char *path);
+	/* True where the last that we wrote to a path was a merge: the host's own is in it too. */
+	bool (*was_merged)(void *ctx, const char *path);
 	bool renewed; /* we wrote before: files are no longer those that were copied up */
-	/* Content at the time when the sandbox first changed the file: 1, 0: not known. */
+	/*
+	 * Content at the time when the sandbox first changed the file, or of the sandbox's when it
+	 * was taken over last: 1, 0: not known.
+	 */
 	int (*base)(void *ctx, const char *path, struct buf *ret);
 	void *ctx;
 	bool merge;

@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/io.h"
+#include "base/limits.h"
 #include "diff/apply.h"
 #include "diff/content.h"
+#include "diff/merge.h"
 
 const char *apply_why_text(enum apply_why why)
 {
@@ -21,6 +24,8 @@ const char *apply_why_text(enum apply_why why)
 		[APPLY_GUARDED] = "could make git run a command on the host",
 		[APPLY_UNREADABLE] = "cannot be read",
 		[APPLY_NOT_EMPTY] = "holds files that are left out",
+		[APPLY_BINARY] =
+			"changed on the host meanwhile, and is no text that could be merged",
 	};
 
 	return texts[why];
@@ -368,12 +373,39 @@ static bool is_done(const struct planner *p, const struct diff_entry *en, int di
 	       is_like(diff_open_new(p->d, en), dir, name);
 }
 
-static bool can_merge(const struct planner *p, const struct diff_entry *en, const struct stat *st)
+/* Of a file that changed on the host: -1 where it can be merged, else why it is refused. */
+static int try_merge(const struct planner *p, const struct diff_entry *en, int dir,
+		     const char *name, const struct stat *st)
 {
-	auto_done(buf_done) struct buf ignored = BUF_INIT(64 << 20);
+	auto_done(buf_done) struct buf base = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_done(buf_done) struct buf ours = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_done(buf_done) struct buf theirs = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_close int host = FD_NONE, box = FD_NONE;
 
-	return p->rules->merge && p->rules->base && S_ISREG(st->st_mode) && S_ISREG(en->new.mode) &&
-	       p->rules->base(p->rules->ctx, en->path, &ignored) > 0;
+	if (!p->rules->merge || !p->rules->base || !S_ISREG(st->st_mode) ||
+	    !S_ISREG(en->new.mode) || p->rules->base(p->rules->ctx, en->path, &base) <= 0)
+		return APPLY_HOST_CHANGED;
+	host = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	box = diff_open_new(p->d, en);
+	if (host < 0 || box < 0 || io_read_all(host, &ours) < 0 || io_read_all(box, &theirs) < 0)
+		return APPLY_UNREADABLE;
+	return merge_is_possible(buf_str(&base), buf_str(&ours), buf_str(&theirs)) ? -1
+										   : APPLY_BINARY;
+}
+
+/* It was merged, and the sandbox has changed nothing since: whatever the host has is right. */
+static bool is_merged_already(const struct planner *p, const struct diff_entry *en)
+{
+	const struct apply_rules *r = p->rules;
+	auto_done(buf_done) struct buf merged = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_done(buf_done) struct buf now = BUF_INIT(LIMIT_DIFF_TEXT);
+	auto_close int fd = FD_NONE;
+
+	if (!S_ISREG(en->new.mode) || !r->was_merged || !r->was_merged(r->ctx, en->path) ||
+	    r->base(r->ctx, en->path, &merged) <= 0)
+		return false;
+	fd = diff_open_new(p->d, en);
+	return fd >= 0 && io_read_all(fd, &now) == 0 && str_eq(buf_str(&merged), buf_str(&now));
 }
 
 /* Steps of one entry of which `st` (NULL: nothing) is what the host has. */
@@ -440,6 +472,8 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 		return refuse(p, en, APPLY_OTHER_FS);
 	if (there && p->rules->elsewhere && is_done(p, en, dir, name, &st))
 		return 0;
+	if (there && is_merged_already(p, en))
+		return 0;
 	if (there)
 		why = conflict(p, en, dir, name, &st);
 	else if (S_ISREG(m))
@@ -450,9 +484,11 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 		why = APPLY_HOST_DELETED;
 	else if (there && why < 0 && !is_dir_same(p, en->path))
 		why = APPLY_HOST_CHANGED;
-	if (why == APPLY_HOST_CHANGED)
-		merge = can_merge(p, en, &st);
-	if (why >= 0 && !merge)
+	if (why == APPLY_HOST_CHANGED) {
+		why = there ? try_merge(p, en, dir, name, &st) : why;
+		merge = why < 0;
+	}
+	if (why >= 0)
 		return refuse(p, en, why);
 	return add_steps(p, en, there ? &st : NULL, merge);
 }

@@ -106,6 +106,7 @@ static int write_merged(const struct apply *a, const struct diff *d,
 	if (r < 0)
 		return r;
 	s->conflict = r > 0;
+	sha256(theirs.data, theirs.len, s->theirs);
 	return io_write_all(to, out.data, out.len);
 }
 

@@ -184,14 +184,15 @@ static int content_differs(const struct diff *d, const struct diff_entry *en)
 	return 0;
 }
 
-static bool xattrs_differ(int old_dir, int new_dir, const char *name)
+static bool xattrs_differ(const struct diff *d, int old_dir, int new_dir, const char *name)
 {
 	auto_done(buf_done) struct buf a = BUF_INIT(2 * LIMIT_XATTRS);
 	auto_done(buf_done) struct buf b = BUF_INIT(2 * LIMIT_XATTRS);
 
 	if (old_dir < 0 || new_dir < 0)
 		return false;
-	if (stack_xattrs(old_dir, name, &a) < 0 || stack_xattrs(new_dir, name, &b) < 0)
+	if (stack_xattrs(d->old, old_dir, name, &a) < 0 ||
+	    stack_xattrs(d->new, new_dir, name, &b) < 0)
 		return false;
 	return !str_eq(buf_str(&a), buf_str(&b));
 }
@@ -229,7 +230,7 @@ static int compare_both(struct walk *w, struct diff_entry *en, int old_dir, int 
 	en->mode = (a->mode & 07777) != (b->mode & 07777) && !S_ISLNK(a->mode);
 	/* Without root there is one uid, whatever a file of the host had. */
 	en->owner = !w->d->new->userxattr && (a->uid != b->uid || a->gid != b->gid);
-	en->xattr = xattrs_differ(old_dir, new_dir, name);
+	en->xattr = xattrs_differ(w->d, old_dir, new_dir, name);
 	return en->content || en->mode || en->owner || en->xattr ? add_entry(w->d, en) : 0;
 }
 

@@ -55,27 +55,53 @@ static uint32_t skip_to(struct branch *b, uint32_t from, uint32_t line)
 	return at;
 }
 
-static int put_marked(struct buf *out, const char *mark, const char *name, struct str text)
+/* Whether line i ends with CR and LF, or the one before it where it has no end; -1: not known. */
+static int is_crlf(const struct lines *l, uint32_t i)
 {
-	int r = buf_printf(out, "%s%s%s\n", mark, name[0] ? " " : "", name);
+	struct str s = i < l->n ? lines_get(l, i, 1) : STR_NONE;
+
+	if (i && s.n && s.p[s.n - 1] != '\n')
+		s = lines_get(l, i - 1, 1);
+	if (!s.n || s.p[s.n - 1] != '\n')
+		return -1;
+	return s.n > 1 && s.p[s.n - 2] == '\r';
+}
+
+/* How markers end: as the lines before them do on both sides, and the base's first. */
+static const char *end_of_line(const struct merge *m, uint32_t ours, uint32_t theirs)
+{
+	int crlf = is_crlf(&m->ours.lines, ours ? ours - 1 : 0);
+
+	if (crlf)
+		crlf = is_crlf(&m->theirs.lines, theirs ? theirs - 1 : 0);
+	if (crlf)
+		crlf = is_crlf(&m->base, 0);
+	return crlf > 0 ? "\r\n" : "\n";
+}
+
+static int put_marked(struct buf *out, const char *mark, const char *name, struct str text,
+		      const char *eol)
+{
+	int r = buf_printf(out, "%s%s%s%s", mark, name[0] ? " " : "", name, eol);
 
 	if (r == 0)
 		r = buf_add_str(out, text);
 	if (r == 0 && text.n && text.p[text.n - 1] != '\n')
-		r = buf_add_c(out, "\n");
+		r = buf_add_c(out, eol);
 	return r;
 }
 
-static int put_conflict(struct merge *m, struct str base, struct str ours, struct str theirs)
+static int put_conflict(struct merge *m, struct str base, struct str ours, struct str theirs,
+			const char *eol)
 {
-	int r = put_marked(m->out, "<<<<<<<", m->names->ours, ours);
+	int r = put_marked(m->out, "<<<<<<<", m->names->ours, ours, eol);
 
 	if (r == 0)
-		r = put_marked(m->out, "|||||||", "base", base);
+		r = put_marked(m->out, "|||||||", "base", base, eol);
 	if (r == 0)
-		r = put_marked(m->out, "=======", "", theirs);
+		r = put_marked(m->out, "=======", "", theirs, eol);
 	m->conflicts++;
-	return r < 0 ? r : buf_printf(m->out, ">>>>>>> %s\n", m->names->theirs);
+	return r < 0 ? r : buf_printf(m->out, ">>>>>>> %s%s", m->names->theirs, eol);
 }
 
 /* All edits that overlap or touch the first one, of both sides: lines [ret_from, ret_to). */
@@ -128,7 +154,7 @@ static int take_group(struct merge *m)
 		return buf_add_str(m->out, ours);
 	if (m->ours.next == o_next)
 		return buf_add_str(m->out, theirs);
-	return put_conflict(m, base, ours, theirs);
+	return put_conflict(m, base, ours, theirs, end_of_line(m, o0, t0));
 }
 
 int merge_texts(struct str base, struct str ours, struct str theirs,
@@ -146,4 +172,16 @@ int merge_texts(struct str base, struct str ours, struct str theirs,
 	if (r == 0)
 		r = buf_add_str(out, lines_get(&m.base, m.at, m.base.n - m.at));
 	return r < 0 ? r : m.conflicts;
+}
+
+static bool is_text(struct str s)
+{
+	return !s.n || !memchr(s.p, 0, s.n);
+}
+
+bool merge_is_possible(struct str base, struct str ours, struct str theirs)
+{
+	if (is_text(base) && is_text(ours) && is_text(theirs))
+		return true;
+	return str_eq(base, ours) || str_eq(base, theirs) || str_eq(ours, theirs);
 }

@@ -12,6 +12,9 @@ struct merge_names {
 	const char *ours, *theirs;
 };
 
+/* Whether lines may decide: all are texts, or one side is as it was, or both have become the same.
+ */
+bool merge_is_possible(struct str base, struct str ours, struct str theirs);
 /* Appends to out. The number of conflicts, or -errno. */
 int merge_texts(struct str base, struct str ours, struct str theirs,
 		const struct merge_names *names, struct buf *out);

@@ -60,7 +60,33 @@ static void a_long_edit_spans_short_ones(void)
 	   ">>>>>>> sandbox\n6\n");
 }
 
+/* As git: an editor that shows one kind of line shows all. */
+static void markers_end_as_the_lines_around_them(void)
+{
+	is("a\r\nb\r\n", "a\r\nX\r\n", "a\r\nY\r\n", 1,
+	   "a\r\n<<<<<<< host\r\nX\r\n||||||| base\r\nb\r\n=======\r\nY\r\n>>>>>>> sandbox\r\n");
+	is("end\r\n", "end\r\nc", "end\r\nb\n", 1,
+	   "end\r\n<<<<<<< host\r\nc\r\n||||||| base\r\n=======\r\nb\n>>>>>>> sandbox\r\n");
+	is("a\r\nb\n", "a\r\nX\n", "a\nb\nY\n", 1,
+	   "<<<<<<< host\na\r\nX\n||||||| base\na\r\nb\n=======\na\nb\nY\n>>>>>>> sandbox\n");
+	is("", "X", "Y", 1, "<<<<<<< host\nX\n||||||| base\n=======\nY\n>>>>>>> sandbox\n");
+}
+
+/* Not line by line; but where one side is as it was, the other has it. */
+static void what_is_no_text_is_not_merged(void)
+{
+	const struct str text = STR("a\n"), other = STR("b\n"), data = STR("a\0b"),
+			 more = STR("a\0c");
+
+	CHECK(merge_is_possible(text, text, other) && merge_is_possible(STR(""), text, other));
+	CHECK(!merge_is_possible(text, other, data) && !merge_is_possible(data, text, other));
+	CHECK(!merge_is_possible(text, data, more));
+	CHECK(merge_is_possible(data, data, more) && merge_is_possible(data, more, data));
+	CHECK(merge_is_possible(text, data, data));
+}
+
 T_MAIN(T(changes_of_one_side_are_taken), T(changes_apart_are_both_taken),
        T(equal_changes_are_taken_once), T(different_changes_of_one_line_are_a_conflict),
        T(changes_that_touch_are_a_conflict), T(a_last_line_without_newline_keeps_the_markers_apart),
-       T(a_long_edit_spans_short_ones))
+       T(a_long_edit_spans_short_ones), T(markers_end_as_the_lines_around_them),
+       T(what_is_no_text_is_not_merged))

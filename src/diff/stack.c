@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "sys/attrs.h"
 #include "sys/resolve.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -102,7 +103,7 @@ static ssize_t overlay_xattr(const struct stack *s, int dirfd, const char *name,
 	char path[300], full[64];
 
 	proc_path(path, dirfd, name);
-	(void)snprintf(full, sizeof full, "%s.overlay.%s", s->userxattr ? "user" : "trusted", key);
+	(void)snprintf(full, sizeof full, "%s%s", attrs_overlay_prefix(!s->userxattr), key);
 	return lgetxattr(path, full, out, size);
 }
 
@@ -337,9 +338,9 @@ void stack_names_sort(struct stack_names *n)
 }
 
 /* Overlayfs' own, and what a host's security module writes on every file. */
-static bool is_own(const char *name)
+static bool is_own(const struct stack *s, const char *name)
 {
-	return !strstr(name, ".overlay.") && strcmp(name, "security.selinux") != 0 &&
+	return !attrs_is_overlay(name, !s->userxattr) && strcmp(name, "security.selinux") != 0 &&
 	       strcmp(name, "security.ima") != 0 && strcmp(name, "security.evm") != 0;
 }
 
@@ -362,7 +363,7 @@ static int add_xattr(const char *path, const char *name, struct buf *out)
 	return 0;
 }
 
-int stack_xattrs(int dirfd, const char *name, struct buf *out)
+int stack_xattrs(const struct stack *s, int dirfd, const char *name, struct buf *out)
 {
 	auto_done(stack_names_done) struct stack_names names = { .text = { .max = LIMIT_XATTRS } };
 	auto_free char *list = NULL;
@@ -379,7 +380,7 @@ int stack_xattrs(int dirfd, const char *name, struct buf *out)
 	if (n < 0)
 		return errno == ENOTSUP || errno == ENOENT ? 0 : -errno;
 	for (ssize_t at = 0; at < n && r == 0; at += (ssize_t)strlen(list + at) + 1)
-		if (is_own(list + at))
+		if (is_own(s, list + at))
 			r = add_name(&names, list + at);
 	stack_names_sort(&names);
 	for (size_t i = 0; i < names.n && r == 0; i++)

@@ -100,7 +100,7 @@ static inline const char *stack_name(const struct stack_names *n, size_t i)
 }
 
 /* Append the extended attributes that are the file's own, in order. 0 or -errno. */
-int stack_xattrs(int dirfd, const char *name, struct buf *out);
+int stack_xattrs(const struct stack *s, int dirfd, const char *name, struct buf *out);
 /*
  * What overlayfs has kept of the file that this one was copied up from: the length of its
  * handle, 0 where the file system has none, or -ENODATA where it was not copied up.

@@ -65,8 +65,9 @@ struct cell_meanwhile {
 };
 
 /*
- * Looks from outside at a new cell, each once, in this order. Until the last one nothing but init
- * may run inside.
+ * Looks from outside at a new cell, each once. Until the last one nothing but init may run inside.
+ * Built comes first. Without root, init closes itself to us with its first order: then open comes
+ * before that order, else when what it has made of it waits.
  */
 enum cell_look {
 	LOOK_BUILT, /* mounts, maps and namespaces: final when create returns */
@@ -97,6 +98,7 @@ struct cell_spec {
 	const char *layers[CELL_LAYERS];
 	int nlayers;
 	struct cell_limits limits;
+	bool nosuid;  /* no mount has setuid programs */
 	bool network; /* has a gateway */
 	struct cell_meanwhile meanwhile;
 };

@@ -199,6 +199,17 @@ static bool is_peer_gone(int r)
 	return r == -EPIPE || r == -ECONNRESET;
 }
 
+static void on_patience(struct loop_timer *t)
+{
+	conn_push(container_of(t, struct conn, patience));
+}
+
+static void send_later(struct conn *c)
+{
+	c->waits = true;
+	loop_timer_set(c->loop, &c->patience, PATIENCE_NS, on_patience);
+}
+
 /* Where nobody will read what waits it is dropped; the peer's own last words still count. */
 static int send_all(struct conn *c)
 {
@@ -212,7 +223,11 @@ static int send_all(struct conn *c)
 	if (is_peer_gone(r))
 		drop_output(c);
 	buf_trim(&c->out, KEEP_IDLE);
-	return r == -EAGAIN ? 0 : r;
+	/* Descriptors under way are counted per user: what has too many may be another sandbox of
+	 * this one's, and no event tells when it has not any more. */
+	if (r == -ETOOMANYREFS)
+		send_later(c);
+	return r == -EAGAIN || r == -ETOOMANYREFS ? 0 : r;
 }
 
 /* False when the connection is gone. */
@@ -408,11 +423,6 @@ int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_fiel
 	return r < 0 ? r : conn_end(c, at, NULL, 0);
 }
 
-static void on_patience(struct loop_timer *t)
-{
-	conn_push(container_of(t, struct conn, patience));
-}
-
 int conn_end_later(struct conn *c, size_t at)
 {
 	bool company = at > 0 && !c->waits; /* what goes soon takes it along */
@@ -422,8 +432,7 @@ int conn_end_later(struct conn *c, size_t at)
 		conn_cancel(c, at);
 	if (r < 0 || company || c->waits)
 		return r;
-	c->waits = true;
-	loop_timer_set(c->loop, &c->patience, PATIENCE_NS, on_patience);
+	send_later(c);
 	return 0;
 }
 

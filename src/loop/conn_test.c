@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "loop/conn_fixture.h"
+
+enum { NOBODY_ELSE = 54321 }; /* a uid */
+
+static bool jam_with(int sock, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ctl = { .bytes = { 0 } };
+	struct iovec iov = { "j", 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof ctl
+	};
+
+	ctl.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+				      .cmsg_type = SCM_RIGHTS,
+				      .cmsg_len = CMSG_LEN(sizeof fd) };
+	memcpy(CMSG_DATA(&ctl.align), &fd, sizeof fd);
+	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1;
+}
 
 static void frames_arrive_in_order_with_their_descriptors(void)
 {
@@ -365,6 +386,35 @@ static void a_read_that_gives_nothing_leaves_the_backlog_as_it_was(void)
 	tear_down();
 }
 
+/* As one user among others who have all descriptors under way that there may be. */
+static void descriptors_wait_while_the_user_has_too_many_under_way(void)
+{
+	struct rlimit few = { 1, 1 };
+	struct rlimit before;
+	int jam[2], fd;
+	size_t at = 0;
+	char byte;
+
+	set_up(true);
+	fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	CHECK(fd >= 0);
+	CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, jam) == 0);
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(geteuid() != 0 || setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) == 0);
+	few.rlim_max = before.rlim_max;
+	CHECK(jam_with(jam[0], 0) && jam_with(jam[0], 0));
+	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	CHECK(conn_begin(&a.c, 2, 0, &at) == 0 && conn_end(&a.c, at, &fd, 1) == 0);
+	CHECK(conn_backlog(&a.c) > 0 && a.c.patience.at_ns != 0);
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(read(jam[1], &byte, 1) == 1 && read(jam[1], &byte, 1) == 1);
+	send_one(&a.c, END);
+	CHECK(loop_run(&l) == 0);
+	CHECK(a.closed == 0 && b.closed == 0 && b.frames == 2 && b.fds == 1);
+	CHECK(close(jam[0]) == 0 && close(jam[1]) == 0);
+	tear_down();
+}
+
 T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(descriptors_wait_in_the_backlog_with_their_frames),
        T(unsent_descriptors_are_closed_with_the_connection), T(a_frame_of_the_limit_passes),
@@ -383,4 +433,5 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
        T(what_waits_can_be_pushed), T(the_last_words_of_the_peer_are_heard),
        T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
-       T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was))
+       T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was),
+       T(descriptors_wait_while_the_user_has_too_many_under_way))

@@ -240,7 +240,7 @@ static int query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const cha
 		 const char *kinds, va_list ap)
 {
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(c->db, sql, -1, &q, NULL);
+	int rc = db_compile(c->db, sql, &q);
 
 	if (rc == SQLITE_OK)
 		rc = bind_all(q, kinds, ap);
@@ -249,7 +249,7 @@ static int query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const cha
 		return 0;
 	}
 	(void)db_fail(c, rc, e);
-	(void)sqlite3_finalize(q);
+	db_finalize(q);
 	return -1;
 }
 
@@ -284,6 +284,17 @@ int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, 
 	r = query(c, &q, e, sql, kinds, ap);
 	va_end(ap);
 	return r < 0 || db_step(c, q, e) < 0 ? -1 : 0;
+}
+
+void db_expect(struct catalog *c, const char *const *sql, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		sqlite3_stmt *q = NULL;
+
+		/* What cannot be compiled now says so when it is asked for. */
+		if (db_compile(c->db, sql[i], &q) == SQLITE_OK)
+			db_finalize(q);
+	}
 }
 
 int db_begin(struct catalog *c, bool durable, struct err *e)
@@ -494,6 +505,7 @@ void catalog_close(struct catalog *c)
 		return;
 	if (c->frames >= LOG_SOFT)
 		empty_log(c);
+	db_keep_none(c->db);
 	(void)sqlite3_close(c->db);
 	free(c);
 }

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "store/catalog.h"
+#include "store/db_keep.h"
 
 struct catalog {
 	sqlite3 *db;
@@ -22,9 +23,10 @@ struct catalog {
 /* Turn a result code of SQLite into an error. Returns -1. */
 int db_fail(struct catalog *c, int rc, struct err *e);
 
+/* It has served. */
 static inline void db_finalize(sqlite3_stmt *q)
 {
-	(void)sqlite3_finalize(q);
+	db_keep(q);
 }
 DEFINE_AUTO_PTR(sqlite3_stmt, db_finalize)
 
@@ -38,6 +40,9 @@ int db_query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *s
 int db_step(struct catalog *c, sqlite3_stmt *q, struct err *e);
 /* db_query and one db_step that must give no row. */
 int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, ...);
+
+/* Compile what will be asked for, while there is time. */
+void db_expect(struct catalog *c, const char *const *sql, size_t n);
 
 /* Begin to write. durable: what is committed is on the disk. */
 int db_begin(struct catalog *c, bool durable, struct err *e);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/dir.h"
 #include "store/db.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
@@ -36,6 +42,7 @@ static void seal(int n, int files)
 		snprintf(path, sizeof path, "/0/f%d-%d", n, i);
 		t_put(&s, t_path("layers", op.layer, path), "");
 	}
+	t_put(&s, t_path("layers", op.layer, "/0/same"), op.layer);
 	OK(catalog_op_done(c, &op, OP_SEALED, top, &t_e));
 }
 
@@ -69,10 +76,31 @@ static size_t flatten(int files, char (**ret)[ID_SIZE])
 	return n;
 }
 
+static int *synced; /* layers that were whole, and had no name of their own yet; shared */
+
+/* In place of the library's. */
+int syncfs(int fd)
+{
+	char link[32], path[512] = "";
+
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (synced && readlink(link, path, sizeof path - 1) > 0)
+		*synced += strstr(path, "/layers/new-") && faccessat(fd, "0/f0-0", F_OK, 0) == 0;
+	return 0;
+}
+
 static void a_run_of_small_layers_becomes_one(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
-	size_t n = flatten(3, &ids);
+	auto_done(buf_done) struct buf same = BUF_INIT(64);
+	size_t n;
+
+	synced = mmap(NULL, sizeof *synced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	CHECK(synced != MAP_FAILED);
+	n = flatten(3, &ids);
+	/* It takes the place of what may have been on the disk for long. */
+	CHECK(*synced == 1);
 
 	CHECK(n == FLATTEN_SPARE + 1);
 	for (int i = 0; i < FLATTEN_RUN; i++) {
@@ -81,6 +109,9 @@ static void a_run_of_small_layers_becomes_one(void)
 		snprintf(file, sizeof file, "/0/f%d-0", i);
 		CHECK(t_there(&s, t_path("layers", ids[n - 1], file)));
 	}
+	/* Of a name that all have, the topmost one's. */
+	OK(io_read_file(s.fd, t_path("layers", ids[n - 1], "/0/same"), &same));
+	CHECK_STR(same.data, layer_name(FLATTEN_RUN - 1));
 	catalog_close(c);
 }
 
@@ -101,6 +132,80 @@ static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 	CHECK(strcmp(ids[n - 1], layer_name(0)) == 0);
 	CHECK(t_there(&s, t_path("layers", ids[n - 2], "/0/f1-0")));
 	CHECK(!t_there(&s, t_path("layers", ids[n - 2], "/0/f0-0")));
+	catalog_close(c);
+}
+
+/* All snapshots; what a sandbox has mounted is all that holds layers then. */
+static void forget_snapshots(void)
+{
+	OK(db_do(c, &t_e, "DELETE FROM snapshots", ""));
+	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+}
+
+static void what_is_mounted_stays_until_the_next_switch(void)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+
+	(void)flatten(3, &ids);
+	forget_snapshots();
+	for (int i = 0; i < FLATTEN_RUN; i++)
+		CHECK(t_there(&s, t_path("layers", layer_name(i), "/0")));
+	seal(LAYERS, 1);
+	forget_snapshots();
+	for (int i = 0; i < FLATTEN_RUN; i++)
+		CHECK(!t_there(&s, t_path("layers", layer_name(i), "")));
+	CHECK(t_there(&s, t_path("layers", layer_name(LAYERS - 1), "/0")));
+	catalog_close(c);
+}
+
+static int count_layers(void)
+{
+	auto_done(dir_free) DIR *d = dir_open_at(s.fd, "layers");
+	int n = 0;
+
+	for (struct dirent *x = d ? readdir(d) : NULL; x; x = readdir(d))
+		n += x->d_name[0] != '.' && strncmp(x->d_name, "new-", 4) != 0;
+	return n;
+}
+
+/* Ends the operation when the merged layer has its name; 0 where nothing had been put in place. */
+static void __attribute__((noreturn)) end_operation(const char *top)
+{
+	const struct timespec nap = { .tv_nsec = 20 * (long)NS_PER_MS };
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	struct catalog *own;
+	size_t n = 0;
+
+	while (count_layers() == LAYERS)
+		(void)nanosleep(&nap, NULL);
+	(void)nanosleep(&nap, NULL);
+	if (catalog_open(&s, &own, &t_e) < 0 || catalog_stack(own, top, &ids, &n, &t_e) < 0 ||
+	    catalog_op_cancel(own, "aaaaaaaa", &t_e) < 0)
+		_exit(2);
+	_exit(n == LAYERS ? 0 : 1);
+}
+
+/* It has been told which layers to mount. */
+static void nothing_is_put_in_place_under_one_who_switches(void)
+{
+	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa" };
+	char top[ID_SIZE];
+	int status = -1;
+	pid_t pid;
+
+	t_state(&s);
+	OK(catalog_open(&s, &c, &t_e));
+	make_box("aaaaaaaa");
+	for (int i = 0; i < LAYERS; i++)
+		seal(i, 1);
+	OK(catalog_top(c, "aaaaaaaa", top, &t_e));
+	(void)str_copy(op.layer, sizeof op.layer, str_of(top));
+	OK(catalog_op_begin(c, &op, &t_e));
+	pid = fork();
+	if (pid == 0)
+		end_operation(top);
+	CHECK(flatten_once(c, &s, top, "aaaaaaaa", &t_e) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	catalog_close(c);
 }
 
@@ -189,6 +294,8 @@ int main(void)
 	const struct t_case cases[] = {
 		T(a_run_of_small_layers_becomes_one),
 		T(a_large_layer_below_small_ones_is_left_as_it_is),
+		T(what_is_mounted_stays_until_the_next_switch),
+		T(nothing_is_put_in_place_under_one_who_switches),
 		T(what_cannot_be_committed_has_failed),
 		T(nothing_is_merged_while_the_template_is_away),
 		T(a_stack_that_cannot_be_merged_does_not_stop_others),

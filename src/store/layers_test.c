@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/db.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
 
@@ -106,12 +107,55 @@ static void who_forks_holds_the_layers_until_it_is_dead(void)
 	catalog_close(c);
 }
 
+/* Who goes back to a snapshot that is removed meanwhile has been told to mount it. */
+static void a_layer_that_is_gone_back_to_stays(void)
+{
+	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "bbbbbbbbbb" };
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	size_t n;
+	int freed;
+
+	begin();
+	OK(t_add(c, "aaaaaaaa", "", false));
+	make("layers/bbbbbbbbbb");
+	OK(db_do(c, &t_e, "INSERT INTO layers(id, created_ns) VALUES('bbbbbbbbbb', 0)", ""));
+	OK(catalog_op_begin(c, &op, &t_e));
+	OK(catalog_free_layers(c, &s, &freed, NULL, &t_e));
+	CHECK(freed == 0 && t_there(&s, "layers/bbbbbbbbbb"));
+	OK(catalog_stack(c, "bbbbbbbbbb", &ids, &n, &t_e));
+	OK(catalog_op_cancel(c, "aaaaaaaa", &t_e));
+	OK(catalog_free_layers(c, &s, &freed, NULL, &t_e));
+	CHECK(freed == 1 && !t_there(&s, "layers/bbbbbbbbbb"));
+	catalog_close(c);
+}
+
+static void one_at_a_time_works_on_layers(void)
+{
+	int one = FD_NONE, two = FD_NONE;
+
+	begin();
+	OK(layers_lock(&s, true, &one, &t_e));
+	FAILS(layers_lock(&s, false, &two, &t_e), ERR_CONFLICT);
+	/* Who only wants to tidy up behind itself leaves it to the other. */
+	make("layers/aaaaaaaaaa");
+	catalog_free_layers_soon(c, &s);
+	CHECK(t_there(&s, "layers/aaaaaaaaaa"));
+	CHECK(close(one) == 0);
+	catalog_free_layers_soon(c, &s);
+	CHECK(!t_there(&s, "layers/aaaaaaaaaa"));
+	OK(layers_lock(&s, false, &two, &t_e));
+	CHECK(close(two) == 0);
+	catalog_close(c);
+}
+
 int main(void)
 {
 	const struct t_case cases[] = {
 		T(what_nobody_knows_is_removed),
 		T(a_layer_that_is_being_made_stays),
 		T(who_forks_holds_the_layers_until_it_is_dead),
+		T(a_layer_that_is_gone_back_to_stays),
+		T(one_at_a_time_works_on_layers),
 	};
 
 	return t_run(cases, sizeof cases / sizeof cases[0]);

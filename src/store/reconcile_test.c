@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/groups.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
 
@@ -348,10 +351,53 @@ static void sweepers_never_remove_what_creators_hold(void)
 	catalog_close(cat);
 }
 
+/* A process that ends with us; it is there when it says so. */
+static pid_t bystander(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	CHECK(pipe2(ready, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && write(ready[1], "x", 1) == 1);
+		for (;;)
+			pause();
+	}
+	CHECK(read(ready[0], &c, 1) == 1 && close(ready[0]) == 0 && close(ready[1]) == 0);
+	return pid;
+}
+
+/* Else it would write to what is a layer by then. */
+static void who_still_writes_is_ended_before_the_files_are_kept(void)
+{
+	auto_close int own = groups_open(), group = FD_NONE;
+	char pid_text[32];
+	pid_t pid;
+	int st;
+
+	if (own < 0 || (mkdirat(own, "cay-storetestbb", 0755) < 0 && errno != EEXIST))
+		t_skip("needs a cgroup v2 group to write in");
+	begin();
+	pid = bystander();
+	group = openat(own, "cay-storetestbb", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(pid_text, sizeof pid_text, "%d", pid);
+	CHECK(io_write_file(group, "cgroup.procs", pid_text) == 0);
+	CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR); /* a zombie keeps its group */
+	die(make("storetestbb", false, "running"));
+	CHECK(sweep(0) == 0 && is("storetestbb", "lost"));
+	CHECK(kill(pid, 0) < 0 && errno == ESRCH);
+	CHECK(waitpid(pid, &st, 0) < 0 && errno == ECHILD);
+	CHECK(faccessat(own, "cay-storetestbb", F_OK, 0) < 0);
+	catalog_close(cat);
+}
+
 T_MAIN(T(the_dead_and_ephemeral_are_removed),
        T(the_dead_and_persistent_become_lost_and_keep_their_files),
        T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
        T(what_gets_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
        T(a_bounded_look_gets_everywhere), T(one_failure_does_not_stop_the_rest),
        T(what_cannot_be_looked_at_is_not_removed), T(a_rollback_of_the_dead_is_forgotten),
+       T(who_still_writes_is_ended_before_the_files_are_kept),
        T(sweepers_never_remove_what_creators_hold))

@@ -14,6 +14,22 @@
 	"SELECT s.id, s.name, s.note, s.kind, s.sandbox, s.top, s.created_ns, r.template, r.spec" \
 	" FROM snapshots s LEFT JOIN recipes r ON r.id = s.sandbox "
 
+/* What catalog_op_done() and the end of a transaction ask for (catalog_op_expect). */
+static const char insert_snapshot[] =
+	"INSERT INTO snapshots(id, name, note, kind, sandbox, top, created_ns)"
+	" VALUES(?1, ?2, ?3, ?4, ?5, ?6, max(?7, (SELECT ifnull(max(created_ns), 0) + 1"
+	" FROM snapshots WHERE sandbox = ?5)))";
+static const char delete_snapshot[] = "DELETE FROM snapshots WHERE id = ?1 RETURNING sandbox";
+/* One that neither a sandbox nor a snapshot has. */
+static const char delete_recipe[] = "DELETE FROM recipes WHERE id = ?1"
+				    " AND NOT EXISTS (SELECT 1 FROM sandboxes WHERE id = ?1)"
+				    " AND NOT EXISTS (SELECT 1 FROM snapshots WHERE sandbox = ?1)";
+static const char delete_operation[] = "DELETE FROM operations WHERE sandbox = ?1";
+static const char delete_uses[] = "DELETE FROM uses WHERE sandbox = ?1";
+static const char update_top[] = "UPDATE sandboxes SET top = ?2 WHERE id = ?1";
+static const char insert_layer[] =
+	"INSERT OR IGNORE INTO layers(id, parent, created_ns) VALUES(?1, ?2, ?3)";
+
 static const char *or_null(const char *text)
 {
 	return text && text[0] ? text : NULL;
@@ -85,6 +101,11 @@ static int by_prefix(struct catalog *c, const char *ref, struct snapshot_row *re
 	return r < 0 ? -1 : err_set(e, ERR_INVALID, "'%s' is ambiguous among snapshots", ref);
 }
 
+int catalog_get_snapshot(struct catalog *c, const char *id, struct snapshot_row *ret, struct err *e)
+{
+	return one(c, "s.id = ?1", id, ret, e);
+}
+
 int catalog_find_snapshot(struct catalog *c, const char *ref, struct snapshot_row *ret,
 			  struct err *e)
 {
@@ -94,7 +115,7 @@ int catalog_find_snapshot(struct catalog *c, const char *ref, struct snapshot_ro
 		ref += 5;
 	if (!state_id_ok(ref) && !state_name_ok(ref))
 		return err_set(e, ERR_INVALID, "'%.80s' is not a snapshot id or name", ref);
-	r = one(c, "s.id = ?1", ref, ret, e);
+	r = catalog_get_snapshot(c, ref, ret, e);
 	if (r == 0)
 		r = one(c, "s.name = ?1", ref, ret, e);
 	if (r == 0)
@@ -136,7 +157,7 @@ int catalog_each_snapshot(struct catalog *c, const char *sandbox,
 		struct snapshot_row row = { 0 };
 		bool stop;
 
-		r = one(c, "s.id = ?1", ids[i], &row, e);
+		r = catalog_get_snapshot(c, ids[i], &row, e);
 		if (r < 0)
 			return -1;
 		if (r == 0)
@@ -178,13 +199,8 @@ static int check_name(struct catalog *c, const char *name, struct err *e)
 /* Of one sandbox each is later than the one before, whatever the clock says. */
 static int insert(struct catalog *c, const struct snapshot_row *row, struct err *e)
 {
-	return db_do(
-		c, e,
-		"INSERT INTO snapshots(id, name, note, kind, sandbox, top, created_ns)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, max(?7, (SELECT ifnull(max(created_ns), 0) + 1"
-		" FROM snapshots WHERE sandbox = ?5)))",
-		"tttitti", row->id, or_null(row->name), row->note, (int64_t)row->kind, row->sandbox,
-		or_null(row->top), (int64_t)row->created_ns);
+	return db_do(c, e, insert_snapshot, "tttitti", row->id, or_null(row->name), row->note,
+		     (int64_t)row->kind, row->sandbox, or_null(row->top), (int64_t)row->created_ns);
 }
 
 int catalog_add_snapshot(struct catalog *c, struct snapshot_row *row, struct err *e)
@@ -200,48 +216,49 @@ int catalog_add_snapshot(struct catalog *c, struct snapshot_row *row, struct err
 	return db_end(c, insert(c, row, e), e);
 }
 
-/* A recipe that neither a sandbox nor a snapshot has. */
-static int drop_recipe(struct catalog *c, const char *sandbox, struct err *e)
+/* 1: there was one, of this sandbox. 0: none. */
+static int take_snapshot(struct catalog *c, const char *id, char sandbox[ID_SIZE], struct err *e)
 {
-	return db_do(c, e,
-		     "DELETE FROM recipes WHERE id = ?1"
-		     " AND NOT EXISTS (SELECT 1 FROM sandboxes WHERE id = ?1)"
-		     " AND NOT EXISTS (SELECT 1 FROM snapshots WHERE sandbox = ?1)",
-		     "t", sandbox);
+	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	int r = db_query(c, &q, e, delete_snapshot, "t", id);
+
+	if (r == 0)
+		r = db_step(c, q, e);
+	if (r > 0)
+		db_text(q, 0, sandbox, ID_SIZE);
+	return r;
 }
 
 int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e)
 {
-	struct snapshot_row row = { 0 };
+	char sandbox[ID_SIZE];
 	int r;
 
 	if (db_begin(c, false, e) < 0)
 		return -1;
-	r = one(c, "s.id = ?1", id, &row, e);
-	snapshot_row_done(&row);
+	r = take_snapshot(c, id, sandbox, e);
 	if (r > 0)
-		r = db_do(c, e, "DELETE FROM snapshots WHERE id = ?1", "t", id);
-	if (r == 0 && row.sandbox[0])
-		r = drop_recipe(c, row.sandbox, e);
+		r = db_do(c, e, delete_recipe, "t", sandbox);
 	return db_end(c, r, e);
 }
 
 int db_del_state(struct catalog *c, const char *id, struct err *e)
 {
-	if (db_do(c, e, "DELETE FROM operations WHERE sandbox = ?1", "t", id) < 0 ||
-	    db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", id) < 0 ||
+	if (db_do(c, e, delete_operation, "t", id) < 0 || db_do(c, e, delete_uses, "t", id) < 0 ||
 	    db_do(c, e, "DELETE FROM snapshots WHERE sandbox = ?1 AND kind IN (?2, ?3)", "tii", id,
 		  (int64_t)SNAPSHOT_TX, (int64_t)SNAPSHOT_LOST) < 0)
 		return -1;
-	return drop_recipe(c, id, e);
+	return db_do(c, e, delete_recipe, "t", id);
 }
 
-int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e)
+int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
+		       struct sandbox_row *row, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int r;
 
-	if (db_query(c, &q, e, "SELECT body FROM recipes WHERE id = ?1", "t", sandbox) < 0)
+	if (db_query(c, &q, e, "SELECT body, template, spec FROM recipes WHERE id = ?1", "t",
+		     sandbox) < 0)
 		return -1;
 	r = db_step(c, q, e);
 	if (r == 0) {
@@ -252,7 +269,24 @@ int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, stru
 	if (r > 0 &&
 	    buf_add(ret, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)) < 0)
 		return err_sys(e, ENOMEM, "read a recipe");
-	return r < 0 ? -1 : 0;
+	if (r < 0 || !row)
+		return r < 0 ? -1 : 0;
+	db_text(q, 1, row->template_, sizeof row->template_);
+	return db_text_dup(q, 2, &row->spec, e);
+}
+
+int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e)
+{
+	return catalog_recipe_row(c, sandbox, ret, NULL, e);
+}
+
+int catalog_set_recipe(struct catalog *c, const char *sandbox, struct str body, struct err *e)
+{
+	if (db_begin(c, true, e) < 0)
+		return -1;
+	return db_end(
+		c, db_do(c, e, "UPDATE recipes SET body = ?2 WHERE id = ?1", "tb", sandbox, body),
+		e);
 }
 
 int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e)
@@ -265,22 +299,6 @@ int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e)
 		     "b", str_of(text)) < 0)
 		return -1;
 	return db_step(c, q, e);
-}
-
-int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
-		       struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-	int r;
-
-	if (db_query(c, &q, e, "SELECT template, spec FROM recipes WHERE id = ?1", "t", sandbox) <
-	    0)
-		return -1;
-	r = db_step(c, q, e);
-	if (r <= 0)
-		return r < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "no recipe of '%s'", sandbox);
-	db_text(q, 0, ret->template_, sizeof ret->template_);
-	return db_text_dup(q, 1, &ret->spec, e);
 }
 
 /* Adds one; *n counts. */
@@ -433,7 +451,7 @@ int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
 
 static int forget_op(struct catalog *c, const char *sandbox, struct err *e)
 {
-	return db_do(c, e, "DELETE FROM operations WHERE sandbox = ?1", "t", sandbox);
+	return db_do(c, e, delete_operation, "t", sandbox);
 }
 
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e)
@@ -445,15 +463,12 @@ int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e)
 
 static int set_top(struct catalog *c, const char *sandbox, const char *top, struct err *e)
 {
-	return db_do(c, e, "UPDATE sandboxes SET top = ?2 WHERE id = ?1", "tt", sandbox,
-		     or_null(top));
+	return db_do(c, e, update_top, "tt", sandbox, or_null(top));
 }
 
 static int put_layer(struct catalog *c, const char *id, const char *below, struct err *e)
 {
-	return db_do(c, e,
-		     "INSERT OR IGNORE INTO layers(id, parent, created_ns) VALUES(?1, ?2, ?3)",
-		     "tti", id, or_null(below), (int64_t)clock_real_ns());
+	return db_do(c, e, insert_layer, "tti", id, or_null(below), (int64_t)clock_real_ns());
 }
 
 /* For the one who ends it: somebody else may have done so. */
@@ -470,7 +485,7 @@ static int take_op(struct catalog *c, const char *sandbox, struct err *e)
 /* It has been told of the stack as it is now, and nothing else is mounted there any more. */
 static int forget_uses(struct catalog *c, const char *sandbox, struct err *e)
 {
-	return db_do(c, e, "DELETE FROM uses WHERE sandbox = ?1", "t", sandbox);
+	return db_do(c, e, delete_uses, "t", sandbox);
 }
 
 static int put_result(struct catalog *c, const struct op_row *op, enum op_result result,
@@ -506,6 +521,17 @@ int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result r
 	if (db_begin(c, false, e) < 0)
 		return -1;
 	return db_end(c, put_result(c, op, result, below, e), e);
+}
+
+void catalog_op_expect(struct catalog *c, bool tx)
+{
+	static const char *const done[] = { delete_operation, delete_uses, insert_layer, update_top,
+					    insert_snapshot };
+	static const char *const end_of_tx[] = { delete_snapshot, delete_recipe };
+
+	db_expect(c, done, ARRAY_LEN(done));
+	if (tx)
+		db_expect(c, end_of_tx, ARRAY_LEN(end_of_tx));
 }
 
 /* What is committed is in the log, or was flushed when it left that. No room is needed for it. */

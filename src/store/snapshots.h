@@ -71,6 +71,9 @@ struct op_row {
 void snapshot_row_done(struct snapshot_row *row);
 void op_row_done(struct op_row *row);
 
+/* By its whole id. 1, 0 where there is none, -1. */
+int catalog_get_snapshot(struct catalog *c, const char *id, struct snapshot_row *ret,
+			 struct err *e);
 /* By id, name or unique prefix of an id, as catalog_find(). "snap:" before it is skipped. */
 int catalog_find_snapshot(struct catalog *c, const char *ref, struct snapshot_row *ret,
 			  struct err *e);
@@ -87,13 +90,15 @@ int catalog_del_snapshot(struct catalog *c, const char *id, struct err *e);
 
 /* The recipe of a sandbox, which lives as long as it or a snapshot of it. NOT_FOUND. */
 int catalog_recipe(struct catalog *c, const char *sandbox, struct buf *ret, struct err *e);
+/* Another one in its place, for whatever is made of it from now on. Durable. */
+int catalog_set_recipe(struct catalog *c, const char *sandbox, struct str body, struct err *e);
 
 /* 1: a recipe of a sandbox, a snapshot or a pool has this text in it. */
 int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e);
 
-/* Template and spec that stand beside it, into a row that has none yet. */
-int catalog_recipe_row(struct catalog *c, const char *sandbox, struct sandbox_row *ret,
-		       struct err *e);
+/* With template and spec, which stand beside it, into a row that has none yet; or NULL. */
+int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
+		       struct sandbox_row *row, struct err *e);
 
 /*
  * The layers of a stack, topmost first; the caller frees *ret. An empty top has none. FAILED with
@@ -109,6 +114,8 @@ int catalog_sync(struct catalog *c, struct err *e);
 
 /* The journal. CONFLICT where one is there already. */
 int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e);
+/* While the warden is at work: get ready to write down how it ends, and the end of the tx. */
+void catalog_op_expect(struct catalog *c, bool tx);
 /* 1: there is one. 0: none. */
 int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e);
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);

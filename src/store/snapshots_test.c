@@ -142,7 +142,91 @@ static void a_stack_that_is_not_whole_is_refused(void)
 	catalog_close(cat);
 }
 
-T_MAIN(T(a_name_is_taken_when_an_operation_begins), T(an_operation_is_settled_once),
-       T(what_is_mounted_is_let_go_of_only_after_a_switch),
+static bool has_snapshot(const char *id)
+{
+	struct snapshot_row row = { 0 };
+	bool has = catalog_find_snapshot(cat, id, &row, &t_e) == 0;
+
+	snapshot_row_done(&row);
+	return has;
+}
+
+static void put_kind(enum snapshot_kind kind, const char *layer, const char *snapshot)
+{
+	struct op_row op = op_of("aaaaaaaa", layer, snapshot, "");
+	char top[ID_SIZE];
+
+	op.snapshot_kind = kind;
+	OK(catalog_op_begin(cat, &op, &t_e));
+	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
+	OK(catalog_op_done(cat, &op, OP_SEALED, top, &t_e));
+}
+
+/* What somebody took stays; the begin of a transaction has no end any more. */
+static void of_a_sandbox_that_goes_only_snapshots_stay(void)
+{
+	begin();
+	put_kind(SNAPSHOT_USER, "layer00001", "snap000001");
+	put_kind(SNAPSHOT_TX, "layer00002", "snap000002");
+	put_kind(SNAPSHOT_LOST, "layer00003", "snap000003");
+	OK(catalog_del_sandbox(cat, "aaaaaaaa", &t_e));
+	CHECK(has_snapshot("snap000001"));
+	CHECK(!has_snapshot("snap000002") && !has_snapshot("snap000003"));
+	catalog_close(cat);
+}
+
+/* Who was killed over it was told nothing: an abort of the one before would go back to here. */
+static void a_transaction_that_nobody_heard_of_was_not_begun(void)
+{
+	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", ""), found = { 0 };
+	char top[ID_SIZE];
+
+	begin();
+	op.snapshot_kind = SNAPSHOT_TX;
+	OK(catalog_op_begin(cat, &op, &t_e));
+	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 1);
+	OK(catalog_op_done(cat, &found, OP_SEALED, "", &t_e));
+	op_row_done(&found);
+	CHECK(!has_snapshot("snap000001"));
+	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
+	CHECK_STR(top, "layer00001");
+	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 0);
+	catalog_close(cat);
+}
+
+static int synced;
+
+/* In place of the library's: what is in memory only would not show. */
+int fdatasync(int fd)
+{
+	char link[32], path[512] = "";
+
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	CHECK(readlink(link, path, sizeof path - 1) > 0);
+	synced += strstr(path, "/catalog.db-wal") != NULL;
+	return 0;
+}
+
+/* The files move next: after a power failure nobody would know whereto. */
+static void an_operation_is_on_the_disk_when_it_begins(void)
+{
+	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", "");
+
+	begin();
+	OK(catalog_op_cancel(cat, "aaaaaaaa", &t_e));
+	synced = 0;
+	OK(catalog_op_begin(cat, &op, &t_e));
+	CHECK(synced > 0);
+	synced = 0;
+	OK(catalog_op_done(cat, &op, OP_SEALED, "", &t_e));
+	CHECK(synced == 0);
+	OK(catalog_sync(cat, &t_e));
+	CHECK(synced > 0);
+	catalog_close(cat);
+}
+
+T_MAIN(T(an_operation_is_on_the_disk_when_it_begins), T(a_name_is_taken_when_an_operation_begins),
+       T(an_operation_is_settled_once), T(what_is_mounted_is_let_go_of_only_after_a_switch),
        T(the_latest_is_the_latest_also_when_the_clock_was_set_back),
-       T(a_stack_that_is_not_whole_is_refused))
+       T(a_stack_that_is_not_whole_is_refused), T(of_a_sandbox_that_goes_only_snapshots_stay),
+       T(a_transaction_that_nobody_heard_of_was_not_begun))

@@ -13,29 +13,24 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 
-static const char *const overlay_prefix[] = { "trusted.overlay.", "user.overlay." };
-
 /* Extended attributes have no calls that take O_PATH descriptors; their /proc names work. */
 static void proc_name(int fd, char out[32])
 {
 	(void)snprintf(out, 32, "/proc/self/fd/%d", fd);
 }
 
-static bool is_overlay(const char *name)
+const char *attrs_overlay_prefix(bool privileged)
 {
-	for (size_t i = 0; i < ARRAY_LEN(overlay_prefix); i++)
-		if (strncmp(name, overlay_prefix[i], strlen(overlay_prefix[i])) == 0)
-			return true;
-	return false;
+	return privileged ? "trusted.overlay." : "user.overlay.";
 }
 
-static bool is_wanted(const char *name, int flags)
+bool attrs_is_overlay(const char *name, bool privileged)
 {
-	const char *dot = strrchr(name, '.');
+	static const char again[] = "overlay.";
+	const char *prefix = attrs_overlay_prefix(privileged);
+	size_t n = strlen(prefix);
 
-	if (!is_overlay(name))
-		return true;
-	return (flags & ATTRS_OPAQUE) && strcmp(dot, ".opaque") == 0;
+	return strncmp(name, prefix, n) == 0 && strncmp(name + n, again, sizeof again - 1) != 0;
 }
 
 static int copy_one(const char *from, const char *to, const char *name, char *value)
@@ -47,7 +42,7 @@ static int copy_one(const char *from, const char *to, const char *name, char *va
 	return setxattr(to, name, value, (size_t)n, 0) < 0 ? -errno : 0;
 }
 
-static int copy_xattrs(int from_fd, int to_fd, int flags)
+static int copy_xattrs(int from_fd, int to_fd, bool privileged)
 {
 	char from[32], to[32];
 	auto_free char *names = NULL, *value = NULL;
@@ -66,7 +61,7 @@ static int copy_xattrs(int from_fd, int to_fd, int flags)
 	if (n < 0)
 		return -errno;
 	for (const char *at = names; at < names + n; at += strlen(at) + 1) {
-		int r = is_wanted(at, flags) ? copy_one(from, to, at, value) : 0;
+		int r = attrs_is_overlay(at, privileged) ? 0 : copy_one(from, to, at, value);
 
 		if (r < 0)
 			return r;
@@ -74,7 +69,7 @@ static int copy_xattrs(int from_fd, int to_fd, int flags)
 	return 0;
 }
 
-int attrs_copy(int from, int to, int flags)
+int attrs_copy(int from, int to, bool privileged)
 {
 	char name[32];
 	struct stat a, b;
@@ -90,7 +85,7 @@ int attrs_copy(int from, int to, int flags)
 	if (!S_ISLNK(a.st_mode) && chmod(name, a.st_mode & 07777) < 0)
 		return -errno;
 	/* Neither a link nor a special file has those that users may set; the rest is root's. */
-	r = S_ISLNK(a.st_mode) ? 0 : copy_xattrs(from, to, flags);
+	r = S_ISLNK(a.st_mode) ? 0 : copy_xattrs(from, to, privileged);
 	if (r < 0)
 		return r;
 	return utimensat(to, "", (struct timespec[]){ a.st_atim, a.st_mtim }, AT_EMPTY_PATH) < 0
@@ -98,18 +93,89 @@ int attrs_copy(int from, int to, int flags)
 		       : 0;
 }
 
-bool attrs_is_opaque(int fd)
+/* The names of its own ones into `out`, of LIMIT_XATTRS bytes: how many bytes, or -errno. */
+static ssize_t own_names(int fd, char *out, bool privileged)
+{
+	char path[32];
+	ssize_t n, kept = 0;
+
+	if (fd < 0)
+		return 0;
+	proc_name(fd, path);
+	n = listxattr(path, out, LIMIT_XATTRS);
+	if (n < 0)
+		return errno == ENOTSUP ? 0 : -errno;
+	for (ssize_t at = 0, len; at < n; at += len) {
+		len = (ssize_t)strlen(out + at) + 1;
+		if (attrs_is_overlay(out + at, privileged))
+			continue;
+		memmove(out + kept, out + at, (size_t)len);
+		kept += len;
+	}
+	return kept;
+}
+
+/* True also where they are many. */
+static bool has_own(int fd, bool privileged)
+{
+	char path[32], names[512];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	proc_name(fd, path);
+	n = listxattr(path, names, sizeof names);
+	if (n < 0)
+		return errno != ENOTSUP;
+	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1)
+		if (!attrs_is_overlay(names + at, privileged))
+			return true;
+	return false;
+}
+
+static bool same_value(int a, int b, const char *name, char *x, char *y)
+{
+	char path[32];
+	ssize_t n, m;
+
+	proc_name(a, path);
+	n = getxattr(path, name, x, LIMIT_XATTRS);
+	proc_name(b, path);
+	m = getxattr(path, name, y, LIMIT_XATTRS);
+	return n >= 0 && n == m && memcmp(x, y, (size_t)n) == 0;
+}
+
+/* As many bytes of names, and all of one are the other's: then there are no more of that. */
+bool attrs_same_xattrs(int a, int b, bool privileged)
+{
+	auto_free char *names = NULL, *x = NULL, *y = NULL;
+	ssize_t n, m;
+	bool same;
+
+	/* Nearly always. */
+	if (!has_own(a, privileged) && !has_own(b, privileged))
+		return true;
+	names = malloc(LIMIT_XATTRS);
+	x = malloc(LIMIT_XATTRS);
+	y = malloc(LIMIT_XATTRS);
+	if (!names || !x || !y)
+		return false;
+	n = own_names(b, names, privileged);
+	m = own_names(a, names, privileged);
+	same = n >= 0 && n == m;
+	for (ssize_t at = 0; same && at < m; at += (ssize_t)strlen(names + at) + 1)
+		same = same_value(a, b, names + at, x, y);
+	return same;
+}
+
+/* "x" says something else, about whiteouts. */
+bool attrs_is_opaque(int fd, bool privileged)
 {
 	char path[32], full[64], c;
 
 	proc_name(fd, path);
-	for (size_t i = 0; i < ARRAY_LEN(overlay_prefix); i++) {
-		(void)snprintf(full, sizeof full, "%sopaque", overlay_prefix[i]);
-		/* "x" says something else, about whiteouts. */
-		if (getxattr(path, full, &c, 1) == 1)
-			return c == 'y';
-	}
-	return false;
+	(void)snprintf(full, sizeof full, "%sopaque", attrs_overlay_prefix(privileged));
+	return getxattr(path, full, &c, 1) == 1 && c == 'y';
 }
 
 int attrs_set_opaque(int fd, bool privileged)
@@ -117,6 +183,6 @@ int attrs_set_opaque(int fd, bool privileged)
 	char path[32], full[64];
 
 	proc_name(fd, path);
-	(void)snprintf(full, sizeof full, "%sopaque", overlay_prefix[privileged ? 0 : 1]);
+	(void)snprintf(full, sizeof full, "%sopaque", attrs_overlay_prefix(privileged));
 	return setxattr(path, full, "y", 1, 0) < 0 ? -errno : 0;
 }

@@ -2,6 +2,8 @@
 #include "sys/fdpass.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,11 +15,27 @@ union control {
 	struct cmsghdr align;
 };
 
+enum { PATIENCE_MS = 2000, NAP_MS = 5 };
+
+/*
+ * Descriptors under way are counted per user, and who has too many of them may be another: only
+ * while it does, and not for ever.
+ */
+static bool may_pass_soon(int *waited_ms)
+{
+	if (errno != ETOOMANYREFS || *waited_ms >= PATIENCE_MS)
+		return false;
+	(void)poll(NULL, 0, NAP_MS);
+	*waited_ms += NAP_MS;
+	return true;
+}
+
 int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds)
 {
 	union control ctl = { .bytes = { 0 } };
 	struct iovec iov = { (void *)msg, size };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int waited_ms = 0;
 	ssize_t n;
 
 	if (nfds > FDPASS_FDS)
@@ -36,7 +54,7 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 	}
 	do {
 		n = sendmsg(sock, &m, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || may_pass_soon(&waited_ms)));
 	if (n < 0)
 		return -errno;
 	return (size_t)n == size ? 0 : -EIO;

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "t.h"
+
+enum { NOBODY_ELSE = 54322 }; /* a uid */
 
 static int ours, theirs;
 static int pipes[FDPASS_FDS][2];
@@ -162,8 +166,31 @@ static void a_message_with_descriptors_tells_its_sender_too(void)
 	CHECK(fdpass_recv_from(ours, msg, 4, &fd, 1, &n, &sender) == -EPIPE && sender == 0);
 }
 
+/* Another process of this user takes away what is under way, while we wait for that. */
+static void a_user_with_too_many_descriptors_under_way_waits(void)
+{
+	struct rlimit few = { 1, 1 };
+	int jam[2], status;
+	char byte;
+	pid_t pid;
+
+	begin();
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, jam) == 0);
+	CHECK(geteuid() != 0 || setresuid(NOBODY_ELSE, NOBODY_ELSE, NOBODY_ELSE) == 0);
+	CHECK(fdpass_send(jam[0], "x", 1, (int[]){ 0, 1 }, 2) == 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)poll(NULL, 0, 100);
+		_exit(read(jam[1], &byte, 1) != 1);
+	}
+	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	CHECK(fdpass_send(theirs, "x", 1, (int[]){ 0 }, 1) == 0);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),
        T(descriptors_beyond_those_wanted_are_closed), T(a_message_that_ends_early_is_an_error),
        T(a_message_in_two_pieces_is_one), T(a_peer_that_is_gone_is_an_error_and_no_signal),
        T(more_descriptors_than_the_limit_are_refused), T(the_kernel_tells_who_sent_a_byte),
-       T(a_message_with_descriptors_tells_its_sender_too))
+       T(a_message_with_descriptors_tells_its_sender_too),
+       T(a_user_with_too_many_descriptors_under_way_waits))

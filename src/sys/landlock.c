@@ -29,7 +29,7 @@ struct path_beneath {
 /* The rights of each ABI lie above those of the one before. */
 static uint64_t rights(int abi)
 {
-	int n = abi >= 5 ? 16 : abi >= 3 ? 15 : 14;
+	int n = abi >= 9 ? 17 : abi >= 5 ? 16 : abi >= 3 ? 15 : 14;
 
 	return (1ull << n) - 1;
 }

@@ -157,7 +157,7 @@ static int copy_regular(struct copy *c, int dir, const char *name, int to_dir)
 	if (to < 0)
 		return -errno;
 	r = copy_data(c, from, to, st.st_size);
-	return r < 0 ? r : attrs_copy(from, to, 0);
+	return r < 0 ? r : attrs_copy(from, to, c->privileged);
 }
 
 static int copy_link(int dir, const char *name, int to_dir)
@@ -173,12 +173,12 @@ static int copy_link(int dir, const char *name, int to_dir)
 	return symlinkat(target, to_dir, name) < 0 ? -errno : 0;
 }
 
-static int like(int dir, const char *name, int to_dir)
+static int like(const struct copy *c, int dir, const char *name, int to_dir)
 {
 	auto_close int from = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int to = openat(to_dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	return from < 0 || to < 0 ? -errno : attrs_copy(from, to, 0);
+	return from < 0 || to < 0 ? -errno : attrs_copy(from, to, c->privileged);
 }
 
 /* Anything but a directory. */
@@ -197,7 +197,7 @@ static int copy_other(struct copy *c, int dir, const char *name, const struct st
 		r = mknodat(to_dir, name, st->st_mode & (S_IFMT | 07777), st->st_rdev) < 0 ? -errno
 											   : 0;
 	if (r == 0 && !S_ISREG(st->st_mode))
-		r = like(dir, name, to_dir);
+		r = like(c, dir, name, to_dir);
 	/* Overlayfs links all whiteouts of a layer to one inode: a new one says the same. */
 	if (r == 0 && st->st_nlink > 1 && !is_whiteout(st))
 		r = add_twin(c, st, name);
@@ -218,7 +218,8 @@ static void seen_done(struct seen *s)
 }
 DEFINE_AUTO(struct seen, seen_done)
 
-static int see(const int *from, int n, int m, int k, const char *name, struct seen *ret)
+static int see(const struct copy *c, const int *from, int n, int m, int k, const char *name,
+	       struct seen *ret)
 {
 	bool end = false;
 
@@ -231,7 +232,7 @@ static int see(const int *from, int n, int m, int k, const char *name, struct se
 		/* Else a whiteout, or a file that the directory has replaced. */
 		if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
 			return -errno;
-		end = fd < 0 || attrs_is_opaque(fd);
+		end = fd < 0 || attrs_is_opaque(fd, c->privileged);
 		ret->opaque |= end && k < n;
 		ret->n += fd >= 0 && k < n;
 		if (fd >= 0)
@@ -292,7 +293,7 @@ static int fill_dir(struct copy *c, const struct seen *s, int to)
 	if (r == 0 && s->opaque)
 		r = attrs_set_opaque(to, c->privileged);
 	/* Last: what is made in it changes its times. */
-	return r < 0 ? r : attrs_copy(s->fd[0], to, 0);
+	return r < 0 ? r : attrs_copy(s->fd[0], to, c->privileged);
 }
 
 static int copy_dir(struct copy *c, const int *from, int n, int m, int k, const char *name,
@@ -301,7 +302,7 @@ static int copy_dir(struct copy *c, const int *from, int n, int m, int k, const 
 	auto_done(seen_done) struct seen s = { .n = 0 };
 	auto_close int to = FD_NONE;
 	size_t was = c->len, more = strlen(name) + 1;
-	int r = see(from, n, m, k, name, &s);
+	int r = see(c, from, n, m, k, name, &s);
 
 	if (r < 0)
 		return r;
@@ -378,7 +379,7 @@ int layercopy(const int *from, int n, int m, int to_fd, const char *name, bool p
 	}
 	r = merge(c, from, n, m, c->root_fd);
 	if (r == 0)
-		r = attrs_copy(from[0], c->root_fd, 0);
+		r = attrs_copy(from[0], c->root_fd, privileged);
 	copy_done(c);
 	return r;
 }

@@ -24,6 +24,9 @@ enum { LAYERS = 5, STEPS = 60, NAMES = 7 };
 static unsigned seed;
 static bool privileged;
 
+static const char *const xattrs[] = { "user.x", "user.overlay.opaque", "user.overlay.whiteout",
+				      "user.overlay.origin" };
+
 static unsigned rnd(unsigned n)
 {
 	seed = seed * 1103515245u + 12345u;
@@ -89,7 +92,8 @@ static void random_step(int i)
 		tried(symlink(text, a));
 		break;
 	case 9:
-		(void)setxattr(a, "user.x", text, strlen(text), 0);
+		/* Of the others some are overlayfs' own: not by what is written through it. */
+		(void)setxattr(a, xattrs[rnd(ARRAY_LEN(xattrs))], rnd(2) ? "y" : text, 1, 0);
 		break;
 	case 10:
 		(void)utimensat(AT_FDCWD, a, t, AT_SYMLINK_NOFOLLOW);
@@ -116,9 +120,21 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static void dump_xattrs(struct buf *out, const char *path)
+{
+	char value[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(xattrs); i++) {
+		ssize_t n = lgetxattr(path, xattrs[i], value, sizeof value);
+
+		if (n >= 0)
+			CHECK(buf_printf(out, " %s='%.*s'", xattrs[i], (int)n, value) == 0);
+	}
+}
+
 static void dump(struct buf *out, const char *path)
 {
-	char sub[512], text[256] = "", x[64] = "";
+	char sub[512], text[256] = "";
 	struct dirent **names = NULL;
 	struct stat st;
 	int n = 0, fd;
@@ -130,11 +146,10 @@ static void dump(struct buf *out, const char *path)
 	}
 	if (S_ISLNK(st.st_mode))
 		CHECK(readlink(path, text, sizeof text - 1) > 0);
-	(void)lgetxattr(path, "user.x", x, sizeof x - 1);
 	/* Not the number of names: those that a layer above hides count only before. */
-	CHECK(buf_printf(out, "%s %o %u:%u %lld.%ld '%s' '%s'\n", path, st.st_mode, st.st_uid,
-			 st.st_gid, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text,
-			 x) == 0);
+	CHECK(buf_printf(out, "\n%s %o %u:%u %lld.%ld '%s'", path, st.st_mode, st.st_uid, st.st_gid,
+			 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text) == 0);
+	dump_xattrs(out, path);
 	if (!S_ISDIR(st.st_mode))
 		return;
 	n = scandir(path, &names, NULL, by_name);
@@ -249,6 +264,50 @@ static void merged_layers_show_what_they_did(void)
 	free(as_is);
 }
 
+/* By chance this is too rare: each of the ways in which a name of a layer hides those below. */
+static void what_layers_hide_stays_hidden(void)
+{
+	char *as_is;
+
+	begin();
+	CHECK(mkdir("base/anew", 0755) == 0 && mkdir("base/gone", 0755) == 0);
+	CHECK(mkdir("base/file", 0755) == 0 && mkdir("base/kept", 0755) == 0);
+	put("base/anew/low", "low");
+	put("base/gone/low", "low");
+	put("base/file/low", "low");
+	put("base/kept/low", "low");
+	CHECK(mkdir("l0", 0755) == 0 && mkdir("w0", 0755) == 0 && mkdir("l1", 0755) == 0);
+	CHECK(mkdir("w1", 0755) == 0);
+	mount_at("base", "l0", "w0");
+	CHECK(unlink("in/anew/low") == 0 && rmdir("in/anew") == 0 && mkdir("in/anew", 0700) == 0);
+	put("in/anew/mid", "mid");
+	CHECK(unlink("in/gone/low") == 0 && rmdir("in/gone") == 0);
+	CHECK(unlink("in/file/low") == 0 && rmdir("in/file") == 0);
+	put("in/file", "a file");
+	put("in/kept/mid", "mid");
+	CHECK(mkdir("in/only", 0755) == 0);
+	put("in/only/mid", "mid");
+	CHECK(umount("in") == 0);
+	mount_at("l0:base", "l1", "w1");
+	put("in/anew/high", "high");
+	CHECK(unlink("in/only/mid") == 0);
+	CHECK(unlink("in/kept/low") == 0 && unlink("in/file") == 0 && mkdir("in/file", 0755) == 0);
+	put("in/file/high", "high");
+	CHECK(umount("in") == 0);
+	as_is = view("l1:l0:base");
+	CHECK(strstr(as_is, "/low") == NULL && strstr(as_is, "in/anew/mid") != NULL);
+	merge(0, 1, "all");
+	shows("all:base", as_is);
+	/* Where there is nothing left to be hidden, some kernels would list what hides it. */
+	CHECK(access("all/only", F_OK) == 0 && access("all/only/mid", F_OK) < 0);
+	CHECK(access("all/gone", F_OK) == 0);
+	merge(0, 0, "low");
+	shows("l1:low:base", as_is);
+	merge(1, 1, "high");
+	shows("high:l0:base", as_is);
+	free(as_is);
+}
+
 static void holes_and_links_stay(void)
 {
 	struct stat a, b;
@@ -274,6 +333,7 @@ int main(void)
 {
 	struct t_case c[] = {
 		T(merged_layers_show_what_they_did),
+		T(what_layers_hide_stays_hidden),
 		T(holes_and_links_stay),
 	};
 

@@ -82,6 +82,17 @@ static void look_at_modules(struct probe_knobs *ret, const char *release)
 	probe_risky_modules(buf_str(&dep), buf_str(&conf), ret->modules, sizeof ret->modules);
 }
 
+/* "|/program %p", "@/socket" or "@@/socket" (Linux 6.16); all else is the name of a file. */
+void probe_core(const char *pattern, struct probe_knobs *ret)
+{
+	size_t mark = pattern[0] == '|' ? 1 : strspn(pattern, "@");
+
+	ret->core_socket = pattern[0] == '@';
+	if (mark)
+		(void)str_copy(ret->core_helper, sizeof ret->core_helper,
+			       (struct str){ pattern + mark, strcspn(pattern + mark, " ") });
+}
+
 void probe_knobs(struct probe_knobs *ret, const char *release)
 {
 	auto_done(buf_done) struct buf swaps = BUF_INIT(PROBE_TEXT_MAX);
@@ -97,9 +108,7 @@ void probe_knobs(struct probe_knobs *ret, const char *release)
 	};
 	ret->swap = probe_file("/proc/swaps", &swaps) && probe_has_swap(buf_str(&swaps));
 	probe_text("/proc/sys/kernel/core_pattern", core, sizeof core);
-	if (core[0] == '|')
-		(void)str_copy(ret->core_helper, sizeof ret->core_helper,
-			       (struct str){ core + 1, strcspn(core + 1, " ") });
+	probe_core(core, ret);
 	look_at_modules(ret, release);
 }
 
@@ -119,6 +128,7 @@ void probe_limits(struct probe_limits *ret)
 	(void)sysinfo(&s);
 	*ret = (struct probe_limits){
 		.files = hard_limit(RLIMIT_NOFILE),
+		.core = hard_limit(RLIMIT_CORE),
 		.processes = hard_limit(RLIMIT_NPROC),
 		.inotify_watches = probe_number("/proc/sys/fs/inotify/max_user_watches"),
 		.inotify_instances = probe_number("/proc/sys/fs/inotify/max_user_instances"),

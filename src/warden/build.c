@@ -260,6 +260,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (w->warm && w->spec.network)
 		return bad(e, "a ready sandbox has no network");
 	w->spec.user = DEFAULT_USER;
+	w->spec.nosuid = w->profile == PROFILE_LOCKED;
 	return find_state(w, e) < 0 ? -1 : find_pool(w, e);
 }
 
@@ -394,12 +395,11 @@ static void trace_refused(struct warden *w, const struct err *e)
 
 /*
  * One that was made to run a command in it is looked at while that command is made ready; one that
- * was made for later first. So is one of a user's: with its first order init closes itself to all
- * of that user.
+ * was made for later first.
  */
 static int look_now(struct warden *w, struct err *e)
 {
-	bool later = w->rootful && w->ephemeral && !w->warm;
+	bool later = w->ephemeral && !w->warm;
 
 	if (!later && guard_look(w, LOOK_BUILT, e) < 0)
 		return -1;

@@ -264,6 +264,8 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 		return err_sys(e, -r, "prepare a call");
 	if (call_begin(c, a, fds, e) < 0)
 		return -1;
+	if (!guard_first_order(c->w)) /* it ends, and the call with it */
+		return 0;
 	r = ask_send(a, c, fds);
 	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
 }
@@ -317,6 +319,8 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
 	guard_look_later(w, LOOK_BUILT);
+	if (!guard_is_whole(w))
+		ask_foresee(&a, w);
 	return 0;
 }
 
@@ -369,7 +373,7 @@ static int put_exit(struct buf *out, const struct call *c)
 		{ TAG_OUT_BYTES, c->out.bytes },
 		{ TAG_ERR_BYTES, c->err.bytes },
 		{ TAG_OOM_KILLS, c->oom_kills },
-		{ TAG_MEMORY, c->oom_limit },
+		{ c->oom_own ? TAG_CALL_MEMORY : TAG_MEMORY, c->oom_limit },
 	};
 	int r = field_put_c(out, TAG_REASON, reason_of(c));
 

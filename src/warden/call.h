@@ -67,6 +67,7 @@ struct call {
 	bool counted;		     /* the counters will be looked at again */
 	bool disk_full;		     /* it began above the limit of the disk */
 	uint64_t oom_kills, oom_limit;
+	bool oom_own; /* the limit was the call's own */
 	char warning[CGROUP_WHY + 48];
 	struct net_denial *denied; /* net_trace.c: by the policy */
 	uint64_t denied_more;	   /* that are not in the list */
@@ -141,6 +142,8 @@ struct ask {
 int ask_parse(struct ask *a, struct str body, struct err *e);
 /* Write MSG_RUN for init from it, or where a is NULL MSG_STAND_BY. Takes fds. */
 int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES]);
+/* Its program, and what that needs, while init makes it ready. */
+void ask_foresee(const struct ask *a, const struct warden *w);
 /* MSG_RUN for a child that has its descriptors. */
 int ask_order(const struct ask *a, const struct call *c, struct buf *out);
 /* Write call.start from it. */

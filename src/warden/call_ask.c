@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "warden/call.h"
+#include "warden/foresee.h"
 
 /* A hundred years: what is longer would not fit the clock in nanoseconds. */
 #define TIMEOUT_MAX_MS (100ull * 365 * 24 * 3600 * 1000)
@@ -211,6 +212,19 @@ static int put_stand_by(struct buf *out, const struct call *c, uint64_t roles)
 	if (r == 0 && w->defaults.user)
 		r = field_put_c(out, TAG_USER, w->defaults.user);
 	return r < 0 ? r : put_limits(out, w);
+}
+
+void ask_foresee(const struct ask *a, const struct warden *w)
+{
+	struct str body = a->body;
+	struct field f;
+
+	while (field_next(&body, &f) > 0)
+		if (f.tag == TAG_ARG) {
+			foresee_program(w->cell.root_fd, f.value);
+			break;
+		}
+	foresee_usual(w->cell.root_fd);
 }
 
 int ask_order(const struct ask *a, const struct call *c, struct buf *out)

@@ -37,6 +37,7 @@ struct changes_root {
 	int lower_fd;	   /* lowest directory, to tell "changed" from "created"; or FD_NONE */
 	const int *layers; /* sealed layers above it, topmost first; borrowed with what they name */
 	int nlayers;
+	bool privileged;	   /* whose marks: sys/attrs.h */
 	struct changes_base *base; /* where to keep what files held at first; or NULL */
 };
 

@@ -31,6 +31,7 @@ enum { FX_EVENTS = 1000 };
 
 static struct {
 	bool show_calls;
+	bool privileged; /* the marks are those of the host's overlays */
 	int index_fd, nroots;
 	struct changes_root roots[2];
 	struct changes *changes;
@@ -214,6 +215,7 @@ static inline void fx_enter(bool user_ns)
 
 	(void)snprintf(uid, sizeof uid, "0 %u 1", geteuid());
 	(void)snprintf(gid, sizeof gid, "0 %u 1", getegid());
+	fx.privileged = !user_ns;
 	CHECK(unshare(CLONE_NEWNS | (user_ns ? CLONE_NEWUSER : 0)) == 0);
 	if (user_ns) {
 		fx_write("/proc/self/setgroups", "deny");
@@ -261,6 +263,7 @@ static inline void fx_start(const char *dest, bool lower)
 		.upper_fd = open("upper", O_PATH | O_DIRECTORY | O_CLOEXEC),
 		.dest = dest,
 		.lower_fd = lower ? open("lower", O_PATH | O_DIRECTORY | O_CLOEXEC) : FD_NONE,
+		.privileged = fx.privileged,
 	};
 	CHECK(fx.roots[n].upper_fd >= 0);
 	changes_free(fx.changes);

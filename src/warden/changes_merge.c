@@ -154,7 +154,7 @@ static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint
 	uint8_t flags;
 	int r = 0;
 
-	if (!found && is_dir && !opaque && changes_tree_is_copy(n))
+	if (!found && is_dir && !opaque && changes_tree_is_copy(&m->tree, n))
 		return 0;
 	if (!found)
 		return add(m, CHANGES_NEW, n->name, &n->rec, ret_new);

@@ -508,6 +508,24 @@ static void mounts_of_the_host_are_understood(void)
 	fx_done();
 }
 
+/* A sandbox can write them. */
+static void marks_of_the_other_kind_of_mount_mean_nothing(void)
+{
+	if (geteuid() != 0)
+		return;
+	fx_overlay(false);
+	FX_WALK("");
+	CHECK(mkdir("new", 0755) == 0);
+	if (setxattr("new", "user.overlay.opaque", "x", 1, 0) < 0)
+		t_skip("before Linux 6.6 a tmpfs has no extended attributes for users");
+	fx_put("new/one", "");
+	CHECK(setxattr("new/one", "user.overlay.whiteout", "y", 1, 0) == 0);
+	fx_put("dir/three", "3");
+	CHECK(setxattr("dir", "user.overlay.opaque", "y", 1, 0) == 0);
+	FX_WALK("create /dir/three file\ncreate /new dir\ncreate /new/one file");
+	fx_done();
+}
+
 static void a_directory_of_a_deeper_layer_is_not_created(void)
 {
 	fx_enter(true);
@@ -559,5 +577,5 @@ T_MAIN(T(what_is_there_at_first_is_not_reported), T(a_new_file_is_created_once),
        T(a_file_that_becomes_a_directory_is_delete_and_create),
        T(links_are_created_and_touch_what_they_link), T(links_are_not_followed),
        T(names_of_any_bytes_are_kept_apart), T(whiteouts_by_xattr_are_deletes),
-       T(mounts_of_the_host_are_understood), T(a_directory_of_a_deeper_layer_is_not_created),
-       T(each_upper_has_its_own_place))
+       T(mounts_of_the_host_are_understood), T(marks_of_the_other_kind_of_mount_mean_nothing),
+       T(a_directory_of_a_deeper_layer_is_not_created), T(each_upper_has_its_own_place))

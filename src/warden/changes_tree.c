@@ -22,9 +22,6 @@
 
 enum { COMPARE_CHUNK = 16 * 1024 };
 
-/* Mounts of the host write trusted.*, those made in a user namespace user.*. */
-static const char *const xattr_prefix[] = { "trusted.overlay.", "user.overlay." };
-
 void changes_tree_init(struct changes_tree *t)
 {
 	*t = (struct changes_tree){
@@ -85,41 +82,35 @@ static bool is_whiteout(const struct statx *s)
 }
 
 /* The first byte of an overlay xattr, 0 where it is empty, or -1 where there is none. */
-static int overlay_xattr(int fd, const char *name)
+static int overlay_xattr(const struct changes_tree *t, int fd, const char *name)
 {
 	char full[64], value[8] = "";
 
-	for (size_t i = 0; i < ARRAY_LEN(xattr_prefix); i++) {
-		(void)snprintf(full, sizeof full, "%s%s", xattr_prefix[i], name);
-		/* -ERANGE: there is one, longer than any that we tell apart. */
-		if (fgetxattr(fd, full, value, sizeof value) >= 0 || errno == ERANGE)
-			return value[0];
-	}
+	(void)snprintf(full, sizeof full, "%s%s", attrs_overlay_prefix(t->root.privileged), name);
+	/* -ERANGE: there is one, longer than any that we tell apart. */
+	if (fgetxattr(fd, full, value, sizeof value) >= 0 || errno == ERANGE)
+		return value[0];
 	return -1;
 }
 
-static bool has_whiteout_xattr(int dirfd, const char *name)
+static bool has_whiteout_xattr(const struct changes_tree *t, int dirfd, const char *name)
 {
 	auto_close int fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char link[32], full[64];
 
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(xattr_prefix); i++) {
-		(void)snprintf(full, sizeof full, "%swhiteout", xattr_prefix[i]);
-		if (getxattr(link, full, NULL, 0) >= 0)
-			return true;
-	}
-	return false;
+	(void)snprintf(full, sizeof full, "%swhiteout", attrs_overlay_prefix(t->root.privileged));
+	return fd >= 0 && getxattr(link, full, NULL, 0) >= 0;
 }
 
-bool changes_tree_is_copy(const struct changes_node *node)
+bool changes_tree_is_copy(const struct changes_tree *t, const struct changes_node *node)
 {
-	return overlay_xattr(node->fd, "origin") >= 0;
+	return overlay_xattr(t, node->fd, "origin") >= 0;
 }
 
-static uint32_t dir_flags(int fd)
+static uint32_t dir_flags(const struct changes_tree *t, int fd)
 {
-	int opaque = overlay_xattr(fd, "opaque");
+	int opaque = overlay_xattr(t, fd, "opaque");
 
 	return opaque == 'y' ? CHANGES_OPAQUE : opaque == 'x' ? CHANGES_XWHITEOUTS : 0;
 }
@@ -202,13 +193,13 @@ int changes_tree_look(struct changes_tree *t, const struct changes_rec *old,
 	ret->dev_major = s.stx_dev_major;
 	ret->dev_minor = s.stx_dev_minor;
 	if (is_whiteout(&s) || (f->flags & CHANGES_XWHITEOUTS && IS(s.stx_mode, S_IFREG) &&
-				s.stx_size == 0 && has_whiteout_xattr(f->fd, name)))
+				s.stx_size == 0 && has_whiteout_xattr(t, f->fd, name)))
 		/* One inode can stand for many whiteouts: its numbers say nothing of this one. */
 		ret->rec = (struct changes_rec){ .mode = S_IFCHR, .flags = CHANGES_WHITEOUT };
 	else if (IS(s.stx_mode, S_IFDIR) && old && is_same_dir(old, &ret->rec))
 		ret->rec.flags = old->flags;
 	else if (ret->fd >= 0)
-		ret->rec.flags = dir_flags(ret->fd);
+		ret->rec.flags = dir_flags(t, ret->fd);
 	ret->rec.depth = t->nframes;
 	ret->rec.name_len = n->len;
 	return 1;
@@ -383,7 +374,7 @@ static bool is_opaque_on_way(struct changes_tree *t, int layer_fd)
 			continue;
 		path[i] = '\0';
 		fd = open_beneath(layer_fd, i ? path : ".");
-		opaque = fd >= 0 && attrs_is_opaque(fd);
+		opaque = fd >= 0 && attrs_is_opaque(fd, t->root.privileged);
 		path[i] = was;
 	}
 	return opaque;

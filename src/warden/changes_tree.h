@@ -97,7 +97,7 @@ int changes_tree_open_lower(struct changes_tree *t, struct str name);
  */
 enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node);
 /* True for a directory that overlayfs copied up from some lower layer. */
-bool changes_tree_is_copy(const struct changes_node *node);
+bool changes_tree_is_copy(const struct changes_tree *t, const struct changes_node *node);
 /* The ctime of the innermost directory as it is now. */
 uint64_t changes_tree_ctime(const struct changes_tree *t);
 

@@ -115,14 +115,30 @@ static void end_now(struct loop_timer *t)
 	loop_stop(&w->loop);
 }
 
+/*
+ * All that run inside descend from init, and who has lost its parent is given to one of those:
+ * while init has no child there is nobody. A kernel that does not tell has not said so.
+ */
+static bool is_childless(pid_t init)
+{
+	auto_close int fd = FD_NONE;
+	char path[64], first;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)init, (int)init);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, &first, 1) == 0;
+}
+
 /* Its one command was all that ever ran, and has left nothing: a group that can be removed is
  * empty. So nobody has to be killed and waited for before the last look at the files. */
 static bool is_alone(struct warden *w)
 {
 	const struct call *c = w->final;
 
-	return c && c->client && c->group[0] && w->ncalls == 1 && w->last_call == 1 && !w->net &&
-	       cgroup_remove_leaf(&w->cell.cgroup, c->group) == 0;
+	if (!c || !c->client || w->ncalls != 1 || w->last_call != 1 || w->net)
+		return false;
+	return c->group[0] ? cgroup_remove_leaf(&w->cell.cgroup, c->group) == 0
+			   : is_childless(w->cell.pid);
 }
 
 void warden_end(struct warden *w, const char *reason)

@@ -157,12 +157,12 @@ void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
 			       { TAG_FREEZE_US, freeze_us, NULL });
 }
 
-static int look_again(struct warden *w, struct err *e)
+static int look_again(struct warden *w, const struct turn *t, struct err *e)
 {
 	int r;
 
 	walk_retire(w);
-	if (layers_move(w, w->turn->moved, e) < 0)
+	if (layers_move(w, t->moved, e) < 0)
 		return -1;
 	r = w->watch ? watch_move(w->watch, w->cell.root_fd) : 0;
 	if (r < 0)
@@ -184,6 +184,8 @@ void generation_ahead(struct warden *w)
 		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
 }
 
+/* Sealed first, once it has been answered: no order goes to init before that but somebody's call.
+ */
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
@@ -194,13 +196,14 @@ static void commit(struct warden *w)
 		warden_fail(w, "take over the next generation", -r);
 		return;
 	}
-	if (look_again(w, &e) < 0) {
+	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	turn_drop_last(w, t);
+	r = look_again(w, t, &e);
+	turn_free(w);
+	if (r < 0) {
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
-	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
-	turn_drop_last(w, t);
-	turn_free(w);
 	w->switched = true;
 	generation_ahead(w);
 }

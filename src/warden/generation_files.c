@@ -12,6 +12,7 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
+#include "sys/close_but.h"
 #include "sys/raw.h"
 #include "sys/voltree.h"
 #include "warden/call.h"
@@ -241,6 +242,18 @@ static int seal(struct warden *w, const struct turn *t)
 	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
 }
 
+static int keep_what_it_takes(const struct warden *w, const struct turn *t, int dirfd)
+{
+	int keep[CELL_MOUNTS + 3], n = 0;
+
+	keep[n++] = dirfd;
+	keep[n++] = w->cell.keep.outer_ns;
+	keep[n++] = w->cell.keep.mount_ns;
+	for (int i = 0; i < CELL_MOUNTS; i++)
+		keep[n++] = t->last.mount_fd[i];
+	return close_but(keep, n);
+}
+
 /*
  * At low priority and with nothing of ours but what it removes. What is closed here is closed
  * there last: the kernel takes a whole file system apart then.
@@ -251,9 +264,7 @@ sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
 	int how;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)close(w->lock_fd);
-	(void)close(w->lock_fd + 1); /* of the uid range, inherited as well */
-	how = seal(w, t);
+	how = keep_what_it_takes(w, t, dirfd) < 0 ? NOT_SEALED : seal(w, t);
 	(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
 	(void)voltree_remove(dirfd, heap);
 	_exit(how);

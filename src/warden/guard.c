@@ -57,17 +57,35 @@ void guard_refuse(struct warden *w, const struct err *e)
 	warden_end(w, w->refusal.msg);
 }
 
-static int look_upto(struct warden *w, enum cell_look last, pid_t command, struct err *e)
+static const enum cell_look orders[][LOOKS] = {
+	[false] = { LOOK_BUILT, LOOK_OPEN, LOOK_INIT },
+	[true] = { LOOK_BUILT, LOOK_INIT, LOOK_OPEN },
+};
+
+static int look_whole(struct warden *w, pid_t command, struct err *e)
 {
-	for (; w->looks <= (int)last; w->looks++)
-		if (ns_driver.look(&w->cell, (enum cell_look)w->looks, command, e) < 0)
+	for (; w->looks < LOOKS; w->looks++)
+		if (ns_driver.look(&w->cell, orders[w->rootful][w->looks], command, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int look_upto(struct warden *w, enum cell_look last, struct err *e)
+{
+	const enum cell_look *order = orders[w->rootful];
+	int n = 1;
+
+	while (order[n - 1] != last)
+		n++;
+	for (; w->looks < n; w->looks++)
+		if (ns_driver.look(&w->cell, order[w->looks], 0, e) < 0)
 			return -1;
 	return 0;
 }
 
 int guard_look(struct warden *w, enum cell_look last, struct err *e)
 {
-	return look_upto(w, last, 0, e);
+	return look_upto(w, last, e);
 }
 
 bool guard_is_whole(const struct warden *w)
@@ -99,21 +117,38 @@ static int await_hello(int fd, struct err *e)
 
 int guard_whole(struct warden *w, int fd, struct err *e)
 {
-	if (look_upto(w, LOOK_BUILT, 0, e) < 0 || await_hello(fd, e) < 0)
+	if (look_upto(w, LOOK_BUILT, e) < 0 || await_hello(fd, e) < 0)
 		return -1;
-	return look_upto(w, LOOK_OPEN, 0, e);
+	return look_whole(w, 0, e);
+}
+
+static void give_up(struct warden *w, const struct err *e)
+{
+	if (w->cell.refused)
+		guard_refuse(w, e);
+	else
+		guard_lost_init(w, e->msg);
+}
+
+bool guard_first_order(struct warden *w)
+{
+	struct err e = { 0 };
+
+	if (w->rootful || guard_is_whole(w))
+		return true;
+	if (look_upto(w, LOOK_BUILT, &e) == 0 && await_hello(w->init.fd, &e) == 0 &&
+	    look_upto(w, LOOK_OPEN, &e) == 0)
+		return true;
+	give_up(w, &e);
+	return false;
 }
 
 void guard_look_later(struct warden *w, enum cell_look last)
 {
 	struct err e = { 0 };
 
-	if (w->state != SANDBOX_RUNNING || look_upto(w, last, 0, &e) == 0)
-		return;
-	if (w->cell.refused)
-		guard_refuse(w, &e);
-	else
-		guard_lost_init(w, e.msg);
+	if (w->state == SANDBOX_RUNNING && look_upto(w, last, &e) < 0)
+		give_up(w, &e);
 }
 
 static void on_no_hello(struct loop_timer *t)
@@ -141,7 +176,7 @@ void guard_lost_init(struct warden *w, const char *why)
 /* The last look at init, and one at what it has made. */
 static int look_at_all(struct warden *w, int pid, struct err *e)
 {
-	return look_upto(w, LOOK_OPEN, pid, e) < 0 ? -1 : look(w, pid, e);
+	return look_whole(w, pid, e) < 0 ? -1 : look(w, pid, e);
 }
 
 /* Asked of the system: that something could not be found when looking at init says nothing of it.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The warden's own view of a generation: descriptors of its uppers and of what lies below. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/dir.h"
+#include "sys/attrs.h"
 #include "warden/warden.h"
 
 /* As a sandbox's: [a-z0-9]{8,20}. It becomes part of a path. */
@@ -145,6 +145,14 @@ int layers_open(struct warden *w, struct err *e)
 		return err_sys(e, -r, "open the layers");
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		r = w->spec.mounts[i].kind == MOUNT_OVERLAY ? open_one(w, i) : 0;
+		if (r == -ENOENT && w->lowers[i] < 0) {
+			(void)err_sys(e, -r, "'%s', to be shown at '%s'",
+				      w->spec.mounts[i].lower[w->spec.mounts[i].nlower - 1],
+				      w->spec.mounts[i].dest);
+			return err_hint(e,
+					"was it moved since the snapshot or sandbox was made? put "
+					"it back where it was");
+		}
 		if (r < 0)
 			return err_sys(e, -r, "open the layers of '%s'", w->spec.mounts[i].dest);
 	}
@@ -159,37 +167,19 @@ int layers_move(struct warden *w, const bool *moved, struct err *e)
 	return layers_open(w, e);
 }
 
-static bool is_empty(int dir_fd)
-{
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	bool empty = d != NULL;
-
-	for (struct dirent *x = d ? readdir(d) : NULL; x && empty; x = readdir(d))
-		empty = strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0;
-	if (d)
-		(void)closedir(d);
-	else
-		fd_close(&fd);
-	return empty;
-}
-
 /* Times have the width of a tick: a change may not show in them, but in what is there. */
 bool layers_touched(const struct warden *w, int i)
 {
 	const struct stat *was = &w->fresh[i];
-	char names[256];
 	struct stat st;
-	ssize_t n;
 
 	if (fstat(w->uppers[i], &st) < 0 || st.st_mode != was->st_mode ||
 	    st.st_uid != was->st_uid || st.st_gid != was->st_gid ||
 	    st.st_mtim.tv_sec != was->st_mtim.tv_sec || st.st_mtim.tv_nsec != was->st_mtim.tv_nsec)
 		return true;
-	n = flistxattr(w->uppers[i], names, sizeof names);
-	for (const char *at = names; at < names + (n > 0 ? n : 0); at += strlen(at) + 1)
-		if (strncmp(at, "trusted.overlay.", 16) != 0 &&
-		    strncmp(at, "user.overlay.", 13) != 0)
-			return true;
-	return n < 0 || !is_empty(w->uppers[i]);
+	if (!dir_is_empty(w->uppers[i], "."))
+		return true;
+	/* It was made with those of the topmost layer. */
+	return !attrs_same_xattrs(w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : FD_NONE,
+				  w->rootful);
 }

@@ -125,10 +125,10 @@ void limits_close_call(struct call *c)
 	c->oom_kills =
 		now.oom_kills - (now.oom_kills < c->counts.oom_kills ? 0 : c->counts.oom_kills);
 	if (c->oom_kills) {
-		bool own = c->memory && (now.oom_call || !l->memory);
-
-		c->oom_limit = own ? c->memory : l->memory;
-		trace_hit(c, own ? "call-memory" : "memory", "bytes", c->oom_limit, c->oom_kills);
+		c->oom_own = c->memory && (now.oom_call || !l->memory);
+		c->oom_limit = c->oom_own ? c->memory : l->memory;
+		trace_hit(c, c->oom_own ? "call-memory" : "memory", "bytes", c->oom_limit,
+			  c->oom_kills);
 		if (WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL && !c->kill_reason)
 			c->kill_reason = "oom";
 	}

@@ -40,6 +40,7 @@ int walk_open(struct warden *w, struct err *e)
 				.lower_fd = w->lowers[i],
 				.layers = w->layer_fds[i],
 				.nlayers = w->nlayer_fds[i],
+				.privileged = w->rootful,
 				.base = base_of(w, i),
 			};
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);

@@ -95,7 +95,7 @@ struct warden {
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
-	int looks;		       /* how many of enum cell_look are done */
+	int looks;		       /* how many are done, in the order of guard.c */
 	struct loop_timer hello_timer; /* while init has not said hello */
 	bool guarded;		       /* a first command was looked at, where nothing is watched */
 	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
@@ -159,6 +159,8 @@ int warden_trace_end(struct warden *w);
 void guard_look_ahead(void); /* at what the first command is compared with */
 /* All looks up to and with `last`, as far as they have not been made. */
 int guard_look(struct warden *w, enum cell_look last, struct err *e);
+/* Before the first order to init: what cannot be seen of it afterwards. False: the sandbox ends. */
+bool guard_first_order(struct warden *w);
 /* All of them; waits until init has said hello on fd, and needs one that has nothing to do. */
 int guard_whole(struct warden *w, int fd, struct err *e);
 bool guard_is_whole(const struct warden *w);

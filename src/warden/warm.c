@@ -8,7 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "sys/resolve.h"
+#include "warden/foresee.h"
 
 enum { LOOK_S = 30 };
 
@@ -30,38 +30,22 @@ static void look_again(struct loop_timer *t)
 		look_later(w);
 }
 
-/*
- * What nearly every command needs is found now, by name only: the file systems then know where it
- * is. Nothing is opened, nothing is read, and what the template does not have is not missed.
- */
+/* Who will own it is not known, but what such commands are made of. */
 static void look_up(const struct warden *w)
 {
-	static const char *const names[] = { "usr/bin/sh",
-					     "usr/bin/env",
-					     "usr/bin/bash",
-					     "usr/bin/true",
-					     "usr/bin/python3",
-					     "bin/sh",
-					     "usr/sbin",
-					     "usr/local/bin",
-					     "usr/local/sbin",
-					     "lib64/ld-linux-x86-64.so.2",
-					     "usr/lib/x86_64-linux-gnu/libc.so.6",
-					     "lib/x86_64-linux-gnu/libc.so.6",
-					     "etc/passwd",
-					     "etc/group",
-					     "etc/ld.so.cache",
-					     "etc/ld.so.preload",
-					     "etc/nsswitch.conf",
-					     "tmp",
-					     "home/user",
-					     "dev/null" };
+	static const char *const names[] = {
+		"usr/bin/sh",	     "usr/bin/env",
+		"usr/bin/bash",	     "usr/bin/true",
+		"usr/bin/python3",   "bin/sh",
+		"usr/sbin",	     "usr/local/bin",
+		"usr/local/sbin",    "usr/lib/x86_64-linux-gnu/libc.so.6",
+		"etc/passwd",	     "etc/group",
+		"etc/nsswitch.conf", "tmp",
+		"home/user",	     "dev/null"
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		auto_close int fd = resolve_open(w->cell.root_fd, names[i], O_PATH);
-
-		(void)fd;
-	}
+	foresee_usual(w->cell.root_fd);
+	foresee(w->cell.root_fd, names, ARRAY_LEN(names));
 }
 
 int warm_open(struct warden *w, struct err *e)

@@ -70,7 +70,7 @@ enum msg {
 	MSG_C_STDERR = 99,  /* raw bytes */
 	MSG_C_CREDIT = 100, /* BYTES of stdin that were taken */
 	MSG_C_EXIT = 101,   /* CALL, STATUS, REASON, DURATION_US, CPU_US, MAXRSS_KB, OUT_BYTES,
-			       ERR_BYTES, OOM_KILLS, MEMORY */
+			       ERR_BYTES, OOM_KILLS, MEMORY or CALL_MEMORY */
 	MSG_C_PROCESS =
 		102,	   /* PID, PPID, CALL, USER, STATE, CPU_US, RSS_KB, ARG*; one per process */
 	MSG_C_END = 103,   /* end of a list */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "probe.h"
+
+enum { ACCESS_NONE = 3 }; /* open(2): for neither; musl's O_ACCMODE has more bits */
 
 /* The directory, or the check has no sense. */
 static int given(void)
@@ -87,6 +90,13 @@ static int changed(const struct check *c)
 	case 3:
 		r = result(linkat(dir, "secret", dir, "new", 0));
 		break;
+	case 4:
+		r = result(openat(dir, "new", O_CREAT | O_EXCL | ACCESS_NONE | O_CLOEXEC, 0600));
+		break;
+	case 5: /* those of the host's */
+		return result(unlinkat(dir, "spare", 0));
+	case 6:
+		return result(unlinkat(dir, "empty", AT_REMOVEDIR));
 	default:
 		if (renameat(dir, "secret", dir, "new") < 0)
 			return -errno;
@@ -94,6 +104,14 @@ static int changed(const struct check *c)
 	}
 	(void)unlinkat(dir, "new", 0);
 	return r;
+}
+
+/* Opened for neither reading nor writing, a device can still be asked. */
+static int device_asked(const struct check *c)
+{
+	int fd = openat(given(), c->path, ACCESS_NONE | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : result(ioctl(fd, TCGETS, &(char[128]){ 0 }));
 }
 
 static int truncated(const struct check *c)
@@ -133,7 +151,11 @@ static const struct check checks[] = {
 	{ "leak-symlink", "a link in it", changed, PLAIN, .dev = WALL, .a = { 1 } },
 	{ "leak-fifo", "a pipe in it", changed, PLAIN, .dev = WALL, .a = { 2 } },
 	{ "leak-link", "another name in it", changed, PLAIN, .lacks = "EPERM", .dev = WALL "|EPERM", .a = { 3 } },
-	{ "leak-rename", "renaming in it", changed, PLAIN, .dev = WALL, .a = { 4 } },
+	{ "leak-create", "a file in it", changed, PLAIN, .dev = WALL, .a = { 4 } },
+	{ "leak-unlink", "a file removed from it", changed, PLAIN, .dev = WALL, .a = { 5 } },
+	{ "leak-rmdir", "a directory removed from it", changed, PLAIN, .dev = WALL, .a = { 6 } },
+	{ "leak-rename", "renaming in it", changed, PLAIN, .dev = WALL, .a = { 7 } },
+	{ "leak-device", "asking a device of the host", device_asked, PLAIN, .allowed = "ENOTTY", .dev = WALL, .path = "../../../../../../dev/null" },
 	{ "leak-bind", "a socket in it", bound, PLAIN, .dev = WALL, .path = "new" },
 };
 /* clang-format on */

@@ -96,6 +96,12 @@ class Ground:
         v2 = '/sys/fs/cgroup/unified' if os.path.isdir('/sys/fs/cgroup/unified') else '/sys/fs/cgroup'
         self.params['CGROUP_PROCS'] = f"{v2 if not hierarchy else '/sys/fs/cgroup/memory'}{path.rstrip('/')}/cgroup.procs"
 
+    def lay_spares(self):
+        """What can be removed once: anew for each who tries."""
+        with open(f'{self.dir}/given/spare', 'w', encoding='utf-8'):
+            pass
+        os.makedirs(f'{self.dir}/given/empty', exist_ok=True)
+
     def listen(self, address, kind=socket.SOCK_STREAM, family=socket.AF_UNIX):
         s = socket.socket(family, kind)
         s.bind(address)
@@ -167,6 +173,7 @@ class Ground:
 
     def outside(self, setting):
         """The probe in a setting where nothing holds it."""
+        self.lay_spares()
         command = [*SETTINGS[setting], PROBE, 'run', *self.arguments()]
         with self.giving(self.params['GIVER']):
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -176,6 +183,7 @@ class Ground:
 
     def inside(self, cay, profile, user):
         """The probe in a sandbox: beside a call of the same user, with descriptors leaked into every cay."""
+        self.lay_spares()
         ref = cay('create', '--profile', profile, '--ro', f'{PROBE}:/probe', check=True,
                   pass_fds=self.fds).out.strip()
         init = cay.json('show', ref)[0]['init_pid']

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -33,10 +34,18 @@ static long take_list(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
+/* A key of that name in the session's keyring, which the host's session must not be. */
+static long finds_key(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "cay-posture", 0);
+}
+
 int main(void)
 {
 	static const struct rlimit core = { 0, 0 };
 
+	if (is("keyring") && finds_key() >= 0)
+		return 2;
 	(void)close(5); /* the keel, which init needs for Landlock only */
 	for (int c = 0; c < 64 && !is("bounding"); c++)
 		if (!(ROOT_INSIDE >> c & 1))

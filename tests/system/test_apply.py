@@ -213,6 +213,54 @@ def test_merge(cay, sandbox, project):
     assert (project / 'b').read_text() == '<<<<<<< host\nhost\n||||||| base\nb\n=======\nsandbox\n>>>>>>> sandbox\n'
 
 
+def test_what_was_merged_is_not_overwritten_by_the_next(cay, sandbox, project):
+    """The host's part of a merge is not in the sandbox: neither another run nor a later change drops it."""
+    ref = sandbox(project)
+    inside(cay, ref, 'sed -i s/five/FIVE/ a; sed -i s/b/sandbox/ b')
+    cay('trace', ref, check=True)
+    wait_a_tick()
+    (project / 'a').write_text('ONE\ntwo\nthree\nfour\nfive\n')
+    (project / 'b').write_text('host\n')
+    assert cay('apply', ref, '--merge').code == 1
+    merged, marked = (project / 'a').read_text(), (project / 'b').read_text()
+    assert merged == 'ONE\ntwo\nthree\nfour\nFIVE\n' and marked.startswith('<<<<<<<')
+    # All that the sandbox has is there already, also when a person has settled the conflict.
+    for args in ([], ['--merge']):
+        assert cay('apply', ref, *args, check=True).out == ''
+        assert (project / 'a').read_text() == merged and (project / 'b').read_text() == marked
+    (project / 'b').write_text('settled\n')
+    assert cay('apply', ref, check=True).out == '' and (project / 'b').read_text() == 'settled\n'
+    # What it changes then is merged from there on.
+    inside(cay, ref, 'sed -i s/four/FOUR/ a; echo more >> b')
+    wait_a_tick()
+    refused = cay('apply', ref)
+    assert refused.code == 1 and refused.out == '' and (project / 'a').read_text() == merged
+    assert sorted(line.split()[1] for line in refused.err.splitlines() if line.startswith('refused')) == [
+        f'{project}/a:', f'{project}/b:']
+    result = cay('apply', ref, '--merge')
+    assert result.out == f'merge    {project}/a\nCONFLICT {project}/b\n'
+    assert (project / 'a').read_text() == 'ONE\ntwo\nthree\nFOUR\nFIVE\n'
+    assert (project / 'b').read_text() == (
+        '<<<<<<< host\nsettled\n||||||| base\nsandbox\n=======\nsandbox\nmore\n>>>>>>> sandbox\n')
+
+
+def test_what_is_no_text_is_not_merged_line_by_line(cay, sandbox, project):
+    """As git: else a picture that both have changed would become neither's."""
+    (project / 'p').write_bytes(b'1\n\0\n3\n4\n5\n6\n')
+    (project / 'q').write_bytes(b'1\n\0\n3\n')
+    ref = sandbox(project)
+    inside(cay, ref, 'sed -i s/6/six/ p; echo 4 >> q')
+    cay('trace', ref, check=True)
+    wait_a_tick()
+    (project / 'p').write_bytes(b'one\n\0\n3\n4\n5\n6\n')
+    (project / 'q').write_bytes((project / 'q').read_bytes())  # touched, the same
+    r = cay('apply', ref, '--merge')
+    assert r.code == 1 and f'refused  {project}/p: changed on the host meanwhile, and is no text' in r.err
+    assert (project / 'p').read_bytes() == b'one\n\0\n3\n4\n5\n6\n'
+    assert cay('apply', ref, '--merge', 'q', check=True).out == f'merge    {project}/q\n'
+    assert (project / 'q').read_bytes() == b'1\n\0\n3\n4\n'
+
+
 def test_run_applies_when_asked_to(cay, project, spawn_pty):
     result = cay('run', '--dir', project, '--apply', 'always', '--', 'sh', '-c', 'echo x >> a; exit 7')
     assert result.code == 7 and (project / 'a').read_text().endswith('x\n')

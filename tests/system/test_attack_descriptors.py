@@ -6,6 +6,7 @@ import stat
 import pathlib
 import shutil
 import tempfile
+import time
 
 import caylib
 import pytest
@@ -37,6 +38,27 @@ while time.monotonic() < end:
                     sys.exit(1)
         os.close(pidfd)
 print('saw', len(seen))
+'''
+
+# Without root what is under way between sockets is counted together with the user's own.
+FLOOD = r'''
+import array, errno, resource, signal, socket
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 253))]
+pairs, why = [], 0
+while not why and len(pairs) < 400:
+    pairs.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+    pairs[-1][0].setblocking(False)
+    try:
+        while True:
+            pairs[-1][0].sendmsg([b'x'], rights)
+    except BlockingIOError:
+        pass
+    except OSError as e:
+        why = e.errno
+print(errno.errorcode.get(why), flush=True)
+signal.pause()
 '''
 
 
@@ -104,3 +126,18 @@ def test_a_copy_out_writes_to_a_fifo_or_device_and_does_not_replace_it(cay, sand
     os.mkfifo(tmp_path / 'd' / 'hostname')
     result = cay('cp', f'{sandbox}:/etc/hostname', tmp_path / 'd', timeout=10)
     assert result.code != 0 and 'special file' in result.err
+
+
+def test_descriptors_under_way_in_one_sandbox_end_no_other(cay, sandbox):
+    neighbour = cay('create', check=True).out.strip()
+    cay('exec', neighbour, '--', 'true', check=True)
+    with cay.popen('exec', sandbox, '--', '/usr/bin/python3', '-c', FLOOD) as flood:
+        assert flood.stdout.readline() == b'ETOOMANYREFS\n'
+        calls = [cay.popen('exec', neighbour, '--', 'echo', 'well') for _ in range(3)]
+        time.sleep(0.3)  # those that have to wait, as without root, do so now
+        flood.kill()
+    for call in calls:
+        out, err = call.communicate(timeout=20)
+        assert (call.returncode, out) == (0, b'well\n'), err
+    assert cay('exec', sandbox, '--', 'echo', 'well', check=True).out == 'well\n'
+    cay('kill', neighbour, check=True)

@@ -184,6 +184,18 @@ def test_connections_above_the_limit_are_closed_and_the_others_work(sandbox):
     assert caylib.wait_until(sandbox.is_well, what='a free connection')
 
 
+def test_a_sandbox_whose_connections_are_all_taken_can_be_killed(cay):
+    box = Sandbox(cay)
+    taken = [box.connect() for _ in range(64)]
+    try:
+        assert not box.is_well()
+        assert cay('kill', box.id, check=True, timeout=20).out == f'{box.id}\n'
+    finally:
+        for s in taken:
+            s.close()
+    assert cay('show', box.id).code != 0
+
+
 def test_a_call_whose_client_leaves_at_once_is_ended(sandbox):
     for _ in range(15):
         with sandbox.connect() as s:

@@ -22,7 +22,7 @@ if caylib.ROOTFUL:
 SYS_landlock_create_ruleset, LANDLOCK_VERSION = 444, 1
 LANDLOCK = containlib.libc.syscall(SYS_landlock_create_ruleset, None, 0, LANDLOCK_VERSION)
 # What an older Landlock does not know it cannot refuse: the ABI that each needs.
-SINCE = {'leak-truncate': 3}
+SINCE = {'leak-truncate': 3, 'leak-device': 5}
 SETTINGS = ('plain', 'ns', 'root') if caylib.ROOTFUL else ('plain', 'ns')
 TABLE = [c for c in containlib.table() if SINCE.get(c.name, 0) <= LANDLOCK] if os.path.exists(containlib.PROBE) else []
 TOPICS = list(dict.fromkeys(check.topic for check in TABLE))

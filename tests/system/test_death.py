@@ -179,6 +179,17 @@ def test_a_fork_bomb_dies_with_its_warden(cay):
     in_time(attempt)
 
 
+def test_a_warden_that_never_answers_does_not_keep_its_sandbox(cay):
+    """Stopped as if it waited for something that never comes."""
+    before = alive(cay)
+    box = cay('create', check=True).out.strip()
+    cay('exec', box, '--', 'sh', '-c', '(setsid sleep 60 >/dev/null 2>&1 &)', check=True)
+    os.kill(cay.warden(box), signal.SIGSTOP)
+    assert cay('kill', box, check=True, timeout=30).out == f'{box}\n'
+    await_gone(cay, before, time.monotonic())
+    assert cay('show', box).code != 0
+
+
 @pytest.mark.skipif(not caylib.GROUPS, reason='an ordinary user has no control groups here')
 def test_a_call_that_timed_out_leaves_nothing_of_itself(cay):
     before = alive(cay)

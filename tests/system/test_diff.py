@@ -91,6 +91,28 @@ def test_two_sandboxes(cay, sandbox, project):
     assert letters(cay('diff', one, two, check=True)) == {f'{project}/file': 'M', f'{project}/first': 'D'}
 
 
+def test_what_is_neither_a_sandbox_nor_a_path_is_an_error(cay, sandbox, project):
+    """Else who has mistyped a name would be told that there is no difference."""
+    (project / 'name').write_text('x')
+    ref = sandbox(project)
+    r = cay('diff', ref, 'no-such-one')
+    assert r.code == 5 and r.out == '' and 'neither a sandbox, nor a snapshot, nor a path' in r.err
+    assert cay('diff', ref, '--', 'no-such-one', check=True).out == ''
+    assert cay('diff', ref, 'name', check=True).out == ''
+    cay('exec', ref, '--', 'rm', 'name', check=True)
+    assert cay('diff', ref, 'name', check=True).out.startswith('D')
+    r = cay('diff', ref, '--from', 'no-such-one')
+    assert r.code == 5 and "no sandbox or snapshot 'no-such-one'" in r.err
+
+
+def test_a_directory_that_only_one_has_is_named(cay, sandbox, project):
+    ref, bare = sandbox(project), cay.create()
+    for a, b in ((ref, bare), (bare, ref)):
+        r = cay('diff', a, b, check=True)
+        assert f"'{project}' is in one of the two only" in r.err
+    cay('kill', bare, check=True)
+
+
 def test_a_lost_sandbox_still_tells(cay, sandbox, project):
     ref = sandbox(project)
     cay('exec', ref, '--', 'touch', 'left', check=True)

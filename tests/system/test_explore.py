@@ -67,6 +67,13 @@ def test_first_success_stops_the_others(cay, origin):
     assert set(cay('ls', '-q', check=True).out.split()) - before == {forks[2]['id']}
 
 
+def test_progress_is_told(cay, origin):
+    r = cay('explore', '-c', '3', '--first-success', origin, '--', 'sh', '-c', '[ $CAY_FORK = 2 ] || sleep 300', timeout=60)
+    assert r.code == 0 and r.err.count(') was stopped\n') == 2 and r.err.count(') ended with 0\n') == 1
+    assert 'cay: fork 2 is kept: ' in r.err
+    cay('kill', r.err.split('is kept: ')[1].strip(), check=True)
+
+
 def test_no_success_keeps_nothing(cay, origin):
     before = set(cay('ls', '-q', check=True).out.split())
     result, forks = explore(cay, origin, '--first-success', 'exit 9')

@@ -98,6 +98,16 @@ def test_proc_masks_are_empty(cay):
         assert r.out.strip() == '', r
 
 
+def test_what_others_mask_or_show_read_only_is_so_here(cay):
+    """Moby's list, from the table of mounts: what is behind a mask nobody could tell by reading."""
+    masked = ['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'sched_debug', 'scsi', 'sysrq-trigger',
+              'timer_list', 'timer_stats']
+    mounts = {f[1]: f[3].split(',') for f in map(str.split, sh(cay, 'cat /proc/mounts', check=True).out.splitlines())}
+    for path in (f'/proc/{name}' for name in masked + ['bus', 'fs', 'irq', 'sys']):
+        assert not os.path.exists(path) or 'ro' in mounts.get(path, ()), f'{path}: {mounts.get(path)}'
+    assert {'ro', 'nosuid', 'nodev', 'noexec'} <= set(mounts['/sys'])
+
+
 def test_proc_sys_cannot_be_written(cay):
     for user in [[]] + ([['--user', 'root']] if caylib.ROOTFUL else []):
         r = sh(cay, 'echo x > /proc/sys/kernel/core_pattern; echo 1 > /proc/sys/vm/drop_caches; echo b > /proc/sysrq-trigger; echo x > /proc/sys/kernel/hostname', *user)
@@ -227,6 +237,18 @@ def test_root_inside_cannot_mount_unmount_or_remount(cay):
     plain = sh(cay, 'grep -c . /proc/mounts').out
     r = sh(cay, script, '--user', 'root')
     assert r.out == f'/mnt:\n\n/sys:\n{plain}', r
+
+
+@rootful
+def test_below_the_root_is_a_keel_that_is_closed_and_read_only(cay, box):
+    """Where one would be who left the root: seen from outside, with all rights."""
+    pid = os.fork()
+    if pid == 0:
+        ns = os.open(f"/proc/{cay.json('show', box)[0]['init_pid']}/ns/mnt", os.O_RDONLY)
+        there = ctypes.CDLL(None).setns(ns, 0) == 0  # at the root of its mounts
+        mode, flags = os.stat('/').st_mode & 0o7777, os.statvfs('/').f_flag
+        os._exit(not (there and sorted(os.listdir('/')) == ['a', 'b'] and mode == 0 and flags & os.ST_RDONLY))
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 @rootful

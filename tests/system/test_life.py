@@ -230,11 +230,14 @@ def test_gc_removes_what_was_made_of_the_host_as_it_was(clean):
 
 def test_gc_keeps_the_lost_and_removes_them_when_told(clean):
     ref, alive = clean.create(), clean.create()
+    clean('exec', ref, '--', 'dd', 'if=/dev/zero', 'of=/tmp/f', 'bs=1M', 'count=3', check=True)
     os.kill(clean.warden(ref), signal.SIGKILL)
     caylib.wait_until(lambda: clean('exec', ref, '--', 'true').code == 125, what='the end of the warden')
     clean('gc', check=True)
     assert clean('ls', '--all', '-q').out.split() == [ref, alive]
-    assert clean.json('gc', '--lost')[0]['lost_removed'] == 1
+    assert f'cay snapshots {ref}' in clean('exec', ref, '--', 'true').err
+    freed, = clean.json('gc', '--lost')
+    assert freed['lost_removed'] == 1 and freed['layers_removed'] == 1 and freed['freed_bytes'] >= 3 << 20
     assert clean('ls', '--all', '-q').out.split() == [alive]
     assert clean('exec', alive, '--', 'echo', 'x').out == 'x\n'
 

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_a_memory_hog_is_killed_at_its_limit_and_only_there(cay, sandbox):
         assert cay('exec', neighbour, '--', 'echo', 'well').out == 'well\n'
         err = hog.communicate(timeout=20)[1].decode()
     assert hog.returncode == 137
-    assert err == 'cay: the command was killed: out of memory (limit 64 MiB)\n'
+    assert err == 'cay: the command was killed: out of memory (--memory 64 MiB)\n'
     assert before - available() < 1024 * MIB
     assert cay('exec', box, '--', 'echo', 'on').out == 'on\n'
     hit, = events(cay, box, 'limit.hit')
@@ -101,14 +102,14 @@ def test_a_memory_hog_is_killed_at_its_limit_and_only_there(cay, sandbox):
 def test_tmpfs_counts_as_memory(cay):
     run = cay('run', '--memory', '64M', '--', 'sh', '-c', 'exec head -c 300M /dev/zero >/dev/shm/x')
     assert run.code == 137
-    assert 'out of memory (limit 64 MiB)' in run.err
+    assert 'out of memory (--memory 64 MiB)' in run.err
 
 
 @needs_groups
 def test_a_kill_below_the_command_is_told_too(cay):
     run = cay('run', '--memory', '64M', '--', 'bash', '-c', 'python3 -c "x = bytearray(300 << 20)"; exit 3')
     assert run.code == 3
-    assert run.err.endswith('cay: a process was killed: out of memory (limit 64 MiB)\n')
+    assert run.err.endswith('cay: a process was killed: out of memory (--memory 64 MiB)\n')
 
 
 @needs_groups
@@ -117,9 +118,9 @@ def test_a_calls_own_memory_is_the_smaller_one(cay, sandbox):
     other = cay.popen('exec', box, '--', 'sh', '-c', 'echo up; sleep 30')
     assert other.stdout.readline() == b'up\n'
     run = cay('exec', '--call-memory', '64M', box, *python(HOG))
-    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (limit 64 MiB)\n')
+    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (--call-memory 64 MiB)\n')
     run = cay('exec', box, *python(HOG))
-    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (limit 256 MiB)\n')
+    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (--memory 256 MiB)\n')
     assert [(e['limit'], e['call']) for e in events(cay, box, 'limit.hit')] == [('call-memory', 2), ('memory', 3)]
     assert other.poll() is None
     other.kill()
@@ -127,10 +128,19 @@ def test_a_calls_own_memory_is_the_smaller_one(cay, sandbox):
 
 
 @needs_groups
+@pytest.mark.parametrize('limit', ['memory', 'call-memory'])
+def test_programs_are_told_which_limit_it_was_and_how_much(cay, limit):
+    run = cay('run', '--json', f'--{limit}', '64M', *python(HOG))
+    told = json.loads(run.err)
+    assert (told['exit_code'], told['reason'], told['oom_kills']) == (137, 'oom', 1)
+    assert (told['oom_limit'], told['oom_bytes']) == (limit, 64 * MIB)
+
+
+@needs_groups
 def test_a_call_can_have_a_limit_where_the_sandbox_has_none(cay, sandbox):
     box = sandbox()
     run = cay('exec', '--call-memory', '32M', box, *python(HOG))
-    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (limit 32 MiB)\n')
+    assert (run.code, run.err) == (137, 'cay: the command was killed: out of memory (--call-memory 32 MiB)\n')
     assert cay('exec', box, *python('x = bytearray(64 << 20)')).code == 0
 
 
@@ -234,18 +244,33 @@ import resource as r
 core = r.getrlimit(r.RLIMIT_CORE)
 print([core in ((1, 1), (0, 0)), *(r.getrlimit(x) == (0, 0) for x in (r.RLIMIT_RTPRIO, r.RLIMIT_NICE))],
       r.getrlimit(r.RLIMIT_MEMLOCK)[1] <= 8 << 20, r.getrlimit(r.RLIMIT_NOFILE)[1] <= 65536,
+      r.getrlimit(r.RLIMIT_MSGQUEUE)[1] <= 800 << 10, r.getrlimit(r.RLIMIT_SIGPENDING)[1] <= 16 << 10,
       open('/proc/self/oom_score_adj').read(), open('/proc/1/oom_score_adj').read())'''), check=True)
-    assert run.out == '[True, True, True] True True 700\n 500\n\n'
+    assert run.out == '[True, True, True] True True True True 700\n 500\n\n'
+
+
+def may_raise_limits():
+    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
+
+
+@pytest.mark.skipif(not may_raise_limits(), reason='takes CAP_SYS_RESOURCE outside')
+def test_no_higher_limit_of_the_caller_comes_inside(cay):
+    high = {'RTPRIO': 99, 'NICE': 40, 'MEMLOCK': 1 << 30, 'MSGQUEUE': 1 << 30, 'SIGPENDING': 1 << 20}
+    most = {'RTPRIO': 0, 'NICE': 0, 'MEMLOCK': 8 << 20, 'MSGQUEUE': 800 << 10, 'SIGPENDING': 16 << 10}
+
+    def raise_all():
+        for name, value in high.items():
+            resource.setrlimit(getattr(resource, f'RLIMIT_{name}'), (value, value))
+
+    ask = f'import resource as r; print([r.getrlimit(getattr(r, "RLIMIT_" + n)) for n in {list(most)}])'
+    run = cay('run', *python(ask), check=True, preexec_fn=raise_all)
+    assert run.out == f'{[(n, n) for n in most.values()]}\n'
 
 
 def test_nobody_inside_becomes_unkillable(cay):
     user = ['--user', 'root'] if ROOTFUL else []
     run = cay('run', *user, '--', 'sh', '-c', 'echo -1000 >/proc/self/oom_score_adj')
     assert run.code != 0
-
-
-def may_raise_limits():
-    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
 
 
 @pytest.mark.skipif(not (ROOTFUL and may_raise_limits()), reason='takes CAP_SYS_RESOURCE outside')

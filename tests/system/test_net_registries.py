@@ -71,10 +71,14 @@ def test_apt_updates_and_installs(cay, tmp_path):
         pytest.skip('no package list of this machine can be reached')
     script = '''
 apt-get -o Acquire::Retries=0 update 2>&1 | tail -3
-apt-get install -y --no-install-recommends --reinstall hello >/tmp/log 2>&1 || { tail -5 /tmp/log; exit 1; }
-hello'''
+apt-get install -y --no-install-recommends --reinstall hello sudo >/tmp/log 2>&1 || { tail -5 /tmp/log; exit 1; }
+hello
+echo 'user ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/user
+su user -c 'sudo -n useradd -m bob && sudo -n -u bob id -un && sudo -n id -u'
+'''
     r = cay('run', '--user', 'root', '--net', policy_for(str(tmp_path), hosts), '--', 'sh', '-c', script, timeout=200)
     assert r.code == 0 and 'Hello, world!' in r.out, r
+    assert r.out.endswith('\nbob\n0\n'), r  # setuid programs that a package brought work as well
 
 
 @pytest.mark.slow

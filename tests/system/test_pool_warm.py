@@ -144,8 +144,9 @@ def test_it_is_as_old_as_its_claim(pools):
     assert ref == ready
     shown, = pools.json('show', ref)
     assert 55000 < shown['ttl_left_ms'] <= 60000
-    files = ['/', '/etc', '/usr', '/etc/hosts', '/etc/hostname', '/etc/machine-id']
+    files = ['/', '/etc', '/etc/hosts', '/etc/hostname', '/etc/machine-id']
     times = pools('exec', ref, '--', 'stat', '-c', '%Y %Z', *files, check=True).out.split()
+    times += pools('exec', ref, '--', 'stat', '-c', '%Z', '/usr', check=True).out.split()
     assert all(int(t) >= int(before) for t in times), times
     events = pools.events(ref)
     assert [e['kind'] for e in events[:2]] == ['sandbox.create', 'sandbox.ready'] and events[0]['seq'] == 1
@@ -154,6 +155,46 @@ def test_it_is_as_old_as_its_claim(pools):
     # Nothing that was done for the claim is taken for a change by a call.
     assert not [e for e in events if e['kind'].startswith('file')]
     assert pools('diff', ref, check=True).out == ''
+
+
+TIMES = '''
+import os, sys, time
+now = time.time()
+for path in sys.argv[1:]:
+    st = os.stat(path)
+    print(path, st.st_mode, *('new' if now - t < 1 else 'old' for t in (st.st_mtime, st.st_ctime)))
+'''
+
+
+@pytest.mark.parametrize('of', ['host', 'snapshot'])
+def test_places_of_directories_are_as_old_as_in_a_new_one(pools, tmp_path, of):
+    """What is mounted somewhere needs directories there, which are made; those above have the times of the template."""
+    project = tmp_path / 'p'
+    project.mkdir()
+    (project / 'f').write_text('f')
+    os.utime(project, (1, 1))
+    options = ['--dir', f'{project}:/srv/a/b', '--ro', f'{project / "f"}:/mnt/c/f']
+    template = 'host'
+    if of == 'snapshot':
+        origin = pools('create', *options, check=True).out.strip()
+        pools('exec', origin, '--', 'sh', '-c', 'mkdir /srv/a/b/new; touch -d @5 /srv/a/b', check=True)
+        template = 'snap:' + pools('snapshot', origin, check=True).out.strip()
+        pools('kill', origin, check=True)
+        options = []
+    paths = ['/', '/srv', '/srv/a', '/srv/a/b', '/mnt', '/mnt/c', '/etc', '/etc/hosts', '/usr', '/opt', '/tmp', '/home']
+
+    def look():
+        ref = pools(*(['fork', template[5:]] if of == 'snapshot' else ['create', *options]), check=True).out.strip()
+        out = pools('exec', ref, '--', 'python3', '-c', TIMES, *paths, check=True).out
+        pools('kill', ref, check=True)
+        return ref, out
+
+    time.sleep(1.1)  # what the snapshot has is older than what is made now
+    _, cold = look()
+    pools.set(template, 1, *options)
+    ready, = pools.ready()
+    time.sleep(1.1)
+    assert look() == (ready, cold)
 
 
 def test_what_is_given_at_the_claim(pools):

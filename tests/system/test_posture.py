@@ -9,6 +9,7 @@ import time
 import tempfile
 
 import caylib
+import containlib
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -104,6 +105,24 @@ def test_the_command_of_a_run_waits_for_all_looks(cay, programs, fault, what, tr
     result = go(cay, programs, 'run', '--trace', trace, '--', 'echo', 'it ran', code=None)
     assert result.returncode == 125 and result.stdout == '', result
     assert 'the sandbox is not what it must be' in result.stderr and what in result.stderr, result.stderr
+
+
+@pytest.fixture
+def session_key():
+    """A key in the keyring of our own session."""
+    key = containlib.must(containlib.libc.syscall(containlib.SYS_add_key, b'user', b'cay-posture', b'secret', 6,
+                                                  containlib.SESSION_KEYRING), 'add_key')
+    yield
+    containlib.libc.syscall(containlib.SYS_keyctl, containlib.KEYCTL_UNLINK, key, containlib.SESSION_KEYRING)
+
+
+def test_the_session_keyring_of_the_host_stays_outside(cay, programs, session_key):
+    """Not even init, before any filter, finds a key of ours: from outside nobody could tell."""
+    result = create(cay, programs, 'keyring')
+    assert 'init ended' not in result.stderr, result.stderr
+    if result.returncode == 0:
+        cay('kill', result.stdout.strip(), check=True)
+    assert subprocess.run([programs / 'cay-init'], check=False).returncode == 2  # outside it does
 
 
 @pytest.mark.parametrize('command,code', [(('create',), 1), (('run', '--', 'true'), 125)])

@@ -87,6 +87,22 @@ def test_init_itself_is_behind_the_list(cay):
     assert re.search(r'^Seccomp:\s*2$', out, re.M) and re.search(r'^Seccomp_filters:\s*1$', out, re.M)
 
 
+@pytest.mark.parametrize('again', [False, True], ids=['first', 'next'])
+def test_locked_has_no_mount_with_setuid_programs(cay, profile, again, tmp_path):
+    """Of the first generation and of the one after a snapshot."""
+    box = cay('create', '--profile', profile, '--dir', f'{tmp_path}:/work', check=True).out.strip()
+    try:
+        if again:
+            cay('exec', box, '--', 'touch', '/tmp/changed', check=True)
+            cay('snapshot', box, check=True)
+        mounts = [line.split() for line in cay('exec', box, '--', 'cat', '/proc/mounts', check=True).out.splitlines()]
+    finally:
+        cay('kill', box, check=True)
+    with_setuid = {m[1] for m in mounts if 'nosuid' not in m[3].split(',')}
+    assert {'/', '/usr', '/work'} <= {m[1] for m in mounts}
+    assert with_setuid == ({m[1] for m in mounts if m[2] == 'overlay'} if profile == 'dev' else set())
+
+
 # --- refusals ---
 
 def check_refused(found, profile):
@@ -290,8 +306,8 @@ def test_calls_of_one_sandbox_reach_each_other(cay, profile):
     box = cay('create', '--profile', profile, check=True).out.strip()
     try:
         cay('exec', box, '--', 'sh', '-c', 'sleep 300 >/dev/null 2>&1 & echo $! >/tmp/pid', check=True)
-        look = cay('exec', box, '--', 'sh', '-c', 'readlink /proc/$(cat /tmp/pid)/exe', check=True)
-        assert look.out.strip().endswith(('sleep', 'coreutils', 'busybox'))
+        caylib.wait_until(lambda: cay('exec', box, '--', 'sh', '-c', 'readlink /proc/$(cat /tmp/pid)/exe', check=True).out.strip()
+                          .endswith(('sleep', 'coreutils', 'busybox')), 10, 'its program can be seen')
         cay('exec', box, '--', 'sh', '-c', 'kill $(cat /tmp/pid)', check=True)
         again = 'while kill -0 $(cat /tmp/pid) 2>/dev/null; do sleep 0.02; done'
         cay('exec', '--timeout', '10s', box, '--', 'sh', '-c', again, check=True)

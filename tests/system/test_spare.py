@@ -3,6 +3,7 @@
 
 import os
 import signal
+import time
 
 import caylib
 import pytest
@@ -33,6 +34,16 @@ def init_of(cay, ref):
             except OSError:
                 continue
     raise AssertionError('no init')
+
+
+def open_below_nice(pid):
+    """What a process of low priority, as who removes files is, has open but its stdio; None of others and of those gone."""
+    try:
+        if os.getpriority(os.PRIO_PROCESS, pid) <= os.getpriority(os.PRIO_PROCESS, 0):
+            return None
+        return [os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd') if int(fd) > 2]
+    except OSError:
+        return None
 
 
 def inside(pid):
@@ -154,6 +165,39 @@ def test_a_snapshot_is_taken_as_of_an_idle_sandbox(make):
     box.spare()
     box.cay('rollback', box.ref, snap, check=True)
     assert box.sh('cat /tmp/f') == '1\n'
+    box.cay('snapshot', 'rm', snap, check=True)
+
+
+def test_after_a_switch_the_next_one_waits_in_the_new_files(make):
+    box = make()
+    box.sh('echo 1 > /tmp/f')
+    snap = box.cay('snapshot', box.ref, check=True).out.strip()
+    for _ in range(5):
+        box.sh('rm /tmp/f; echo 2 > /tmp/g')
+        box.cay('rollback', box.ref, snap, check=True)
+        waiting = inside(box.spare())
+        assert box.sh('cat; echo $$; ls /tmp', input='x').split() == [f'x{waiting}', 'f']
+    box.cay('snapshot', 'rm', snap, check=True)
+
+
+def test_who_clears_away_keeps_nothing_of_it(make, mode):
+    """It is forked beside the next call, whose input would have no end as long as it removes files."""
+    if mode == 'rootless':
+        pytest.skip('what a warden has open only root may see')
+    box = make()
+    snap = box.cay('snapshot', box.ref, check=True).out.strip()
+    warden = caylib.processes()[box.init][0]
+    seen = []
+    for _ in range(20):
+        box.sh('cd /tmp; seq 3000 | xargs touch')
+        box.cay('rollback', box.ref, snap, check=True)
+        end = time.monotonic() + 0.5
+        while not seen and time.monotonic() < end:
+            seen = [what for pid in children(warden) for what in [open_below_nice(pid)] if what]
+        if seen:
+            break
+    assert seen and not any(what.startswith(('pipe:', 'socket:')) for what in seen[0]), seen
+    box.cay('snapshot', 'rm', snap, check=True)
 
 
 def test_a_pause_does_not_cost_it(make):

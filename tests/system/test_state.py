@@ -104,6 +104,21 @@ def test_commands_inside_still_stand_behind_landlock(cay, box):
     forget(cay, one)
 
 
+def test_a_second_name_of_a_file_from_below_is_the_same_file(cay, box, mode):
+    """What stat(2) shows in between is the kernel's: without root it cannot tell from where the file was copied up."""
+    sh(cay, box, 'echo one > /tmp/a')
+    one = snap(cay, box)
+    same = sh(cay, box, 'ln /tmp/a /tmp/b; echo two >> /tmp/b; cat /tmp/a; stat -c %h /tmp/a /tmp/b;'
+                        ' [ /tmp/a -ef /tmp/b ] && echo same || echo other').split()
+    assert same == ['one', 'two', '2', '2', 'other' if mode == 'rootless' else 'same']
+    two = snap(cay, box)
+    (fork,) = cay('fork', two, check=True).out.split()
+    for ref in (box, fork):
+        assert sh(cay, ref, '[ /tmp/a -ef /tmp/b ] && stat -c %h /tmp/a && cat /tmp/b') == '2\none\ntwo\n'
+    cay('kill', fork, check=True)
+    forget(cay, two, one)
+
+
 def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_path):
     (tmp_path / 'in').write_text('from the host\n')
     ref = cay.create('--dir', f'{tmp_path}:/work', '--env', 'COLOUR=blue', '--profile', 'locked', '--files', '123')
@@ -118,6 +133,19 @@ def test_a_fork_has_the_same_files_and_options_and_its_own_identity(cay, tmp_pat
     assert sh(cay, ref, 'cat /work/in') == 'changed\n'
     assert (tmp_path / 'in').read_text() == 'from the host\n'
     cay('kill', ref, fork, check=True)
+
+
+def test_a_fork_has_the_policy_that_holds_now(cay):
+    """Not the one of the beginning, which may have let through what is closed meanwhile."""
+    ref = cay.create('--allow', 'one.test')
+    early = snap(cay, ref)
+    cay('policy', 'set', ref, 'none', '--allow', 'two.test', check=True)
+    forks = [cay('fork', of, check=True).out.strip() for of in (ref, early, snap(cay, ref, '--name', 'late'))]
+    for box in (ref, *forks):
+        assert 'refused: one.test' in cay('exec', box, '--', 'getent', 'hosts', 'one.test').err
+        assert 'refused' not in cay('exec', box, '--', 'getent', 'hosts', 'two.test').err
+    cay('kill', ref, *forks, check=True)
+    forget(cay, early, 'late')
 
 
 @pytest.mark.parametrize('sig', [signal.SIGINT, signal.SIGKILL])
@@ -283,6 +311,75 @@ def test_every_detail_outlasts_the_merging_of_layers(fresh_cay, mode, user):
         cay('kill', fork, check=True)
     cay('rollback', box, snaps[0], check=True)
     assert fingerprint(cay, box, '/tmp/t', user) == made
+    cay('kill', box, check=True)
+    forget(cay, *snaps)
+
+
+XATTRS = 'import os; print(sorted((k, os.getxattr(".", k)) for k in os.listxattr(".")))'
+
+
+def test_the_directory_that_is_shown_is_as_it_was_too(cay, tmp_path):
+    """Its times and attributes lie in the upper, also where nothing has been changed there."""
+    project = str(tmp_path)
+    os.utime(project, ns=(1, 1_234_567_890_123_456_789))
+    ref = cay.create('--dir', project)
+    look = 'stat -c "%y %a %u:%g" . /usr; ls'
+    before = sh(cay, ref, look)
+    assert before.startswith('2009-02-13')
+    cay('tx', 'begin', ref, check=True)
+    sh(cay, ref, 'sleep 0.01; touch x; chmod 700 .')
+    assert sh(cay, ref, look) != before
+    cay('tx', 'abort', ref, check=True)
+    assert sh(cay, ref, look) == before
+    xattr = ['exec', ref, '--', 'python3', '-c']
+    cay(*xattr, 'import os; os.setxattr(".", "user.k", b"v")', check=True)
+    first = snap(cay, ref)
+    with_k = cay(*xattr, XATTRS, check=True).out
+    assert "('user.k', b'v')" in with_k
+    same = cay.json('snapshot', ref)[0]
+    assert same['changed'] is False
+    cay(*xattr, 'import os; os.removexattr(".", "user.k")', check=True)
+    second = snap(cay, ref)
+    for name, want in ((first, with_k), (second, '[]\n')):
+        fork = cay('fork', name, check=True).out.strip()
+        assert cay('exec', fork, '--', 'python3', '-c', XATTRS, check=True).out == want
+        assert sh(cay, fork, look) == before
+        cay('kill', fork, check=True)
+    cay('kill', ref, check=True)
+    forget(cay, first, same['id'], second)
+
+
+MARK = '''
+import os
+os.setxattr('/tmp/d', 'user.overlay.opaque', b'y'); os.setxattr('/tmp/d/high', 'user.overlay.whiteout', b'')
+os.setxattr('/tmp/d/low', 'user.overlay.metacopy', b'')
+'''
+
+
+def test_marks_that_a_sandbox_makes_itself_are_attributes_like_others(fresh_cay):
+    """Neither the merging of layers nor the copy of a busy sandbox takes them for those of overlayfs."""
+    cay = fresh_cay
+    box = cay.create()
+    sh(cay, box, 'mkdir /tmp/d; echo low > /tmp/d/low')
+    snaps = [snap(cay, box)]
+    sh(cay, box, ': > /tmp/d/high')
+    cay('exec', box, '--', 'python3', '-c', MARK, check=True)
+    want = fingerprint(cay, box, '/tmp/d')
+    for name in (b'user.overlay.opaque', b'user.overlay.whiteout', b'user.overlay.metacopy'):
+        assert name.decode() in want
+    events = cay.json('trace', box)
+    assert [e['path'] for e in events if e['kind'] == 'file.delete'] == []
+    snaps.append(snap(cay, box))
+    for i in range(18):
+        sh(cay, box, f'echo {i} > /tmp/n')
+        snaps.append(snap(cay, box))
+    wait_until(lambda: cay('tidy', check=True) and levels(cay) > 0, what='a merged layer')
+    cay('rollback', box, check=True)
+    assert fingerprint(cay, box, '/tmp/d') == want
+    for name in (snaps[1], snaps[-1]):
+        fork = cay('fork', name, check=True).out.strip()
+        assert fingerprint(cay, fork, '/tmp/d') == want
+        cay('kill', fork, check=True)
     cay('kill', box, check=True)
     forget(cay, *snaps)
 
@@ -465,3 +562,34 @@ def test_a_helper_that_was_started_ahead_may_die(cay, no_leftovers):
     cay('kill', ref, check=True)
     cay('snapshot', 'rm', *snaps, check=True)
     assert not [pid for pid, (parent, _, _) in caylib.processes().items() if parent == warden]
+
+
+def test_wrong_use_of_snapshots_is_told(cay, box):
+    r = cay('snapshot', 'rm')
+    assert r.code == 2 and 'missing a snapshot' in r.err
+    r = cay('snapshots', 'nosuch')
+    assert r.code == 5 and "no sandbox 'nosuch'" in r.err
+    assert cay('snapshots', box, check=True).out == ''
+    sh(cay, box, 'echo 1 > /tmp/f')
+    one, two = snap(cay, box), snap(cay, box)
+    r = cay('snapshot', 'rm', one, 'nosuch', two)
+    assert r.code == 5 and "no snapshot 'nosuch'" in r.err and r.out == one + '\n'
+    assert [s['id'] for s in cay.json('snapshots', box)] == [two]
+    forget(cay, two)
+
+
+def test_a_directory_that_is_gone_is_named_and_it_is_told_what_to_do(cay, tmp_path):
+    project = tmp_path / 'p'
+    project.mkdir()
+    ref = cay.create('--dir', str(project))
+    sh(cay, ref, 'echo x > f')
+    name = snap(cay, ref)
+    project.rename(tmp_path / 'q')
+    assert sh(cay, ref, 'cat f') == 'x\n'
+    for words in (['fork', name], ['run', '--template', f'snap:{name}', '--', 'true'], ['diff', ref], ['apply', ref]):
+        r = cay(*words)
+        assert r.code != 0 and f"'{project}'" in r.err and 'put it back' in r.err, r
+    (tmp_path / 'q').rename(project)
+    assert cay('diff', ref, check=True).out.startswith('A  ')
+    cay('kill', ref, check=True)
+    forget(cay, name)

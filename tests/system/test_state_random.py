@@ -5,7 +5,8 @@ sandbox and in a directory of the host side by side; snapshots, rollbacks, forks
 which both must show the same in every detail.
 
 A file with several names is written to only before the first snapshot that holds it: overlayfs then parts its
-names, as it does in every container.
+names, as it does in every container. Without root a name that is given to a file from below shows another inode
+until the next generation (ARCHITECTURE.md, "Generations"), so that there twins are told apart only behind one.
 """
 
 import os
@@ -71,11 +72,13 @@ class World:
         for run, top in ((self.inside, '/tmp/t'), (self.outside, self.model)):
             run(STEPS, top, str(seed), str(n), '1' if links else '0')
 
-    def same(self):
+    def same(self, twins=True):
         """Owners differ by nature: the model is ours, the sandbox's files are its user's."""
         import re
         own = re.compile(r'^(\S+ \d+) \d+:\d+ ', re.M)
         a, b = (own.sub(r'\1 ', x) for x in (self.inside(SCRIPT, '/tmp/t'), self.outside(SCRIPT, self.model)))
+        if not twins:
+            a, b = (re.sub(r' twin of \S+ ', ' twin ', x) for x in (a, b))
         assert a == b
 
 
@@ -129,7 +132,8 @@ def test_random_histories_are_what_plain_copies_are(fresh_cay, tmp_path):
             else:
                 seed_of_tx = str(r.randrange(10**9))
                 cay('exec', '--tx', w.ref, '--', 'python3', '-c', STEPS + '\nsys.exit(3)', '/tmp/t', seed_of_tx, '30', '0')
-            w.same()
+            sealed = kind not in ('fork', 'rollback')  # a fork of a snapshot and a rollback without one seal nothing
+            w.same(twins=sealed or os.geteuid() == 0)
         except AssertionError as problem:
             raise AssertionError(what) from problem
         # What was copied up is apart from its other names from now on: links of the model go too.

@@ -74,7 +74,8 @@ void birth_reported(struct birth *b, int root_fd)
 int look(struct cell *c, enum cell_look what, pid_t command, struct err *e)
 {
 	if (posture_check(&c->birth->posture, what, command, e) == 0) {
-		if (what == LOOK_OPEN) {
+		c->birth->looks |= 1u << what;
+		if (c->birth->looks == (1u << LOOKS) - 1) {
 			birth_free(c->birth);
 			c->birth = NULL;
 		}

@@ -11,6 +11,7 @@
 struct birth {
 	struct launch l;
 	struct posture posture;
+	unsigned looks; /* that are done, by bits */
 };
 
 struct birth *birth_new(const struct cell_spec *s);

@@ -40,11 +40,12 @@ static void must(const struct launch *l, int r, const char *what)
 		fail(l, r, what);
 }
 
-static int wait_for_warden(const struct launch *l)
+/* Root of U1, which is who the warden is outside. */
+static int become_root(const struct launch *l)
 {
-	char c;
+	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return read(l->setup_fd, &c, 1) == 1 ? 0 : -EPIPE;
+	return self < 0 ? -errno : userns_map_self(self, 0, l->init_uid, l->init_gid);
 }
 
 bool launch_has_map(const struct cell_spec *s, int i)
@@ -252,16 +253,17 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	     "set the host name");
 	must(l, await_parts(l, parts), "wait for the upper directories");
 	t->userns_fd = parts->userns_fd;
-	if (!l->spec->rootful)
-		parts->netns_fd = netns_take(own);
-	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
-	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 	r = tree_gather(t);
 	if (r == 0)
 		r = tree_mounts(t);
 	if (r == 0)
 		r = tree_place(t);
 	must(l, r, t->what);
+	/* As late as can be: it takes longest. */
+	if (!l->spec->rootful)
+		parts->netns_fd = netns_take(own);
+	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
+	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 }
 
 /* The working directory follows into the next mount namespace, and becomes the root there. */
@@ -291,8 +293,9 @@ void launch_child(const struct launch *l)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful) {
-		must(l, wait_for_warden(l), "wait for the id map");
+		/* It needs our rights in here, which we have before we have any id. */
 		must(l, netns_begin(&own), LAUNCH_NETWORK);
+		must(l, become_root(l), LAUNCH_USER);
 	}
 	if (l->spec->rootful)
 		must(l, fix_oom_order(), "set the order in which memory is taken back");

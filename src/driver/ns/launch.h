@@ -47,12 +47,14 @@ struct launch {
 	/* U2's maps as seen from here, and who init is out here. */
 	struct idmap uids[LAUNCH_MAPS], gids[LAUNCH_MAPS];
 	int nuids, ngids;
-	uint32_t init_uid, init_gid;
-	uint64_t core; /* RLIMIT_CORE inside */
+	uint32_t init_uid, init_gid; /* when rootless the warden's own as well */
+	uint64_t core;		     /* RLIMIT_CORE inside */
 };
 
 /* What it was doing when a network namespace could not be had. */
 #define LAUNCH_NETWORK "make the network namespace"
+/* And when a user could not be mapped. */
+#define LAUNCH_USER "map the user into the namespace"
 
 /* What the child says about itself: one message on setup_fd, fds only when ok. */
 struct launch_report {

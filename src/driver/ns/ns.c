@@ -6,7 +6,7 @@
  *   1 control groups with their limits
  *   2 clone3 into fresh namespaces and the group, while a helper makes the network; without
  *     root the child has one make it
- *   3 id map of U1 (rootless)
+ *   3 id map of U1 (rootless), by the child
  *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
  *     the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2, reports, and executes init
@@ -149,31 +149,14 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	return pid < 0 ? -errno : pid;
 }
 
-static int map_outer(pid_t pid, int *ret_userns, struct err *e)
+/* U1, which whoever makes a later generation enters. */
+static int open_outer(pid_t pid, int *ret_userns, struct err *e)
 {
 	char path[32];
-	auto_close int proc = FD_NONE;
-	int r;
 
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = proc < 0 ? -errno : userns_map_self(proc, 0, getuid(), getgid());
-	if (r == 0) {
-		*ret_userns = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
-		r = *ret_userns < 0 ? -errno : 0;
-	}
-	if (r < 0) {
-		err_sys(e, -r, "map the user into the namespace");
-		return err_hint(e, "this host forbids user namespaces to users: see "
-				   "kernel.apparmor_restrict_unprivileged_userns, or run as root");
-	}
-	return 0;
-}
-
-/* A child that is gone has said why in its report. */
-static void tell(int fd)
-{
-	(void)send(fd, "g", 1, MSG_NOSIGNAL);
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+	*ret_userns = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret_userns < 0 ? err_sys(e, errno, "open the user namespace") : 0;
 }
 
 static int explain_report(const struct launch_report *rep, struct err *e)
@@ -181,6 +164,9 @@ static int explain_report(const struct launch_report *rep, struct err *e)
 	if (strcmp(rep->what, LAUNCH_NETWORK) == 0)
 		return explain_clone(rep->sys, getuid() == 0, e);
 	err_sys(e, rep->sys, "%.*s", (int)sizeof rep->what, rep->what);
+	if (strcmp(rep->what, LAUNCH_USER) == 0)
+		return err_hint(e, "this host forbids user namespaces to users: see "
+				   "kernel.apparmor_restrict_unprivileged_userns, or run as root");
 	err_ctx(e, "build the sandbox");
 	if (rep->sys == EPERM && strstr(rep->what, "/proc"))
 		return err_hint(e, "an outer container masks /proc: run it with unmasked /proc");
@@ -278,11 +264,8 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 		return explain_clone(-pid, l->spec->rootful, e);
 	c->pid = c->cgroup.init = pid;
 	fd_close(&setup->theirs);
-	if (!l->spec->rootful) {
-		if (map_outer(pid, &c->keep.outer_ns, e) < 0)
-			return -1;
-		tell(setup->ours);
-	}
+	if (!l->spec->rootful && open_outer(pid, &c->keep.outer_ns, e) < 0)
+		return -1;
 	if (prepare_uppers(l->spec, c->has_quota, e) < 0 || send_parts(l, setup->ours, c, e) < 0)
 		return -1;
 	if (meanwhile(&l->spec->meanwhile, e) < 0 || birth_watch(c->birth, c, e) < 0)

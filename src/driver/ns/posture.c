@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "sys/caps.h"
+#include "sys/cgroup_find.h"
 #include "sys/proc_text.h"
 
 enum { FILE_MAX = 64 * 1024, PATIENCE_MS = 5000, TEXT = 256 };
@@ -195,6 +196,21 @@ int posture_rlimits(const struct posture *p, struct err *e)
 	return want_limit(e, buf_str(&b), "Max open files", NULL, NULL);
 }
 
+/* A limit of the first call's own moves init aside, into a leaf of its group (sys/cgroup_v2.c). */
+static struct str without_leaf(struct str group)
+{
+	static const struct str leaves[] = { STR("/" CGROUP_SELF), STR("/init") };
+
+	for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
+		struct str leaf = leaves[i];
+
+		if (group.n > leaf.n &&
+		    str_eq((struct str){ group.p + group.n - leaf.n, leaf.n }, leaf))
+			return (struct str){ group.p, group.n - leaf.n };
+	}
+	return group;
+}
+
 int posture_group(const struct posture *p, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
@@ -204,7 +220,7 @@ int posture_group(const struct posture *p, struct err *e)
 		return 0;
 	if (read_proc(p, "cgroup", &b, e) < 0)
 		return -1;
-	found = proc_value(buf_str(&b), "0::");
+	found = without_leaf(proc_value(buf_str(&b), "0::"));
 	if (found.n > name.n && found.p[found.n - name.n - 1] == '/' &&
 	    str_eq((struct str){ found.p + found.n - name.n, name.n }, name))
 		return 0;

@@ -237,6 +237,12 @@ static void limits_and_group_are_compared(void)
 	bad(posture_rlimits, "Max open files: expected as many", "1024");
 	put("cgroup", "0::/above/not-cay-x\n");
 	bad(posture_group, "control group: expected cay-x", "not-cay-x");
+	put("cgroup", "0::/above/cay-x/cay-self\n");
+	good(posture_group);
+	put("cgroup", "0::/above/cay-x/another\n");
+	bad(posture_group, "control group: expected cay-x", "another");
+	put("cgroup", "0::/above/not-cay-x/cay-self\n");
+	bad(posture_group, "control group: expected cay-x", "not-cay-x");
 	put("cgroup", "4:memory:/cay-x\n");
 	bad(posture_group, "control group", "nothing");
 	end();

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/netplan.h"
 #include "driver/ns/limits.h"
@@ -77,7 +78,10 @@ static int find_in_layers(const struct prepare *p, int i, const char *name, int 
 	return 0;
 }
 
-/* Attributes of a directory of the template; its owner outside is the sandbox's user inside. */
+/*
+ * Attributes of a directory of the template; its owner outside is the sandbox's user inside. Its
+ * times too: who goes back to a moment at which nothing had been changed there finds them again.
+ */
 static int like_lower(const struct cell_spec *s, int i, int dirfd, const char *name)
 {
 	const struct cell_mount *m = &s->mounts[i];
@@ -88,14 +92,17 @@ static int like_lower(const struct cell_spec *s, int i, int dirfd, const char *n
 		return -errno;
 	uid = m->has_owner && st.st_uid == m->owner ? s->user : st.st_uid;
 	gid = m->has_owner && st.st_gid == m->owner ? s->user : st.st_gid;
+	if (utimensat(dirfd, name, (struct timespec[]){ st.st_atim, st.st_mtim },
+		      AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
 	return own(s, dirfd, name, uid, gid);
 }
 
-static int like(int from_fd, int dirfd, const char *name)
+static int like(const struct cell_spec *s, int from_fd, int dirfd, const char *name)
 {
 	auto_close int to = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	return to < 0 ? -errno : attrs_copy(from_fd, to, 0);
+	return to < 0 ? -errno : attrs_copy(from_fd, to, s->rootful);
 }
 
 /* A merged directory shows the upper's attributes: take them from what lies below. */
@@ -108,7 +115,8 @@ static int make_upper(const struct prepare *p, int i, const char *name)
 		return r;
 	if (mkdirat(p->upper_fd, name, 0755) < 0)
 		return -errno;
-	return layer >= 0 ? like(layer, p->upper_fd, name) : like_lower(p->s, i, p->upper_fd, name);
+	return layer >= 0 ? like(p->s, layer, p->upper_fd, name)
+			  : like_lower(p->s, i, p->upper_fd, name);
 }
 
 static int make_work(const struct prepare *p, int i)
@@ -182,7 +190,7 @@ static int make_etc(const struct prepare *p, int root_fd)
 	if (mkdirat(root_fd, "etc", 0755) < 0 || fstat(below, &st) < 0)
 		return -errno;
 	if (p->s->nlayers)
-		r = like(below, root_fd, "etc");
+		r = like(p->s, below, root_fd, "etc");
 	else
 		r = own(p->s, root_fd, "etc", st.st_uid, st.st_gid);
 	return r < 0 ? r : openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -235,27 +243,51 @@ int prepare_names(const struct cell_spec *s)
 	return put_names(s, etc, O_TRUNC);
 }
 
-/* What the template lacks is not there to be made younger. */
-static int touch(const struct cell_spec *s, const char *name)
+static bool is_before(struct timespec a, struct timespec b)
 {
-	return utimensat(s->disk_fd, name, NULL, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+/* What has its times from below keeps them, but its ctime is of now as well. */
+static int freshen(int parent, const char *name, const struct timespec *made)
+{
+	auto_done(dir_free) DIR *d = NULL;
+	struct stat st;
+	int r = 0;
+
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode)) {
+		d = dir_open_at(parent, name);
+		r = d ? 0 : -errno;
+	}
+	for (struct dirent *x = d ? readdir(d) : NULL; x && r == 0; x = readdir(d))
+		r = dir_is_dots(x->d_name) ? 0 : freshen(dirfd(d), x->d_name, made);
+	if (r < 0)
+		return r;
+	return utimensat(parent, name,
+			 is_before(st.st_mtim, *made)
+				 ? (struct timespec[]){ st.st_atim, st.st_mtim }
+				 : NULL,
+			 AT_SYMLINK_NOFOLLOW) < 0
 		       ? -errno
 		       : 0;
 }
 
+/* There is nothing in the uppers yet but what was made for the sandbox. */
 int prepare_times(const struct cell_spec *s)
 {
-	static const char *const ours[] = { "upper/0/etc/hosts", "upper/0/etc/hostname",
-					    "upper/0/etc/machine-id", "upper/0/etc/resolv.conf",
-					    "upper/0/etc" };
-	char name[24];
+	auto_close int upper =
+		openat(s->disk_fd, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat made; /* when they were there, and empty */
+	char name[12];
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(ours) && r == 0; i++)
-		r = touch(s, ours[i]);
+	if (upper < 0 || fstat(upper, &made) < 0)
+		return -errno;
 	for (int i = 0; i < s->nmounts && r == 0; i++) {
-		(void)snprintf(name, sizeof name, "upper/%d", i);
-		r = s->mounts[i].kind == MOUNT_OVERLAY ? touch(s, name) : 0;
+		(void)snprintf(name, sizeof name, "%d", i);
+		r = s->mounts[i].kind == MOUNT_OVERLAY ? freshen(upper, name, &made.st_mtim) : 0;
 	}
 	return r;
 }

@@ -255,6 +255,11 @@ static int open_part(const struct tree *t, const char *part, const char *name, c
 	return fd;
 }
 
+static unsigned overlay_attrs(const struct cell_spec *s)
+{
+	return RAW_ATTR_NODEV | (s->nosuid ? RAW_ATTR_NOSUID : 0);
+}
+
 /* The detached overlay of mount i. */
 static int new_overlay(struct tree *t, int i)
 {
@@ -289,7 +294,7 @@ static int new_overlay(struct tree *t, int i)
 	if (r == 0 && fchdir(t->fds_fd) < 0)
 		r = -errno;
 	if (r == 0)
-		r = mnt_new("overlay", opts, RAW_ATTR_NODEV);
+		r = mnt_new("overlay", opts, overlay_attrs(t->spec));
 	if (r < 0)
 		(void)snprintf(t->what, sizeof t->what, "mount overlay for '%.100s' over '%.100s'",
 			       t->spec->mounts[i].dest, t->spec->mounts[i].lower[0]);
@@ -482,6 +487,6 @@ struct fixed_mount tree_expects(const struct cell_spec *s, int i)
 	if (s->mounts[i].kind == MOUNT_OVERLAY)
 		return (struct fixed_mount){ .type = "overlay",
 					     .root = "/",
-					     .attrs = RAW_ATTR_NODEV };
+					     .attrs = overlay_attrs(s) };
 	return (struct fixed_mount){ .attrs = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID };
 }
