@@ -41,6 +41,7 @@
 #include "driver/ns/launch.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
+#include "sys/close_but.h"
 #include "sys/fdpass.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
@@ -123,7 +124,6 @@ static int close_others(const struct helper *h)
 {
 	const struct cell_keep *k = h->keep;
 	int keep[2 * CELL_MOUNTS + 4], n = 0;
-	unsigned from = STDERR_FILENO + 1;
 
 	keep[n++] = h->report_fd;
 	keep[n++] = k->mount_ns;
@@ -133,18 +133,7 @@ static int close_others(const struct helper *h)
 		keep[n++] = k->owner_ns[i];
 		keep[n++] = k->mount_fd[i];
 	}
-	for (;;) {
-		int least = -1;
-
-		for (int i = 0; i < n; i++)
-			if (keep[i] >= (int)from && (least < 0 || keep[i] < least))
-				least = keep[i];
-		if (least < 0)
-			return raw_close_range(from, ~0u) < 0 ? -errno : 0;
-		if ((unsigned)least > from && raw_close_range(from, (unsigned)least - 1) < 0)
-			return -errno;
-		from = (unsigned)least + 1;
-	}
+	return close_but(keep, n);
 }
 
 static int own_mount_ns(int self)
