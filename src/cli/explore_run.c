@@ -108,13 +108,10 @@ static void finish(struct branch *b, const struct explore_opts *o)
 	b->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	b->pid = 0;
 	fd_close(&b->out_fd);
-	if (o->quiet)
-		return;
-	fprintf(stderr, "cay: fork %d (%s) ", b->number, b->id);
-	if (b->code < 0)
-		fputs("was stopped\n", stderr);
-	else
-		fprintf(stderr, "ended with %d\n", b->code);
+	if (!o->quiet && b->code < 0)
+		fprintf(stderr, "cay: fork %d (%s) was stopped\n", b->number, b->id);
+	else if (!o->quiet)
+		fprintf(stderr, "cay: fork %d (%s) ended with %d\n", b->number, b->id, b->code);
 }
 
 /* The commands end with the cays that run them. */
