@@ -244,11 +244,14 @@ static int seal(struct warden *w, const struct turn *t)
 
 static int keep_what_it_takes(const struct warden *w, const struct turn *t, int dirfd)
 {
-	int keep[CELL_MOUNTS + 3], n = 0;
+	int keep[CELL_MOUNTS + 5], n = 0;
 
 	keep[n++] = dirfd;
 	keep[n++] = w->cell.keep.outer_ns;
 	keep[n++] = w->cell.keep.mount_ns;
+	/* The last to close them waits for all that is mounted there to be taken off. */
+	keep[n++] = t->last.mount_ns;
+	keep[n++] = t->last.base_ns;
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		keep[n++] = t->last.mount_fd[i];
 	return close_but(keep, n);

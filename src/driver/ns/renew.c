@@ -63,6 +63,7 @@ struct order {
 enum {
 	DETACH_TRIES = 100000, /* some 6 s */
 	END_TRIES = 5000,      /* ms */
+	DYING_TRIES = 100,     /* ms */
 };
 enum { NEXT_FD_MOUNT_NS, NEXT_FD_BASE_NS, NEXT_FD_ROOT, NEXT_FD_DEVPTS, NEXT_FDS };
 
@@ -470,6 +471,20 @@ static int give_order(const struct cell *c, const struct cell_spec *spec, const 
 	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
 }
 
+/* Of one that was not what it must be: then there was nothing to look at. */
+static bool is_dying(pid_t pid)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	siginfo_t end = { 0 };
+
+	for (int i = 0; i < DYING_TRIES && end.si_pid == 0; i++) {
+		(void)nanosleep(&nap, NULL);
+		if (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return false;
+	}
+	return end.si_pid != 0;
+}
+
 static int try_once(struct cell *c, const struct cell_spec *spec, const bool *same,
 		    struct cell_next *ret, struct err *e)
 {
@@ -477,7 +492,9 @@ static int try_once(struct cell *c, const struct cell_spec *spec, const bool *sa
 	    (c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, same, e) < 0 ||
 	    await(c->keep.ready_fd, spec, ret, e) < 0)
 		return -1;
-	return look(c->keep.ready, spec, &c->keep, ret, e);
+	if (look(c->keep.ready, spec, &c->keep, ret, e) == 0)
+		return 0;
+	return is_dying(c->keep.ready) ? died(e) : -1;
 }
 
 int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
