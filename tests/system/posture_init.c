@@ -37,7 +37,8 @@ static long take_list(void)
 /* A key of that name in the session's keyring, which the host's session must not be. */
 static long finds_key(void)
 {
-	return syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "cay-posture", 0);
+	return syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "cay-posture",
+		       0);
 }
 
 /* As init does. */
