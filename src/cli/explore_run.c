@@ -56,13 +56,13 @@ static int start(struct branch *b, const struct explore_opts *o)
 	argv[n++] = b->id;
 	argv[n++] = "--";
 	memcpy(argv + n, o->argv, (size_t)o->argc * sizeof *argv);
+	b->start_ns = clock_mono_ns(); /* it may have ended before we come to run again */
 	r = pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r == 0) {
 		r = spawn(argv, pair[1], o->mask, &b->pid);
 		(void)close(pair[1]);
 		b->out_fd = pair[0];
 	}
-	b->start_ns = clock_mono_ns();
 	free(argv);
 	return r;
 }
