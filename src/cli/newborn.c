@@ -204,8 +204,6 @@ static int make(struct newborn *n, const char *hostname, struct err *e)
 	if (r == 0 && n->warm)
 		r = hold(n, e);
 	if (r == 0)
-		r = warden_started(n, e);
-	if (r == 0)
 		r = send_build(n, hostname, e);
 	n->asked = r == 0;
 	return r < 0 || n->warm ? r : add_row(n, e);
@@ -461,9 +459,7 @@ static void await_end(int fd)
 static void end_warden(struct newborn *n)
 {
 	char frame[FRAME_HEADER] = { [4] = MSG_C_DESTROY };
-	struct err ignored = { 0 };
 
-	(void)warden_started(n, &ignored);
 	if (n->warden_fd < 0)
 		return;
 	/* One that has not been greeted takes no orders, but ends when we are gone. */
@@ -496,9 +492,6 @@ int newborn_destroy(struct newborn *n, struct err *e)
 
 void newborn_done(struct newborn *n)
 {
-	struct err ignored = { 0 };
-
-	(void)warden_started(n, &ignored);
 	fd_close(&n->warden_fd);
 	fd_close(&n->lock_fd);
 	fd_close(&n->slot_fd);

@@ -25,7 +25,6 @@ struct newborn {
 	int slot_fd;   /* likewise: the lock on its range of uids */
 	int warden_fd; /* the creator's connection */
 	pid_t warden_pid;
-	struct warden_birth *birth; /* it may still be on its way: warden_start.h */
 	uint64_t start_us;
 	struct buf recipe;	 /* store/snapshots.h; it is made of it */
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */

@@ -39,25 +39,18 @@ int warden_find(char *out, size_t size, char *program, struct err *e)
 }
 
 /* What a new warden starts with. */
-struct warden_birth {
-	char path[LIMIT_PATH + 32];
-	char state[sizeof((struct state *)0)->dir + 16], id[ID_SIZE + 32];
-	char program[LIMIT_PATH + 32], keep[64];
-	char *envp[5]; /* what `cay settle` needs, which the warden becomes where we are gone */
-	int from[3];   /* socket, lock and slot */
-	int gone_fd;   /* its end: it uses our memory no more */
-	int failed;    /* errno */
-	char stack[8192] __attribute__((aligned(16)));
+struct birth {
+	const char *path;
+	char **envp; /* what `cay settle` needs, which the warden becomes where we are gone */
+	int from[3]; /* socket, lock and slot */
+	int failed;  /* errno */
 };
 
-/*
- * In our memory, while we go on: it touches nothing but this birth, which stays as it is until it
- * is gone, and descriptors of its own. (errno, which is ours, it sets only where it fails.)
- */
+/* In our memory, while we stand still: it touches nothing but descriptors of its own. */
 static int become_warden(void *arg)
 {
 	char *argv[] = { "cay-warden", NULL };
-	struct warden_birth *b = arg;
+	struct birth *b = arg;
 
 	for (int i = 0; i < (int)ARRAY_LEN(b->from); i++)
 		if (dup2(b->from[i], WARDEN_SOCKET + i) < 0) {
@@ -71,21 +64,23 @@ static int become_warden(void *arg)
 
 /*
  * As posix_spawn(3) does it, without its 130 system calls for signals: the warden puts right
- * itself what it inherits, and until then all are blocked. Nor is its exec waited for, which takes
- * a third of a millisecond: who wants to know how it went asks warden_started().
+ * itself what it inherits, and until then all are blocked.
  */
-static pid_t bear(struct warden_birth *b)
+static pid_t bear(struct birth *b)
 {
+	static char stack[16384] __attribute__((aligned(16)));
 	sigset_t all, before;
 	pid_t pid;
-	int err;
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = clone(become_warden, b->stack + sizeof b->stack, CLONE_VM | SIGCHLD, b);
-	err = errno;
+	pid = clone(become_warden, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, b);
+	if (pid < 0)
+		b->failed = errno;
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? -err : pid;
+	if (pid > 0 && b->failed)
+		(void)waitpid(pid, NULL, 0);
+	return b->failed ? -b->failed : pid;
 }
 
 /* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
@@ -96,88 +91,40 @@ static int above(int fd)
 	return moved < 0 ? -errno : moved;
 }
 
-static int spawn(struct newborn *n, int sock, int gone, struct err *e)
+static int spawn(const char *path, int sock, const struct newborn *n, char **envp, pid_t *ret_pid,
+		 struct err *e)
 {
 	auto_close int sock2 = above(sock), lock2 = above(n->lock_fd);
 	auto_close int slot2 = above(n->slot_fd >= 0 ? n->slot_fd : n->lock_fd);
-	auto_close int gone2 = above(gone); /* or it would be closed by another's arrival */
-	struct warden_birth *b = n->birth;
+	struct birth b = { path, envp, { sock2, lock2, slot2 }, 0 };
 	pid_t pid;
 
-	if (sock2 < 0 || lock2 < 0 || slot2 < 0 || gone2 < 0)
+	if (sock2 < 0 || lock2 < 0 || slot2 < 0)
 		return err_sys(e, EMFILE, "start the warden");
-	b->from[0] = sock2;
-	b->from[1] = lock2;
-	b->from[2] = slot2;
-	pid = bear(b);
+	pid = bear(&b);
 	if (pid < 0)
-		return err_sys(e, -pid, "start '%s'", b->path);
-	n->warden_pid = pid;
+		return err_sys(e, -pid, "start '%s'", path);
+	*ret_pid = pid;
 	return 0;
-}
-
-static struct warden_birth *birth_new(const struct newborn *n, const char *warden)
-{
-	struct warden_birth *b = calloc(1, sizeof *b);
-	const char *ended = getenv("CAY_KEEP_ENDED");
-
-	if (!b)
-		return NULL;
-	b->gone_fd = FD_NONE;
-	(void)snprintf(b->path, sizeof b->path, "%s", warden);
-	(void)snprintf(b->state, sizeof b->state, "CAY_STATE=%s", n->state.dir);
-	(void)snprintf(b->id, sizeof b->id, WARDEN_ENV_ID "=%s", n->row.id);
-	(void)snprintf(b->program, sizeof b->program, WARDEN_ENV_PROGRAM "=%s", n->program);
-	b->envp[0] = b->state;
-	b->envp[1] = b->id;
-	b->envp[2] = b->program;
-	if (ended &&
-	    snprintf(b->keep, sizeof b->keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof b->keep)
-		b->envp[3] = b->keep;
-	return b;
 }
 
 int warden_start(struct newborn *n, const char *warden, struct err *e)
 {
-	int pair[2], gone[2], r;
+	char state[sizeof n->state.dir + 16], id[sizeof n->row.id + 16], keep[64];
+	char program[sizeof n->program + 16];
+	char *envp[] = { state, id, program, NULL, NULL };
+	const char *ended = getenv("CAY_KEEP_ENDED");
+	int pair[2], r;
 
-	n->birth = birth_new(n, warden);
-	if (!n->birth)
-		return err_sys(e, ENOMEM, "start the warden");
-	if (pipe2(gone, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "make a pipe");
-	n->birth->gone_fd = gone[0];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-		(void)close(gone[1]);
+	(void)snprintf(state, sizeof state, "CAY_STATE=%s", n->state.dir);
+	(void)snprintf(id, sizeof id, WARDEN_ENV_ID "=%s", n->row.id);
+	(void)snprintf(program, sizeof program, WARDEN_ENV_PROGRAM "=%s", n->program);
+	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
+		envp[3] = keep;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
-	}
-	r = spawn(n, pair[1], gone[1], e);
-	(void)close(gone[1]);
+	r = spawn(warden, pair[1], n, envp, &n->warden_pid, e);
 	(void)close(pair[1]);
 	n->warden_fd = pair[0];
-	return r;
-}
-
-static void await_gone(int fd)
-{
-	char c;
-
-	while (read(fd, &c, 1) < 0 && errno == EINTR)
-		;
-}
-
-int warden_started(struct newborn *n, struct err *e)
-{
-	struct warden_birth *b = TAKE_PTR(n->birth);
-	int r = 0;
-
-	if (!b)
-		return 0;
-	if (b->gone_fd >= 0)
-		await_gone(b->gone_fd);
-	if (b->failed)
-		r = err_sys(e, b->failed, "start '%s'", b->path);
-	fd_close(&b->gone_fd);
-	free(b);
 	return r;
 }

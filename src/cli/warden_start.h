@@ -8,5 +8,3 @@
 int warden_find(char *out, size_t size, char *program, struct err *e) __attribute__((nonnull));
 /* Start it with the lock and the slot; fills warden_fd and warden_pid. */
 int warden_start(struct newborn *n, const char *warden, struct err *e);
-/* To be called before n is forgotten: whether it could be executed. Waits for that. */
-int warden_started(struct newborn *n, struct err *e);
