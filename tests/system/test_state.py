@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import time
 
 import caylib
 import pytest
@@ -553,9 +554,13 @@ def test_a_helper_that_was_started_ahead_may_die(cay, no_leftovers):
     def ahead():
         return [pid for pid, (parent, state, name) in caylib.processes().items()
                 if parent == warden and name == 'cay-warden' and state != 'Z']
+    def waiting():
+        """The one that is still there a moment later: others clear away what the last switch has left."""
+        before = ahead()
+        time.sleep(0.1)
+        return before if len(before) == 1 and before == ahead() else None
     snaps = [put_and_snapshot('one')]
-    caylib.wait_until(lambda: len(ahead()) == 1, what='a helper that waits')
-    os.kill(ahead()[0], signal.SIGKILL)
+    os.kill(caylib.wait_until(waiting, what='a helper that waits')[0], signal.SIGKILL)
     snaps.append(put_and_snapshot('two'))
     cay('rollback', ref, snaps[0], check=True)
     assert cay('exec', ref, '--', 'cat', '/tmp/f', check=True).out == 'one\n'
