@@ -57,10 +57,10 @@ int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct
 	int r = state_id_ok(ref) ? catalog_get_snapshot(s->catalog, ref, &snap, e) : 0;
 
 	/* A whole id, as programs give it, is one question only. */
-	if (r != 0) {
+	if (r > 0)
 		from_snapshot(&snap, ret);
+	if (r != 0)
 		return r < 0 ? -1 : 0;
-	}
 	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, &none) == 0)
 		return from_sandbox(s, box.id, ret, e);
 	if (catalog_find_snapshot(s->catalog, ref, &snap, e) < 0) {
