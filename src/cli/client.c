@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -263,7 +264,7 @@ static int expect_state(struct reader *r, struct client_state *ret, struct err *
 	return 0;
 }
 
-static int put_switch(struct buf *b, const struct client_switch *ask)
+int client_put_switch(struct buf *b, const struct client_switch *ask)
 {
 	int r = ask->seal ? field_put_c(b, TAG_SEAL, ask->seal) : 0;
 
@@ -280,6 +281,23 @@ static int put_switch(struct buf *b, const struct client_switch *ask)
 	return r;
 }
 
+void client_take_switched(const struct frame *f, struct client_switched *ret)
+{
+	*ret = (struct client_switched){
+		.result = (enum op_result)client_number(f, TAG_SEALED, 0),
+		.duration_us = client_number(f, TAG_DURATION_US, 0),
+		.freeze_us = client_number(f, TAG_FREEZE_US, 0),
+	};
+}
+
+void client_say_soon(int fd)
+{
+	struct err ignored = { 0 };
+
+	(void)put_request(fd, MSG_C_SOON, STR_NONE, &ignored);
+	(void)sched_yield();
+}
+
 int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
 		  struct client_switched *ret, struct err *e)
 {
@@ -287,18 +305,14 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
 	auto_done(reader_done) struct reader r = { .fd = FD_NONE };
 	struct frame f;
 
-	if (put_switch(&b, ask) < 0)
+	if (client_put_switch(&b, ask) < 0)
 		return err_sys(e, ENOMEM, "ask");
 	if (ask_with(s, id, MSG_C_SWITCH, buf_str(&b), &r, e) < 0)
 		return -1;
 	ask->meanwhile(ask->ctx);
 	if (expect(&r, MSG_C_SWITCHED, &f, e) < 0)
 		return -1;
-	*ret = (struct client_switched){
-		.result = (enum op_result)client_number(&f, TAG_SEALED, 0),
-		.duration_us = client_number(&f, TAG_DURATION_US, 0),
-		.freeze_us = client_number(&f, TAG_FREEZE_US, 0),
-	};
+	client_take_switched(&f, ret);
 	return 0;
 }
 

@@ -56,6 +56,11 @@ int client_ps(const struct state *s, const char *id,
 int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e);
 int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
 		  struct client_switched *ret, struct err *e);
+/* For those who have a connection: the fields of the request, what its answer says, and the word
+ * that it will be asked for soon. */
+int client_put_switch(struct buf *b, const struct client_switch *ask);
+void client_take_switched(const struct frame *f, struct client_switched *ret);
+void client_say_soon(int fd);
 enum client_order { CLIENT_PAUSE, CLIENT_RESUME, CLIENT_EXTEND };
 /* ttl_ms: of EXTEND, 0: no end. *ret is the state that it led to. */
 int client_order(const struct state *s, const char *id, enum client_order order, uint64_t ttl_ms,

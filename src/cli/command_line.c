@@ -57,14 +57,16 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 	return r < 0 ? r : limit_opts_put_exec(&o->limits, b);
 }
 
-static int request(struct cmd_ctx *ctx, int first, const struct session *session,
+int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
 		   const struct sandbox_opts *o, const struct sandbox_plan *plan, struct err *e)
 {
-	struct session s = *session;
+	struct session s = *how;
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
 	struct session_result res;
 	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
 
+	if (r == 0 && s.first)
+		r = field_put_u64(&b, TAG_SWITCHING, 1);
 	if (r == -E2BIG)
 		return err_set(e, ERR_LIMIT,
 			       "the command and its environment are larger than %d KiB",
@@ -72,6 +74,9 @@ static int request(struct cmd_ctx *ctx, int first, const struct session *session
 	if (r < 0)
 		return err_sys(e, -r, "write the request");
 	s.request = &b;
+	s.in_fd = STDIN_FILENO;
+	s.out_fd = STDOUT_FILENO;
+	s.err_fd = STDERR_FILENO;
 	s.tty = o->tty && isatty(s.in_fd);
 	s.signals = true;
 	r = session_run(&s, &res, e);
@@ -88,31 +93,8 @@ static int request(struct cmd_ctx *ctx, int first, const struct session *session
 	return e->sys == ENOENT ? NO_SUCH_COMMAND : CANNOT_EXECUTE;
 }
 
-int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
-		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e)
+int command_run(struct cmd_ctx *ctx, const struct session *how, const struct sandbox_opts *o,
+		struct err *e)
 {
-	struct session s = {
-		.warden_fd = warden_fd,
-		.in_fd = STDIN_FILENO,
-		.out_fd = STDOUT_FILENO,
-		.err_fd = STDERR_FILENO,
-		.later = later,
-		.later_ms = later_ms,
-		.ctx = later_ctx,
-	};
-
-	return request(ctx, 0, &s, o, NULL, e);
-}
-
-int command_run_at(struct cmd_ctx *ctx, int first, int warden_fd, const struct sandbox_opts *o,
-		   const struct sandbox_plan *plan, struct err *e)
-{
-	struct session s = {
-		.warden_fd = warden_fd,
-		.in_fd = STDIN_FILENO,
-		.out_fd = STDOUT_FILENO,
-		.err_fd = STDERR_FILENO,
-	};
-
-	return request(ctx, first, &s, o, plan, e);
+	return command_run_at(ctx, 0, how, o, NULL, e);
 }

@@ -4,14 +4,15 @@
 
 #include "cli/cmd.h"
 #include "cli/sandbox_options.h"
+#include "cli/session.h"
 
 /*
- * Run ctx->args through a connection to the sandbox's warden; `later` as in a session. The exit
- * code, where the command does not exist or cannot be executed too (126, 127, after saying so); -1
- * and e otherwise.
+ * Run ctx->args with our stdin, stdout and stderr; how: warden_fd, and where it is wanted `first`
+ * and `later`. The exit code, where the command does not exist or cannot be executed too (126, 127,
+ * after saying so); -1 and e otherwise.
  */
-int command_run(struct cmd_ctx *ctx, int warden_fd, const struct sandbox_opts *o,
-		void (*later)(void *ctx), uint64_t later_ms, void *later_ctx, struct err *e);
+int command_run(struct cmd_ctx *ctx, const struct session *how, const struct sandbox_opts *o,
+		struct err *e);
 /* The same for args[first...] with options that exec has; plan: its environment and labels. */
-int command_run_at(struct cmd_ctx *ctx, int first, int warden_fd, const struct sandbox_opts *o,
-		   const struct sandbox_plan *plan, struct err *e);
+int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
+		   const struct sandbox_opts *o, const struct sandbox_plan *plan, struct err *e);

@@ -17,44 +17,71 @@ static struct opt exec_opts[] = {
 };
 
 /* Whoever gives a whole id, as programs do, needs no catalog while the sandbox lives. */
-static int find(struct cmd_ctx *ctx, struct cli_store *s, int *ret_fd, struct sandbox_plan *plan,
-		struct err *e)
+static void find_at_once(const struct cli_store *s, const char *ref, int *ret_fd)
 {
-	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
-	const char *ref = ctx->args[0];
 	struct err ignored = { 0 };
 
-	if (sandbox_opts_resolve(&o, &s->state, plan, e) < 0)
-		return -1;
-	if (state_id_ok(ref) && client_connect(&s->state, ref, ret_fd, &ignored) == 0)
+	if (state_id_ok(ref))
+		(void)client_connect(&s->state, ref, ret_fd, &ignored);
+}
+
+static int find(struct cli_store *s, const char *ref, int *ret_fd, struct err *e)
+{
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+
+	find_at_once(s, ref, ret_fd);
+	if (*ret_fd >= 0)
 		return 0;
-	if (!s->catalog && catalog_open(&s->state, &s->catalog, e) < 0)
-		return -1;
-	if (catalog_find(s->catalog, ref, &row, e) < 0)
+	if (catalog_open(&s->state, &s->catalog, e) < 0 ||
+	    catalog_find(s->catalog, ref, &row, e) < 0)
 		return -1;
 	return client_connect(&s->state, row.id, ret_fd, e);
 }
 
-static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
-{
-	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
-	auto_close int fd = FD_NONE;
+static struct sandbox_plan plan;
+static int warden_fd = FD_NONE; /* of the sandbox that a transaction is to begin in */
 
-	return find(ctx, s, &fd, &plan, e) < 0 ? -1 : command_run_at(ctx, 1, fd, &o, &plan, e);
+static int with_first(struct cmd_ctx *ctx, struct cli_store *s, const char *id,
+		      struct session_first *first, struct err *e)
+{
+	if (warden_fd < 0 && client_connect(&s->state, id, &warden_fd, e) < 0)
+		return -1;
+	return command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd, .first = first },
+			      &o, &plan, e);
 }
 
-static int in_sandbox(struct cmd_ctx *ctx, struct err *e)
+/* While the catalog is opened the warden makes ready. */
+static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
 {
-	auto_done(sandbox_plan_done) struct sandbox_plan plan = { 0 };
-	auto_close int fd = FD_NONE;
-	struct cli_store s = { 0 };
+	find_at_once(s, ctx->args[0], &warden_fd);
+	if (warden_fd >= 0)
+		client_say_soon(warden_fd);
+	return tx_around(s, ctx->args[0], with_first, ctx, e);
+}
+
+static int in_sandbox(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
+{
+	int r = find(s, ctx->args[0], &warden_fd, e);
+
+	/* Commands can be long. */
+	cli_store_done(s);
+	return r < 0 ? -1
+		     : command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd }, &o,
+				      &plan, e);
+}
+
+static int run_one(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
 	int r = cli_store_open_state(&s, e);
 
 	if (r == 0)
-		r = find(ctx, &s, &fd, &plan, e);
-	/* Commands can be long. */
-	cli_store_done(&s);
-	return r < 0 ? -1 : command_run_at(ctx, 1, fd, &o, &plan, e);
+		r = sandbox_opts_resolve(&o, &s.state, &plan, e);
+	if (r == 0)
+		r = o.tx ? in_tx(ctx, &s, e) : in_sandbox(ctx, &s, e);
+	fd_close(&warden_fd);
+	sandbox_plan_done(&plan);
+	return r;
 }
 
 static int run_exec(struct cmd_ctx *ctx, struct err *e)
@@ -63,7 +90,7 @@ static int run_exec(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "there is no command to run");
-	return o.tx ? tx_around(ctx->args[0], in_tx, ctx, e) : in_sandbox(ctx, e);
+	return run_one(ctx, e);
 }
 
 static int run_shell(struct cmd_ctx *ctx, struct err *e)
@@ -71,7 +98,7 @@ static int run_shell(struct cmd_ctx *ctx, struct err *e)
 	if (cmd_need_args(ctx, 1, 1, "a sandbox", e) < 0)
 		return -1;
 	o.tty = true;
-	return in_sandbox(ctx, e);
+	return run_one(ctx, e);
 }
 
 const struct cmd cmd_exec = {

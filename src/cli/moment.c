@@ -121,15 +121,13 @@ static void expect_done(void *ctx)
 	catalog_op_expect(m->s->catalog, m->alone);
 }
 
-/* Journal, act, settle. */
-static int carry_out(struct moment *m, const struct op_row *op, struct client_switch *ask,
-		     struct client_switched *res, struct err *e)
+int moment_step_begin(struct moment *m, struct moment_step *step, struct err *e)
 {
 	struct catalog *c = m->s->catalog;
-	auto_free char(*layers)[ID_SIZE] = NULL;
-	struct err ignored = { 0 };
-	const char *base;
+	const struct op_row *op = &step->op;
 
+	step->ask.meanwhile = expect_done;
+	step->ask.ctx = m;
 	if (op->kind == OP_SNAPSHOT && tidy_before(m, e) < 0)
 		return -1;
 	if (catalog_op_begin(c, op, e) < 0)
@@ -138,47 +136,88 @@ static int carry_out(struct moment *m, const struct op_row *op, struct client_sw
 	/* From here on nobody changes the stack. */
 	if (catalog_top(c, m->row.id, m->row.top, e) < 0)
 		return -1;
-	base = op->kind == OP_ROLLBACK ? op->layer : m->row.top;
-	ask->meanwhile = expect_done;
-	ask->ctx = m;
-	if (catalog_stack(c, base, &layers, &ask->nlayers, e) < 0 ||
-	    (ask->layers = layers, client_switch(&m->s->state, m->row.id, ask, res, e) < 0)) {
-		/*
-		 * Nothing was done where it was refused; where its answer was lost, who knows.
-		 * Where the warden is gone, what it left decides: store/lost.c.
-		 */
-		if (e->kind != ERR_UNAVAILABLE)
-			(void)recover(m, op, &ignored);
+	if (catalog_stack(c, op->kind == OP_ROLLBACK ? op->layer : m->row.top, &step->layers,
+			  &step->ask.nlayers, e) < 0) {
+		moment_step_fail(m, step, e);
 		return -1;
 	}
+	step->ask.layers = step->layers;
+	return 0;
+}
+
+int moment_step_end(struct moment *m, const struct moment_step *step,
+		    const struct client_switched *res, struct err *e)
+{
+	const struct op_row *op = &step->op;
+
 	failpoint("op.switched");
-	if (catalog_op_done(c, op, op->kind == OP_ROLLBACK ? OP_SEALED : res->result, m->row.top,
-			    e) < 0)
+	if (catalog_op_done(m->s->catalog, op, op->kind == OP_ROLLBACK ? OP_SEALED : res->result,
+			    m->row.top, e) < 0)
 		return -1;
 	failpoint("op.done");
-	return catalog_top(c, m->row.id, m->row.top, e);
+	return catalog_top(m->s->catalog, m->row.id, m->row.top, e);
+}
+
+/* Where the warden is gone, what it left decides: store/lost.c. */
+void moment_step_fail(struct moment *m, const struct moment_step *step, const struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (e->kind != ERR_UNAVAILABLE)
+		(void)recover(m, &step->op, &ignored);
+}
+
+void moment_step_done(struct moment_step *step)
+{
+	free(step->layers);
+	step->layers = NULL;
+}
+
+/* Journal, act, settle. */
+static int carry_out(struct moment *m, struct moment_step *step, struct client_switched *res,
+		     struct err *e)
+{
+	if (moment_step_begin(m, step, e) < 0)
+		return -1;
+	if (client_switch(&m->s->state, m->row.id, &step->ask, res, e) < 0) {
+		moment_step_fail(m, step, e);
+		return -1;
+	}
+	return moment_step_end(m, step, res, e);
+}
+
+int moment_plan_snapshot(struct moment *m, struct snapshot_row *want, struct moment_step *step,
+			 struct err *e)
+{
+	struct op_row *op = &step->op;
+
+	*op = (struct op_row){ .kind = OP_SNAPSHOT,
+			       .snapshot_kind = want->kind,
+			       .note = want->note };
+	if ((!want->id[0] && state_id_new(want->id, e) < 0) || state_id_new(op->layer, e) < 0)
+		return -1;
+	(void)str_copy(op->snapshot, sizeof op->snapshot, str_of(want->id));
+	(void)str_copy(op->sandbox, sizeof op->sandbox, str_of(m->row.id));
+	(void)str_copy(op->name, sizeof op->name, str_of(want->name));
+	(void)str_copy(want->sandbox, sizeof want->sandbox, str_of(m->row.id));
+	step->ask = (struct client_switch){ .seal = op->layer,
+					    .snapshot = op->snapshot,
+					    .name = op->name[0] ? op->name : NULL,
+					    .alone = m->alone };
+	return 0;
 }
 
 int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_switched *res,
 		    struct err *e)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = want->kind, .note = want->note };
-	struct client_switch ask = { .seal = op.layer, .snapshot = op.snapshot };
+	auto_done(moment_step_done) struct moment_step step = { 0 };
 	struct client_switched unused = { 0 };
 	const char *top;
 
-	if ((!want->id[0] && state_id_new(want->id, e) < 0) || state_id_new(op.layer, e) < 0)
-		return -1;
-	(void)str_copy(op.snapshot, sizeof op.snapshot, str_of(want->id));
-	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
-	(void)str_copy(op.name, sizeof op.name, str_of(want->name));
-	ask.name = op.name[0] ? op.name : NULL;
-	ask.alone = m->alone;
 	res = res ? res : &unused;
-	if (carry_out(m, &op, &ask, res, e) < 0)
+	if (moment_plan_snapshot(m, want, &step, e) < 0 || carry_out(m, &step, res, e) < 0)
 		return -1;
-	top = res->result == OP_UNCHANGED ? m->row.top : op.layer;
-	(void)str_copy(want->sandbox, sizeof want->sandbox, str_of(m->row.id));
+	top = res->result == OP_UNCHANGED ? m->row.top : step.op.layer;
 	(void)str_copy(want->top, sizeof want->top, str_of(top));
 	return 0;
 }
@@ -187,7 +226,6 @@ int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 		    struct client_switched *res, struct err *e)
 {
 	struct op_row op = { .kind = OP_ROLLBACK };
-	struct client_switch ask = { .force = force, .snapshot = to->id, .name = to->name };
 	struct client_switched unused;
 
 	if (strcmp(to->sandbox, m->row.id) != 0) {
@@ -198,6 +236,9 @@ int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(m->row.id));
 	(void)str_copy(op.snapshot, sizeof op.snapshot, str_of(to->id));
 	for (int i = 0;; i++) {
+		auto_done(moment_step_done) struct moment_step step = {
+			.ask = { .force = force, .snapshot = to->id, .name = to->name }
+		};
 		struct snapshot_row now = { 0 };
 
 		/* Its layers may have been merged since it was looked up. */
@@ -205,7 +246,8 @@ int moment_rollback(struct moment *m, const struct snapshot_row *to, bool force,
 			return -1;
 		(void)str_copy(op.layer, sizeof op.layer, str_of(now.top));
 		snapshot_row_done(&now);
-		if (carry_out(m, &op, &ask, res ? res : &unused, e) == 0)
+		step.op = op;
+		if (carry_out(m, &step, res ? res : &unused, e) == 0)
 			return 0;
 		if (e->sys != ESTALE || i == MERGED_TRIES)
 			return -1;

@@ -29,6 +29,25 @@ void moment_done(struct moment *m);
 DEFINE_AUTO(struct moment, moment_done)
 DEFINE_AUTO(struct snapshot_row, snapshot_row_done)
 
+/* One operation from the journal to the catalog. */
+struct moment_step {
+	struct op_row op;
+	struct client_switch ask;
+	char (*layers)[ID_SIZE]; /* of ask */
+};
+
+/* The journal is written, and the warden can be asked. Then end, or fail; done in any case. */
+int moment_step_begin(struct moment *m, struct moment_step *step, struct err *e);
+int moment_step_end(struct moment *m, const struct moment_step *step,
+		    const struct client_switched *res, struct err *e);
+/* e says why. Nothing was done where it was refused; where its answer was lost, who knows. */
+void moment_step_fail(struct moment *m, const struct moment_step *step, const struct err *e);
+void moment_step_done(struct moment_step *step);
+DEFINE_AUTO(struct moment_step, moment_step_done)
+
+/* A step that takes a snapshot. want: as below, but where its files lie is known at its end. */
+int moment_plan_snapshot(struct moment *m, struct snapshot_row *want, struct moment_step *step,
+			 struct err *e);
 /* want: name, note, kind, and id where it is known; the rest is filled in. res may be NULL. */
 int moment_snapshot(struct moment *m, struct snapshot_row *want, struct client_switched *res,
 		    struct err *e);

@@ -43,17 +43,34 @@ static void while_it_runs(void *ctx)
 		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
 }
 
-static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct session_first *first,
+		  struct err *e)
 {
-	return command_run(ctx, n->warden_fd, &o, while_it_runs, SHORT_MS, n, e);
+	const struct session s = { .warden_fd = n->warden_fd,
+				   .first = first,
+				   .later = while_it_runs,
+				   .later_ms = SHORT_MS,
+				   .ctx = n };
+
+	return command_run(ctx, &s, &o, e);
 }
 
 static struct newborn *newborn_of_tx;
 
-static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
+static int with_first(struct cmd_ctx *ctx, struct cli_store *s, const char *id,
+		      struct session_first *first, struct err *e)
 {
 	(void)s;
-	return in_new(ctx, newborn_of_tx, e);
+	(void)id;
+	return in_new(ctx, newborn_of_tx, first, e);
+}
+
+static int in_tx(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+{
+	auto_done(cli_store_done) struct cli_store s = { 0 };
+
+	newborn_of_tx = n;
+	return cli_store_open_state(&s, e) < 0 ? -1 : tx_around(&s, n->row.id, with_first, ctx, e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -75,9 +92,8 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		(void)newborn_destroy(&n, &undo);
 		return -1;
 	}
-	newborn_of_tx = &n;
 	/* One that is removed afterwards takes all changes with it anyway. */
-	code = o.tx && o.keep ? tx_around(n.row.id, in_tx, ctx, e) : in_new(ctx, &n, e);
+	code = o.tx && o.keep ? in_tx(ctx, &n, e) : in_new(ctx, &n, NULL, e);
 	if (code >= 0 && o.outlives) {
 		int kept = run_apply(ctx, &n, how, code, e);
 

@@ -18,7 +18,7 @@
 #include "cli/sink.h"
 #include "loop/conn.h"
 
-enum { CHAN = 1, CODE_TIMEOUT = 124, CODE_SIGNAL = 128 };
+enum { CHAN = 1, FIRST_CHAN = 2, CODE_TIMEOUT = 124, CODE_SIGNAL = 128 };
 
 struct live {
 	struct session *s;
@@ -32,6 +32,8 @@ struct live {
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
 	bool in_open, in_polled, started, ended;
+	bool undone; /* what came first has failed after all, and e says why: the call is being
+			ended */
 	int result;
 	sigset_t old_mask;
 	struct termios old_tty;
@@ -151,6 +153,18 @@ static void on_stderr(struct live *l, struct str data)
 		return; /* it is a message; its beginning is enough */
 }
 
+static void on_first(struct live *l, const struct frame *f)
+{
+	struct session_first *first = l->s->first;
+
+	if (!first || first->answered)
+		return;
+	first->answered = true;
+	l->undone = first->done(first->ctx, f, l->e) < 0;
+	if (l->undone)
+		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGKILL, NULL });
+}
+
 static void on_later(struct loop_timer *t)
 {
 	struct live *l = container_of(t, struct live, later);
@@ -166,7 +180,15 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		fd_close(&fds[i]);
 	if (l->ended) /* the first answer counts */
 		return;
+	if (l->undone) {
+		if (f->type == MSG_C_EXIT || f->type == MSG_C_ERROR)
+			finish(l, -1);
+		return;
+	}
 	switch (f->type) {
+	case MSG_C_SWITCHED:
+		on_first(l, f);
+		break;
 	case MSG_C_READY:
 		client_print_warnings(f);
 		break;
@@ -206,9 +228,12 @@ static void on_closed(struct conn *c, int err)
 	(void)err;
 	if (l->ended) /* the sandbox may end with the call: then its exit came before */
 		return;
-	finish(l, err_set(l->e, ERR_UNAVAILABLE,
-			  l->started ? "the sandbox ended while the command ran"
-				     : "the warden ended before the command was started"));
+	if (l->undone)
+		finish(l, -1);
+	else
+		finish(l, err_set(l->e, ERR_UNAVAILABLE,
+				  l->started ? "the sandbox ended while the command ran"
+					     : "the warden ended before the command was started"));
 }
 
 static void on_emptied(struct sink *s)
@@ -286,6 +311,19 @@ static void live_done(struct live *l)
 	loop_done(&l->loop);
 }
 
+/* One behind the other, without a wait: the warden keeps the second until the first is done. */
+static int ask(struct live *l)
+{
+	const struct session_first *first = l->s->first;
+	int r = first ? conn_send(&l->conn, MSG_C_SWITCH, FIRST_CHAN, buf_str(first->request)) : 0;
+
+	if (r == 0)
+		r = conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
+	if (r == 0 && first && first->meanwhile)
+		first->meanwhile(first->ctx);
+	return r;
+}
+
 static int live_begin(struct live *l, struct err *e)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
@@ -299,7 +337,7 @@ static int live_begin(struct live *l, struct err *e)
 	if (r == 0 && l->s->signals)
 		r = signals_begin(l);
 	if (r == 0)
-		r = conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
+		r = ask(l);
 	if (r < 0)
 		return err_sys(e, -r, "start a call");
 	tty_begin(l);

@@ -14,15 +14,27 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "wire/frame.h"
+
+/* A switch (MSG_C_SWITCH) before the call, which runs only where that is done. */
+struct session_first {
+	const struct buf *request;    /* its fields */
+	void (*meanwhile)(void *ctx); /* what can be done before the answer comes */
+	/* It is done, and the call may run already: where this fails the call is ended. */
+	int (*done)(void *ctx, const struct frame *answer, struct err *e);
+	void *ctx;
+	bool answered; /* filled in: it was done */
+};
 
 struct session {
 	int warden_fd; /* connected and greeted; borrowed, but non-blocking from now on */
-	const struct buf *request; /* fields of MSG_C_EXEC */
-	int in_fd;		   /* FD_NONE: empty */
-	int out_fd, err_fd;	   /* FD_NONE: dropped */
-	struct buf *err_text;	   /* stderr goes here instead, as far as it fits; or NULL */
-	bool tty;		   /* in_fd is a terminal that the command takes over */
-	bool signals;		   /* pass on what we receive */
+	const struct buf *request;   /* fields of MSG_C_EXEC */
+	struct session_first *first; /* or NULL */
+	int in_fd;		     /* FD_NONE: empty */
+	int out_fd, err_fd;	     /* FD_NONE: dropped */
+	struct buf *err_text;	     /* stderr goes here instead, as far as it fits; or NULL */
+	bool tty;		     /* in_fd is a terminal that the command takes over */
+	bool signals;		     /* pass on what we receive */
 	/* The command has been running for later_ms: time for work that need not delay it. */
 	void (*later)(void *ctx);
 	uint64_t later_ms;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tx.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -28,21 +30,6 @@ int tx_abort(struct moment *m, const struct snapshot_row *to, bool end_calls, st
 	return 0;
 }
 
-static int begin_alone(struct cli_store *s, const char *ref, struct snapshot_row *tx, struct err *e)
-{
-	auto_done(moment_done) struct moment m = MOMENT_INIT;
-
-	if (moment_open(&m, s, ref, e) < 0)
-		return -1;
-	m.alone = true;
-	if (tx_begin(&m, tx, e) == 0)
-		return 0;
-	if (e->kind != ERR_CONFLICT)
-		return -1;
-	(void)err_ctx(e, "an abort would undo the changes of others too");
-	return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", m.row.id);
-}
-
 static int abort_alone(struct cli_store *s, const struct snapshot_row *tx, struct err *e)
 {
 	auto_done(moment_done) struct moment m = MOMENT_INIT;
@@ -50,20 +37,91 @@ static int abort_alone(struct cli_store *s, const struct snapshot_row *tx, struc
 	return moment_open(&m, s, tx->sandbox, e) < 0 ? -1 : tx_abort(&m, tx, true, e);
 }
 
-int tx_around(const char *ref, int (*run)(struct cmd_ctx *ctx, struct cli_store *s, struct err *e),
+/* The beginning of one around a command. */
+struct start {
+	struct moment m;
+	struct moment_step step;
+	struct snapshot_row tx;
+	struct buf request;
+};
+
+static void start_done(struct start *st)
+{
+	moment_done(&st->m);
+	moment_step_done(&st->step);
+	snapshot_row_done(&st->tx);
+	buf_done(&st->request);
+}
+DEFINE_AUTO(struct start, start_done)
+
+static int start_open(struct start *st, struct cli_store *s, const char *ref, struct err *e)
+{
+	if (moment_open(&st->m, s, ref, e) < 0)
+		return -1;
+	st->m.alone = true;
+	st->tx.kind = SNAPSHOT_TX;
+	if (moment_plan_snapshot(&st->m, &st->tx, &st->step, e) < 0 ||
+	    moment_step_begin(&st->m, &st->step, e) < 0)
+		return -1;
+	if (client_put_switch(&st->request, &st->step.ask) == 0)
+		return 0;
+	(void)err_sys(e, ENOMEM, "ask");
+	moment_step_fail(&st->m, &st->step, e);
+	return -1;
+}
+
+static void start_meanwhile(void *ctx)
+{
+	struct start *st = ctx;
+
+	st->step.ask.meanwhile(st->step.ask.ctx);
+}
+
+/* Nobody else has to wait while the command runs. */
+static int start_begun(void *ctx, const struct frame *answer, struct err *e)
+{
+	struct start *st = ctx;
+	struct client_switched res;
+	int r;
+
+	client_take_switched(answer, &res);
+	r = moment_step_end(&st->m, &st->step, &res, e);
+	moment_done(&st->m);
+	return r;
+}
+
+static int refused(struct start *st, struct err *e)
+{
+	moment_step_fail(&st->m, &st->step, e);
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	(void)err_ctx(e, "an abort would undo the changes of others too");
+	return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", st->m.row.id);
+}
+
+int tx_around(struct cli_store *s, const char *ref,
+	      int (*run)(struct cmd_ctx *ctx, struct cli_store *s, const char *id,
+			 struct session_first *first, struct err *e),
 	      struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(snapshot_row_done) struct snapshot_row tx = { 0 };
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(start_done) struct start st = { .m = MOMENT_INIT,
+						  .request = BUF_INIT(LIMIT_FRAME_BODY) };
+	struct session_first first = { .request = &st.request,
+				       .meanwhile = start_meanwhile,
+				       .done = start_begun,
+				       .ctx = &st };
 	struct err failed = { 0 };
 	int code, r;
 
-	if (cli_store_open(&s, e) < 0 || begin_alone(&s, ref, &tx, e) < 0)
+	if ((!s->catalog && catalog_open(&s->state, &s->catalog, e) < 0) ||
+	    start_open(&st, s, ref, e) < 0)
 		return -1;
-	code = run(ctx, &s, e);
+	code = run(ctx, s, st.m.row.id, &first, e);
+	if (!first.answered)
+		return refused(&st, e);
 	/* It is no operation on the sandbox: nothing has to stand still for a commit. */
-	r = code == 0 ? catalog_del_snapshot(s.catalog, tx.id, &failed)
-		      : abort_alone(&s, &tx, &failed);
+	r = code == 0 ? catalog_del_snapshot(s->catalog, st.tx.id, &failed)
+		      : abort_alone(s, &st.tx, &failed);
 	if (r < 0) {
 		(void)err_ctx(&failed, "%s the transaction", code == 0 ? "commit" : "abort");
 		*e = failed;

@@ -116,6 +116,12 @@ struct cell_keep {
 	int ready_fd;	  /* to it */
 };
 
+/* What becomes of the running generation's mounts in the next one. */
+struct cell_change {
+	bool same[CELL_MOUNTS];	 /* taken over as they are */
+	bool below[CELL_MOUNTS]; /* their uppers lie below, as the topmost layer */
+};
+
 /* A generation that nobody has entered yet, or that has been left. */
 struct cell_next {
 	int mount_ns;		   /* to enter */
@@ -221,11 +227,11 @@ struct driver {
 	int (*adopt)(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e);
 	/*
 	 * The next generation over the layers of spec, with new uppers in the directory `next` of
-	 * the sandbox's own; the mounts for which same[i] is set are taken over as they are. The
-	 * one that is running is not touched. The caller makes init enter it and, once that is
+	 * the sandbox's own. The one that is running is not touched, but where it lies below
+	 * nothing may be changed in it any more. The caller makes init enter it and, once that is
 	 * done, each new upper the upper.
 	 */
-	int (*renew)(struct cell *c, const struct cell_spec *spec, const bool *same,
+	int (*renew)(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
 		     struct cell_next *ret, struct err *e);
 	/* Do what of the next renew can be done before it is asked for. */
 	void (*renew_ahead)(struct cell *c, const struct cell_spec *spec);

@@ -458,6 +458,20 @@ void conn_hold(struct conn *c, bool hold)
 	update_events(c);
 }
 
+bool conn_go_on(struct conn *c)
+{
+	c->held = false;
+	if (!deliver(c))
+		return false;
+	update_events(c);
+	return true;
+}
+
+bool conn_is_asked(const struct conn *c)
+{
+	return c->held && c->in.len > c->taken;
+}
+
 int conn_flush(struct conn *c, int timeout_ms)
 {
 	uint64_t start_ns = clock_mono_ns();

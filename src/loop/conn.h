@@ -103,6 +103,11 @@ size_t conn_backlog(const struct conn *c);
  * is gone, are told after the hold ends.
  */
 void conn_hold(struct conn *c, bool hold);
+/* The same as its end, and what it kept is handed out at once. False when the connection is gone.
+ */
+bool conn_go_on(struct conn *c);
+/* Whether something has come in that the hold keeps back. */
+bool conn_is_asked(const struct conn *c);
 /* Write out all that waits, blocking up to timeout_ms. For the last words of a process. */
 int conn_flush(struct conn *c, int timeout_ms);
 /*

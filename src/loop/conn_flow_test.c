@@ -169,6 +169,29 @@ static void a_hold_delays_and_the_end_of_it_delivers_what_came_before(void)
 	tear_down();
 }
 
+static void a_hold_can_end_at_once(void)
+{
+	set_up(true);
+	b.hold_at = 3;
+	send_one(&a.c, 1);
+	send_one(&a.c, 1);
+	CHECK(!conn_is_asked(&b.c));
+	send_one(&a.c, 1);
+	run_for_ms(5);
+	CHECK(b.frames == 3 && !conn_is_asked(&b.c));
+	conn_hold(&b.c, false);
+	b.hold_at = 4;
+	for (int i = 0; i < 5; i++)
+		send_one(&a.c, 1);
+	run_for_ms(5);
+	CHECK(b.frames == 4 && conn_is_asked(&b.c));
+	CHECK(conn_go_on(&b.c) && b.frames == 8 && !conn_is_asked(&b.c));
+	send_one(&a.c, 1);
+	run_for_ms(5);
+	CHECK(b.frames == 9);
+	tear_down();
+}
+
 static void ending_a_hold_twice_still_delivers(void)
 {
 	set_up(true);
@@ -229,7 +252,8 @@ static void a_peer_that_leaves_during_a_hold_loses_nothing_and_costs_no_cpu(void
 	tear_down();
 }
 
-T_MAIN(T(the_backlog_has_a_ceiling), T(ten_megabytes_go_both_ways_with_bounded_backlog),
+T_MAIN(T(a_hold_can_end_at_once), T(the_backlog_has_a_ceiling),
+       T(ten_megabytes_go_both_ways_with_bounded_backlog),
        T(an_empty_connection_keeps_no_large_buffers),
        T(drained_comes_even_when_a_later_send_empties_the_backlog), T(drained_comes_after_a_flush),
        T(flush_gives_up_at_its_time_though_the_peer_trickles),

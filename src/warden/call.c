@@ -104,6 +104,8 @@ static void free_and_prepare(struct call *c)
 	if (!w->running)
 		(void)sched_yield(); /* who waits for the answer goes first */
 	maybe_free(c);
+	if (!w->running)
+		generation_seal(w);
 	spare_make(w);
 }
 
@@ -292,12 +294,15 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
 		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
+	if (a.after_switch && !client->switched)
+		return err_set(e, ERR_CONFLICT, "what it was to begin with could not be done");
 	if (call_of_client(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
 	/* Calls that left processes behind count: each holds descriptors of ours. */
 	if (w->ncalls >= LIMIT_CALLS)
 		return err_set(e, ERR_LIMIT, "%d calls are running or left processes behind",
 			       LIMIT_CALLS);
+	generation_stay(w);
 	if (!a.timeout_ms)
 		a.timeout_ms = w->defaults.timeout_ms;
 	c = spare_take(w, &a, &order);

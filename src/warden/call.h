@@ -134,6 +134,7 @@ struct ask {
 	struct str body;
 	enum call_op op;
 	bool tty, final;
+	bool after_switch; /* not without the one that its client asked for just before */
 	uint64_t rows, cols, timeout_ms, mode, call_memory;
 	bool best_effort;
 	struct str cwd, user, call_id, path;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "sys/foresee.h"
 #include "warden/call.h"
-#include "warden/foresee.h"
 
 /* A hundred years: what is longer would not fit the clock in nanoseconds. */
 #define TIMEOUT_MAX_MS (100ull * 365 * 24 * 3600 * 1000)
@@ -54,6 +54,9 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 	case TAG_BEST_EFFORT:
 		a->best_effort = v != 0;
 		break;
+	case TAG_SWITCHING:
+		a->after_switch = v != 0;
+		break;
 	default:
 		break;
 	}
@@ -100,6 +103,7 @@ static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
 	case TAG_FINAL:
 	case TAG_CALL_MEMORY:
 	case TAG_BEST_EFFORT:
+	case TAG_SWITCHING:
 		return take_number(a, f, e);
 	default:
 		return 0;

@@ -79,7 +79,8 @@ void spare_make(struct warden *w)
 	struct call *c;
 
 	/* Whoever runs first is looked at, and waits for it in another way. */
-	if (w->spare || w->turn || !w->guarded || w->state != SANDBOX_RUNNING)
+	if (w->spare || w->turn || w->coming || w->unsealed || !w->guarded ||
+	    w->state != SANDBOX_RUNNING)
 		return;
 	c = call_new(w);
 	if (!c)

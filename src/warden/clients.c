@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "warden/call.h"
+#include "warden/catalog_hold.h"
 #include "warden/dial.h"
 #include "warden/limits.h"
 #include "warden/net.h"
@@ -169,6 +170,7 @@ static bool may_ask_early(uint8_t type)
 {
 	switch (type) {
 	case MSG_C_SWITCH:
+	case MSG_C_SOON:
 	case MSG_C_POLICY:
 	case MSG_C_DIAL:
 	case MSG_C_PAUSE:
@@ -299,6 +301,9 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_settle(c, f->chan, e);
 	case MSG_C_SWITCH:
 		return generation_switch(c, f->chan, f->body, e);
+	case MSG_C_SOON:
+		generation_soon(c);
+		return 0;
 	case MSG_C_POLICY:
 		return net_set_policy(c, f, e);
 	case MSG_C_NET:
@@ -313,6 +318,7 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_destroy(c, f, e);
 	case MSG_C_KEEP:
 		c->w->kept |= c->creator;
+		catalog_hold(c->w);
 		return 0;
 	case MSG_C_STDIN:
 	case MSG_C_STDIN_EOF:

@@ -4,9 +4,10 @@
  * uppers as a layer and goes on with fresh ones above it; a rollback drops them and goes on
  * above other layers.
  *
- *   1 move those uppers away that were changed, or will lie above other layers: to layers/SEAL,
- *     or to a heap to be removed
- *   2 the driver makes the next generation, with uppers in `next` in their place
+ *   1 the driver makes the next generation, with uppers in `next` for those that were changed, or
+ *     will lie above other layers
+ *   2 move those away: to layers/SEAL, or to a heap to be removed. What is mounted over them
+ *     holds them, not their names
  *   3 init enters it; it refuses while there is any other process
  *   4 what is in `next` goes to `upper`
  *   5 what init could have kept of the last generation is made read-only
@@ -38,7 +39,7 @@ enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
-	AHEAD_MS = 1,	   /* after a switch or a call: who waits for its answer goes first */
+	SEAL_MS = 20, /* for a call that was asked for together with it; it may end before that */
 };
 
 static int bad(struct err *e)
@@ -101,20 +102,20 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 	return 0;
 }
 
-static void turn_free(struct warden *w)
+static void turn_free(struct turn **t)
 {
-	if (!w->turn)
+	if (!*t)
 		return;
-	loop_timer_stop(&w->loop, &w->turn->retry);
-	cell_next_done(&w->turn->last);
-	free(w->turn);
-	w->turn = NULL;
+	loop_timer_stop(&(*t)->w->loop, &(*t)->retry);
+	cell_next_done(&(*t)->other);
+	free(*t);
+	*t = NULL;
 }
 
 /* Back to what was; the driver's next attempt begins with removing what this one made. */
 void generation_done(struct warden *w)
 {
-	turn_free(w);
+	turn_free(&w->turn);
 }
 
 void turn_fail(struct warden *w, const struct err *why)
@@ -123,8 +124,8 @@ void turn_fail(struct warden *w, const struct err *why)
 	struct err ignored;
 	int r;
 
-	if (t->last.root_fd >= 0)
-		cell_swap(&w->cell, &t->last);
+	if (t->left)
+		cell_swap(&w->cell, &t->other);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
 	r = turn_move_back(w, t);
@@ -133,13 +134,15 @@ void turn_fail(struct warden *w, const struct err *why)
 		warden_fail(w, "undo a switch", -r);
 	else if (t->client)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
-	turn_free(w);
+	if (t->client)
+		conn_hold(&t->client->conn, false);
+	turn_free(&w->turn);
 	spare_make(w);
 }
 
-void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
+void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us)
 {
-	struct turn *t = w->turn;
+	struct warden *w = t->w;
 	uint64_t us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
 
 	(void)trace_begin(&w->trace, t->seal[0] ? "sandbox.snapshot" : "sandbox.rollback", 0,
@@ -151,10 +154,12 @@ void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us)
 	if (result == TURN_COPIED)
 		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
 	warden_trace_end(w);
-	if (t->client)
-		(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan,
-			       { TAG_SEALED, result, NULL }, { TAG_DURATION_US, us, NULL },
-			       { TAG_FREEZE_US, freeze_us, NULL });
+	if (!t->client)
+		return;
+	(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan, { TAG_SEALED, result, NULL },
+		       { TAG_DURATION_US, us, NULL }, { TAG_FREEZE_US, freeze_us, NULL });
+	t->client->switched = true;
+	conn_hold(&t->client->conn, false);
 }
 
 static int look_again(struct warden *w, const struct turn *t, struct err *e)
@@ -170,25 +175,27 @@ static int look_again(struct warden *w, const struct turn *t, struct err *e)
 	return walk_open(w, e);
 }
 
-static void on_ahead(struct loop_timer *timer)
+/* Sealed once it has been answered: no order goes to init before that but somebody's call. */
+void generation_seal(struct warden *w)
 {
-	struct warden *w = container_of(timer, struct warden, ahead_timer);
+	struct turn *t = w->unsealed;
 
-	if (w->state == SANDBOX_RUNNING && !w->turn && !w->running)
-		ns_driver.renew_ahead(&w->cell, &w->spec);
+	if (!t)
+		return;
+	turn_drop_last(w, t);
+	turn_free(&w->unsealed);
+	generation_ahead(w);
 }
 
-void generation_ahead(struct warden *w)
+static void on_seal(struct loop_timer *timer)
 {
-	if (w->switched && !w->running)
-		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
+	generation_seal(container_of(timer, struct turn, retry)->w);
 }
 
-/* Sealed first, once it has been answered: no order goes to init before that but somebody's call.
- */
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
+	bool more = t->client && conn_is_asked(&t->client->conn);
 	struct err e = { 0 };
 	int r = turn_rename_next(w);
 
@@ -196,16 +203,18 @@ static void commit(struct warden *w)
 		warden_fail(w, "take over the next generation", -r);
 		return;
 	}
-	turn_answer(w, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
-	turn_drop_last(w, t);
-	r = look_again(w, t, &e);
-	turn_free(w);
-	if (r < 0) {
+	if (look_again(w, t, &e) < 0) {
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
+	w->unsealed = TAKE_PTR(w->turn);
 	w->switched = true;
-	generation_ahead(w);
+	if (more) {
+		t->client->switched = true;
+		(void)conn_go_on(&t->client->conn); /* it may be gone after that */
+	}
+	turn_answer(t, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	loop_timer_set(&w->loop, &t->retry, more ? SEAL_MS * NS_PER_MS : 0, on_seal);
 }
 
 static int order_enter(struct warden *w)
@@ -224,7 +233,7 @@ static int order_enter(struct warden *w)
 
 /* The kernel's word for it: everything inside descends from init. A child that waits for a command
  * changes nothing. */
-static bool is_alone(struct warden *w)
+bool turn_is_alone(struct warden *w)
 {
 	char path[64], text[64];
 	auto_close int fd = FD_NONE;
@@ -243,24 +252,46 @@ static bool is_alone(struct warden *w)
 	return strchr(text, ' ') == text + n - 1 && spare_is(w, strtol(text, NULL, 10));
 }
 
-static int make_next(struct warden *w, struct err *e)
+/* What will be mounted where; in the pool every upper is another. */
+static struct cell_change change_of(const struct warden *w, const struct turn *t)
 {
-	static const bool none[CELL_MOUNTS];
-	struct turn *t = w->turn;
-	int r;
+	struct cell_change c = { 0 };
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		c.same[i] = t->same[i] && !w->spec.pool;
+		c.below[i] = w->uppers[i] >= 0 && t->seal[0] && !t->same[i];
+	}
+	return c;
+}
+
+int turn_make_next(struct warden *w, struct turn *t, struct err *e)
+{
+	struct cell_change change;
 
 	spare_drop(w); /* it ends while the next generation is made */
 	if (!t->looked)
 		(void)turn_find_same(w, t);
-	r = turn_move_away(w, t);
+	change = change_of(w, t);
+	if (set_layers(w, t->layers, t->nlayers, NULL, e) < 0 ||
+	    ns_driver.renew(&w->cell, &w->spec, &change, &t->other, e) < 0)
+		return -1;
+	failpoint("switch.renewed");
+	t->made = true;
+	return 0;
+}
+
+static int leave_last(struct warden *w, struct err *e)
+{
+	struct turn *t = w->turn;
+	int r = turn_move_away(w, t);
+
 	failpoint("switch.moved");
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
-	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0 ||
-	    ns_driver.renew(&w->cell, &w->spec, w->spec.pool ? none : t->same, &t->last, e) < 0)
+	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0)
 		return -1;
-	failpoint("switch.renewed");
-	cell_swap(&w->cell, &t->last);
+	cell_swap(&w->cell, &t->other);
+	t->left = true;
 	r = turn_remember_fresh(w);
 	if (r == 0)
 		r = order_enter(w);
@@ -314,10 +345,10 @@ static void proceed(struct warden *w)
 	struct err e = { 0 };
 	int r;
 
-	if (!t->looked && !is_alone(w)) {
+	if (!t->looked && !turn_is_alone(w)) {
 		try_later(w);
 	} else if (!t->ordered) {
-		if (make_next(w, &e) < 0)
+		if ((!t->made && turn_make_next(w, t, &e) < 0) || leave_last(w, &e) < 0)
 			turn_fail(w, &e);
 	} else {
 		r = order_enter(w);
@@ -368,7 +399,7 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	}
 	if ((calls && !t->force && !t->seal[0]) || (t->alone && w->running))
 		return refuse_busy(w, e);
-	if (t->force && !t->seal[0] && !is_alone(w))
+	if (t->force && !t->seal[0] && !turn_is_alone(w))
 		end_all(w);
 	t->start_ns = clock_mono_ns();
 	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
@@ -376,11 +407,13 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	t->nwas = w->spec.nlayers;
 	memcpy(t->was, w->layers, sizeof t->was);
 	w->turn = t;
+	turn_take_coming(w, t);
+	if (!t->made)
+		t->looked = turn_is_alone(w);
 	/* Nothing to be done, and nobody who could be changing something just now. */
-	t->looked = is_alone(w);
-	if (t->looked && turn_find_same(w, t)) {
-		turn_answer(w, TURN_UNCHANGED, 0);
-		turn_free(w);
+	if (!t->made && t->looked && turn_find_same(w, t)) {
+		turn_answer(t, TURN_UNCHANGED, 0);
+		turn_free(&w->turn);
 		return 0;
 	}
 	if (calls && t->seal[0]) {
@@ -404,11 +437,16 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
+	generation_seal(w);
 	*t = (struct turn){ .w = w, .client = c, .chan = chan };
-	cell_next_init(&t->last);
+	cell_next_init(&t->other);
+	c->switched = false;
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);
+	/* What it asks for next is for afterwards. */
+	if (w->turn)
+		conn_hold(&c->conn, true);
 	return 0;
 }
 
@@ -416,13 +454,22 @@ void generation_forget(struct warden *w, const struct client *c)
 {
 	if (w->turn && w->turn->client == c)
 		w->turn->client = NULL;
+	if (w->unsealed && w->unsealed->client == c)
+		w->unsealed->client = NULL;
+	if (w->coming && w->coming->client == c) {
+		generation_stay(w);
+		spare_make(w);
+		generation_ahead(w);
+	}
 }
 
 void generation_end(struct warden *w)
 {
+	generation_stay(w);
 	if (w->turn && w->turn->copy_pid)
 		turn_copy_end(w);
-	turn_free(w);
+	turn_free(&w->turn);
+	turn_free(&w->unsealed);
 	loop_timer_stop(&w->loop, &w->ahead_timer);
 	turn_end_sweepers(w);
 }

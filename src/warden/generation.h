@@ -16,12 +16,14 @@ struct turn {
 	char snapshot[64], name[64];
 	/* How far it came. */
 	bool looked; /* nobody but init is there, and `same` is right: nothing has run since */
+	bool made;   /* the next generation is in `other` */
 	bool same[CELL_MOUNTS]; /* neither the upper nor what lies below changes */
 	bool moved[CELL_MOUNTS];
 	bool volume_moved;		 /* in the pool: `upper` as a whole */
 	char was[CELL_LAYERS][LAYER_ID]; /* layers of the last generation */
 	int nwas;
-	struct cell_next last; /* descriptors of the last generation */
+	struct cell_next other; /* the next generation; from `left` on the last one */
+	bool left;
 	struct loop_timer retry;
 	uint64_t start_ns, until_ns;
 	unsigned generation; /* the last one */
@@ -59,8 +61,15 @@ int volume_tidy_copy(const struct warden *w, const char *name);
 int turn_copy(struct warden *w, struct err *e);
 void turn_copy_end(struct warden *w);
 
+/* generation.c: whether nobody is inside but init. */
+bool turn_is_alone(struct warden *w);
+/* The next generation, before anything of the running one is moved. */
+int turn_make_next(struct warden *w, struct turn *t, struct err *e);
+/* generation_ahead.c: what was made for just this one. */
+void turn_take_coming(struct warden *w, struct turn *t);
+
 /* generation.c: tell the client, and forget the turn. */
 enum turn_result { TURN_UNCHANGED, TURN_SEALED, TURN_COPIED };
-void turn_answer(struct warden *w, enum turn_result result, uint64_t freeze_us);
+void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us);
 void turn_fail(struct warden *w, const struct err *why);
 void generation_done(struct warden *w);

@@ -168,7 +168,7 @@ static void on_copied(struct loop_io *io, uint32_t events)
 		r = finish_new(w);
 	failpoint("copy.renamed");
 	if (r == 0) {
-		turn_answer(w, TURN_COPIED, freeze_us);
+		turn_answer(w->turn, TURN_COPIED, freeze_us);
 		generation_done(w);
 		return;
 	}

@@ -233,11 +233,11 @@ static struct sweeper *free_slot(struct warden *w)
 static int seal(struct warden *w, const struct turn *t)
 {
 	struct err e = { 0 };
-	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->last, t->moved, &e) : 0;
+	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->other, t->moved, &e) : 0;
 
 	for (int waited = 0; r > 0 && waited < SEAL_MS; waited++) {
 		(void)usleep(1000);
-		r = ns_driver.seal(&w->cell, &t->last, t->moved, &e);
+		r = ns_driver.seal(&w->cell, &t->other, t->moved, &e);
 	}
 	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
 }
@@ -250,10 +250,10 @@ static int keep_what_it_takes(const struct warden *w, const struct turn *t, int 
 	keep[n++] = w->cell.keep.outer_ns;
 	keep[n++] = w->cell.keep.mount_ns;
 	/* The last to close them waits for all that is mounted there to be taken off. */
-	keep[n++] = t->last.mount_ns;
-	keep[n++] = t->last.base_ns;
+	keep[n++] = t->other.mount_ns;
+	keep[n++] = t->other.base_ns;
 	for (int i = 0; i < CELL_MOUNTS; i++)
-		keep[n++] = t->last.mount_fd[i];
+		keep[n++] = t->other.mount_fd[i];
 	return close_but(keep, n);
 }
 
@@ -320,9 +320,9 @@ void turn_drop_last(struct warden *w, struct turn *t)
 	if (!w->spec.pool)
 		drop_work(w, t, heap);
 	/* Or the sweeper would keep it, and so the helper, and that the next switch. */
-	fd_close(&t->last.helper_fd);
+	fd_close(&t->other.helper_fd);
 	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
-	cell_next_done(&t->last);
+	cell_next_done(&t->other);
 }
 
 /* The files go with all others of the sandbox. */

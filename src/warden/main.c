@@ -146,6 +146,7 @@ int main(int argc, char **argv)
 		.roots = { FD_NONE, FD_NONE },
 		.layers_fd = FD_NONE,
 		.lock_fd = LOCK_FD,
+		.catalog_fd = FD_NONE,
 		.warm_fd = FD_NONE,
 		.spare_group = FD_NONE,
 	};

@@ -61,6 +61,7 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 		return 0;
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "a snapshot or rollback is under way");
+	generation_stay(w);
 	if (!sandbox_may_move(w->state, SANDBOX_PAUSED))
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	r = freeze(w, true);

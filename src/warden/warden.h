@@ -35,6 +35,7 @@ struct client {
 	bool creator;
 	bool greeted;
 	bool wants_destroyed; /* is told when all is gone */
+	bool switched;	      /* what it asked for last has been done */
 	struct client *next;
 };
 
@@ -75,6 +76,7 @@ struct warden {
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
+	int catalog_fd;		  /* catalog_hold.h */
 	int disk_fd;		  /* where upper, next and old lie: dir_fd, or in the pool */
 	struct layer_roots roots; /* where layers are looked for */
 	int layers_fd;		  /* where its own are made */
@@ -86,8 +88,10 @@ struct warden {
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
-	struct sweeper sweepers[16];	/* at work on what is left of the last ones */
-	bool switched;			/* once at least: it may be again */
+	struct turn *coming;   /* generation_ahead.c: made for one that is about to be asked for */
+	struct turn *unsealed; /* done and answered, and about to be sealed */
+	struct sweeper sweepers[16]; /* at work on what is left of the last ones */
+	bool switched;		     /* once at least: it may be again */
 	struct loop_timer ahead_timer;
 
 	struct conn init;
@@ -198,12 +202,18 @@ int layers_take(struct warden *w, int n, struct str id, struct err *e);
 /* generation.c: MSG_C_SWITCH */
 int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e);
 void generation_entered(struct warden *w, int err);
-/* Make ready for the next one, where it is likely to come, as soon as nothing else is to be done.
- */
-void generation_ahead(struct warden *w);
+/* The last generation, where that is still to be done: there is time for it. */
+void generation_seal(struct warden *w);
 /* The client does not wait any more, or everything ends. */
 void generation_forget(struct warden *w, const struct client *c);
 void generation_end(struct warden *w);
+/*
+ * generation_ahead.c: make ready for the next one, where it is likely to come, as soon as nothing
+ * else is to be done; MSG_C_SOON; something may be changed now.
+ */
+void generation_ahead(struct warden *w);
+void generation_soon(struct client *c);
+void generation_stay(struct warden *w);
 
 /* clients.c */
 int clients_listen(struct warden *w, struct err *e);

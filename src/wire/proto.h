@@ -44,7 +44,7 @@ enum msg {
 	MSG_C_HELLO = 64, /* VERSION */
 	MSG_C_BUILD = 65, /* the sandbox; once, first, from the creator only */
 	MSG_C_EXEC = 66, /* OP, ARG*, ENV*, CWD, USER, TTY, ROWS, COLS, CALL_ID, LABEL*, TIMEOUT_MS,
-			    FINAL, CALL_MEMORY, BEST_EFFORT */
+			    FINAL, CALL_MEMORY, BEST_EFFORT, SWITCHING */
 	MSG_C_STDIN = 67,     /* raw bytes */
 	MSG_C_STDIN_EOF = 68, /* empty */
 	MSG_C_SIGNAL = 69,    /* SIGNAL */
@@ -54,6 +54,7 @@ enum msg {
 	MSG_C_SETTLE = 73,    /* answer when every event up to now is in the trace */
 	MSG_C_DESTROY = 74,   /* REASON: end the sandbox and remove it */
 	MSG_C_SWITCH = 75, /* to the next generation: SEAL or not, LAYER*, FORCE, SNAPSHOT, NAME */
+	MSG_C_SOON = 76,   /* a SWITCH with SEAL is about to be asked for */
 	MSG_C_KEEP = 88,   /* from the creator: the sandbox is in the catalog and may outlive it */
 	MSG_C_POLICY = 80, /* NET_POLICY: from now on */
 	MSG_C_NET = 81,	   /* ask for the open connections */
@@ -183,7 +184,8 @@ enum tag {
 	TAG_FORCE,  /* end running calls first */
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
-	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way */
+	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way; MSG_C_EXEC: 1: only where the
+			  one that its client asked for last was done */
 	/* The pool */
 	TAG_DISK_PATH = 88, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 	/* Network */

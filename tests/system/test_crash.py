@@ -346,19 +346,19 @@ def test_death_while_a_template_is_built(empty_cay, crash_bin, monkeypatch, poin
 
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='mounts something, to be in the way')
 def test_death_while_a_switch_is_undone(fresh_cay, crash_bin, monkeypatch):
-    """Without a template that can be mounted again there is no next generation."""
+    """The second upper is a mount point, which cannot be moved: so the first one goes back."""
     cay = fresh_cay
     monkeypatch.setattr(caylib, 'CAY', crash_bin)
     ref = cay.create()
-    sh(cay, ref, 'echo one > /tmp/f')
+    cay('exec', '--user', 'root', ref, '--', 'sh', '-c', 'echo one > /tmp/f; echo two > /usr/local/g', check=True)
     arm(cay, 'switch.undoing')
-    os.mkdir(os.path.join(cay.state, 'sandboxes', ref, 'next'))
-    os.mkdir(os.path.join(cay.state, 'sandboxes', ref, 'next/busy'))
-    subprocess.run(['mount', '-t', 'tmpfs', 'busy', os.path.join(cay.state, 'sandboxes', ref, 'next/busy')], check=True)
+    second = os.path.join(cay.state, 'sandboxes', ref, 'upper/1')
+    assert os.path.exists(os.path.join(second, 'local/g'))
+    subprocess.run(['mount', '-t', 'tmpfs', 'busy', second], check=True)
     try:
         assert cay('snapshot', ref).code != 0 and not armed(cay)
     finally:
-        subprocess.run(['umount', os.path.join(cay.state, 'sandboxes', ref, 'next/busy')], check=True)
+        subprocess.run(['umount', second], check=True)
     wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
     check_invariants(cay)
     (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']

@@ -301,15 +301,15 @@ def test_copies_in(lab, tmp_path):
     for i in range(3):
         (source / str(i)).write_text(f'{i}\n')
     result, seen = count(lab, 'cp', str(source), f'{lab.ref}:/tmp/in')
-    for n, error in lab.points(seen):
-        result = lab.run(n, error, 'cp', str(source), f'{lab.ref}:/tmp/in{n}')
+    for k, (n, error) in enumerate(lab.points(seen)):  # each to a place of its own
+        result = lab.run(n, error, 'cp', str(source), f'{lab.ref}:/tmp/in{k}')
         if result.code == 0:
-            assert sh(lab.cay, lab.ref, f'cat /tmp/in{n}/*') == '0\n1\n2\n', (lab.point, lab.what)
+            assert sh(lab.cay, lab.ref, f'cat /tmp/in{k}/*') == '0\n1\n2\n', (lab.point, lab.what)
         lab.holds('first\n')
     attached(lab, 0, errno.EIO, 'cp', str(source), f'{lab.ref}:/tmp/w')
-    for n, error in lab.points(int(lab.seen)):
-        result = attached(lab, n, error, 'cp', str(source), f'{lab.ref}:/tmp/w{n}')
+    for k, (n, error) in enumerate(lab.points(int(lab.seen))):
+        result = attached(lab, n, error, 'cp', str(source), f'{lab.ref}:/tmp/w{k}')
         if result.code == 0 and lab.settled() == 'running':
-            assert sh(lab.cay, lab.ref, f'cat /tmp/w{n}/*') == '0\n1\n2\n', (lab.point, lab.what)
+            assert sh(lab.cay, lab.ref, f'cat /tmp/w{k}/*') == '0\n1\n2\n', (lab.point, lab.what)
         lab.holds('first\n')
     lab.finish()

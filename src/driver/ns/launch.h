@@ -81,8 +81,8 @@ struct tree {
 	const int *owner_ns; /* of mounts that have others */
 	bool detached;	     /* lowers are taken along as mounts, not opened where they lie */
 	const char *upper;   /* directory of the uppers in the sandbox's own */
-	const bool *same;    /* mounts that are taken over; NULL: none */
-	const int *same_fd;  /* those, in the mount namespace of the last generation */
+	const struct cell_change *change; /* NULL: there is no generation before this one */
+	const int *same_fd; /* what is taken over, in the mount namespace of the last generation */
 	unsigned generation;
 	int fds_fd;		   /* /proc/self/fd: what descriptors are called in options */
 	struct layer_roots roots;  /* state directory and pool, with the sandbox's ids */
@@ -138,8 +138,8 @@ int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int 
 const char *tree_slot(unsigned generation);
 
 /* renew.c: the next generation. */
-int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
-	  struct err *e);
+int renew(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
+	  struct cell_next *ret, struct err *e);
 /* What of it can be done before anybody asks. */
 void renew_ahead(struct cell *c, const struct cell_spec *spec);
 /* seal.c: the end of the last one. */

@@ -24,6 +24,7 @@
 struct prepare {
 	const struct cell_spec *s;
 	unsigned generation;
+	const struct cell_change *change; /* NULL: there is no generation before this one */
 	struct layer_roots roots;
 	int upper_fd, work_fd;
 };
@@ -105,11 +106,23 @@ static int like(const struct cell_spec *s, int from_fd, int dirfd, const char *n
 	return to < 0 ? -errno : attrs_copy(from_fd, to, s->rootful);
 }
 
+/* The directory of the topmost layer that has one, if any. */
+static int find_below(const struct prepare *p, int i, int *ret_fd)
+{
+	char path[24];
+
+	if (!p->change || !p->change->below[i])
+		return find_in_layers(p, i, ".", ret_fd);
+	(void)snprintf(path, sizeof path, "upper/%d", i);
+	*ret_fd = openat(p->s->disk_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 /* A merged directory shows the upper's attributes: take them from what lies below. */
 static int make_upper(const struct prepare *p, int i, const char *name)
 {
 	auto_close int layer = FD_NONE;
-	int r = find_in_layers(p, i, ".", &layer);
+	int r = find_below(p, i, &layer);
 
 	if (r < 0)
 		return r;
@@ -390,7 +403,7 @@ static int prepare_open(struct prepare *p, const char *upper, bool quota, struct
 	return s->pool && r == -ENOSPC ? err_hint(e, "the pool is full: see cay gc, cay ls") : -1;
 }
 
-static int make_all(const struct prepare *p, const bool *same, struct err *e)
+static int make_all(const struct prepare *p, struct err *e)
 {
 	const struct cell_spec *s = p->s;
 
@@ -398,7 +411,7 @@ static int make_all(const struct prepare *p, const bool *same, struct err *e)
 		char name[12];
 		int r;
 
-		if (s->mounts[i].kind != MOUNT_OVERLAY || (same && same[i]))
+		if (s->mounts[i].kind != MOUNT_OVERLAY || (p->change && p->change->same[i]))
 			continue;
 		(void)snprintf(name, sizeof name, "%d", i);
 		r = make_upper(p, i, name);
@@ -412,10 +425,10 @@ static int make_all(const struct prepare *p, const bool *same, struct err *e)
 
 int prepare_uppers(const struct cell_spec *s, bool quota, struct err *e)
 {
-	auto_done(prepare_done) struct prepare p = { s, 0, PREPARE_INIT };
+	auto_done(prepare_done) struct prepare p = { s, 0, NULL, PREPARE_INIT };
 	int r;
 
-	if (prepare_open(&p, "upper", quota, e) < 0 || make_all(&p, NULL, e) < 0)
+	if (prepare_open(&p, "upper", quota, e) < 0 || make_all(&p, e) < 0)
 		return -1;
 	r = fill_root(&p);
 	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->disk) : 0;
@@ -435,10 +448,10 @@ static int remove_work(const struct cell_spec *s, unsigned generation)
 	return r;
 }
 
-int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, bool quota,
-		 struct err *e)
+int prepare_next(const struct cell_spec *s, const struct cell_change *what, unsigned generation,
+		 bool quota, struct err *e)
 {
-	auto_done(prepare_done) struct prepare p = { s, generation, PREPARE_INIT };
+	auto_done(prepare_done) struct prepare p = { s, generation, what, PREPARE_INIT };
 	int r = faccessat(s->disk_fd, "next", F_OK, AT_SYMLINK_NOFOLLOW);
 
 	if (r == 0)
@@ -449,5 +462,5 @@ int prepare_next(const struct cell_spec *s, const bool *same, unsigned generatio
 		r = remove_work(s, generation);
 	if (r < 0)
 		return err_sys(e, -r, "make room in '%s'", s->disk);
-	return prepare_open(&p, "next", quota, e) < 0 ? -1 : make_all(&p, same, e);
+	return prepare_open(&p, "next", quota, e) < 0 ? -1 : make_all(&p, e);
 }

@@ -27,5 +27,5 @@ int prepare_times(const struct cell_spec *s);
  * The uppers of the next generation, in `next`: empty, with the attributes of what they lie
  * over; none for mounts that stay the same. What an earlier attempt has left is removed.
  */
-int prepare_next(const struct cell_spec *s, const bool *same, unsigned generation, bool quota,
-		 struct err *e);
+int prepare_next(const struct cell_spec *s, const struct cell_change *what, unsigned generation,
+		 bool quota, struct err *e);

@@ -11,8 +11,9 @@
  *   5 mount the new root on the other mount point, and everything in it
  *   6 detach the last generation, and the stage, which was hidden in it
  *   7 enter U2 and a mount namespace below it, in which all mounts are locked
- *   8 report both, wait until the warden has looked at it (posture.h) and init has entered it, and
- * end: what has to be let go of is waited for there, by nobody
+ *   8 report both, look up what every command needs, wait until the warden has looked at it
+ *     (posture.h) and init has entered it, and end: what has to be let go of is waited for there,
+ * by nobody
  *
  * The first four are the same whatever is asked for, and once a sandbox has been switched they are
  * done ahead. M1 is never changed: whoever dies or fails on the way, or made a generation that
@@ -43,6 +44,7 @@
 #include "driver/ns/prepare.h"
 #include "sys/close_but.h"
 #include "sys/fdpass.h"
+#include "sys/foresee.h"
 #include "sys/mnt.h"
 #include "sys/raw.h"
 
@@ -55,7 +57,7 @@ struct helper {
 
 /* All that is not known before. */
 struct order {
-	bool same[CELL_MOUNTS];
+	struct cell_change change;
 	char layers[CELL_LAYERS][LAYER_ID];
 	int nlayers;
 };
@@ -301,13 +303,14 @@ static void __attribute__((noreturn)) helper_run(struct helper *h)
 	must(h, tree_gather(&t), t.what);
 	make_ready(h, &t, self, &base, &old);
 	take_order(h, &order);
-	t.same = order.same;
+	t.change = &order.change;
 	take_over(h, &t, base);
 	build(h, &t, old);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
 	report(h, &t, self, base);
+	foresee_usual(AT_FDCWD);
 	(void)!read(h->report_fd, &end, 1); /* until it has been looked at, and entered */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
@@ -456,13 +459,12 @@ void renew_ahead(struct cell *c, const struct cell_spec *spec)
 		(void)start(c, spec, &ignored);
 }
 
-static int give_order(const struct cell *c, const struct cell_spec *spec, const bool *same,
-		      struct err *e)
+static int give_order(const struct cell *c, const struct cell_spec *spec,
+		      const struct cell_change *what, struct err *e)
 {
-	struct order o = { .nlayers = spec->nlayers };
+	struct order o = { .change = *what, .nlayers = spec->nlayers };
 	int r;
 
-	memcpy(o.same, same, sizeof o.same);
 	for (int j = 0; j < spec->nlayers; j++)
 		(void)snprintf(o.layers[j], sizeof o.layers[j], "%s", spec->layers[j]);
 	r = fdpass_send(c->keep.ready_fd, &o, sizeof o, NULL, 0);
@@ -485,11 +487,11 @@ static bool is_dying(pid_t pid)
 	return end.si_pid != 0;
 }
 
-static int try_once(struct cell *c, const struct cell_spec *spec, const bool *same,
+static int try_once(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
 		    struct cell_next *ret, struct err *e)
 {
-	if (prepare_next(spec, same, c->keep.generation + 1, c->has_quota, e) < 0 ||
-	    (c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, same, e) < 0 ||
+	if (prepare_next(spec, what, c->keep.generation + 1, c->has_quota, e) < 0 ||
+	    (c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, what, e) < 0 ||
 	    await(c->keep.ready_fd, spec, ret, e) < 0)
 		return -1;
 	if (look(c->keep.ready, spec, &c->keep, ret, e) == 0)
@@ -497,19 +499,19 @@ static int try_once(struct cell *c, const struct cell_spec *spec, const bool *sa
 	return is_dying(c->keep.ready) ? died(e) : -1;
 }
 
-int renew(struct cell *c, const struct cell_spec *spec, const bool *same, struct cell_next *ret,
-	  struct err *e)
+int renew(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
+	  struct cell_next *ret, struct err *e)
 {
 	bool ahead = c->keep.ready > 0;
 	int r;
 
 	cell_next_init(ret);
-	r = try_once(c, spec, same, ret, e);
+	r = try_once(c, spec, what, ret, e);
 	/* It may have died since, or failed for a reason that is past. */
 	if (r < 0 && ahead) {
 		cell_next_done(ret);
 		end_ready(c);
-		r = try_once(c, spec, same, ret, e);
+		r = try_once(c, spec, what, ret, e);
 	}
 	ret->helper_fd = TAKE_FD(c->keep.ready_fd);
 	if (c->keep.ready)

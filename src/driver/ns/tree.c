@@ -74,7 +74,7 @@ int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int 
 bool tree_is_same(const struct tree *t, int i)
 {
 	/* What is read-only is never made anew: the host may have changed what lies there. */
-	return t->same && (t->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
+	return t->change && (t->change->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
 }
 
 const char *tree_slot(unsigned generation)
@@ -188,6 +188,36 @@ static void lowers_done(struct lowers *l)
 }
 DEFINE_AUTO(struct lowers, lowers_done)
 
+/* In the pool all of a generation lies in one subvolume. */
+static int open_part(const struct tree *t, const char *part, const char *name)
+{
+	char path[LIMIT_PATH];
+
+	if (t->spec->pool)
+		(void)snprintf(path, sizeof path, "%s/%s/%s", t->spec->id, part, name);
+	else
+		(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part,
+			       name);
+	return resolve_beneath(t->spec->pool ? t->roots.pool_fd : t->roots.state_fd, path,
+			       O_PATH | O_DIRECTORY, 0);
+}
+
+/* The upper of the running generation, which has not become a layer yet. */
+static int open_running(const struct tree *t, int i, struct lowers *l)
+{
+	char name[12];
+	int fd;
+
+	if (!t->change || !t->change->below[i])
+		return 0;
+	(void)snprintf(name, sizeof name, "%d", i);
+	fd = open_part(t, "upper", name);
+	if (fd < 0)
+		return fd;
+	l->fd[l->n++] = fd;
+	return 0;
+}
+
 /* A layer has a directory only for mounts that were changed in its time. */
 static int open_layers(struct tree *t, int i, struct lowers *l)
 {
@@ -209,8 +239,10 @@ static int open_layers(struct tree *t, int i, struct lowers *l)
 static int open_lowers(struct tree *t, int i, struct lowers *l)
 {
 	const struct cell_mount *m = &t->spec->mounts[i];
-	int r = open_layers(t, i, l);
+	int r = open_running(t, i, l);
 
+	if (r == 0)
+		r = open_layers(t, i, l);
 	for (int j = 0; j < m->nlower && r == 0; j++) {
 		const char *path = below_state(t, m->lower[j]);
 		int fd = path ? resolve_beneath(t->roots.state_fd, path, O_PATH | O_DIRECTORY, 0)
@@ -236,23 +268,6 @@ static int name_lowers(const struct lowers *l, char opt[OPT_MAX])
 			return -E2BIG;
 	}
 	return 0;
-}
-
-static int open_part(const struct tree *t, const char *part, const char *name, char opt[OPT_MAX])
-{
-	char path[LIMIT_PATH];
-	int fd;
-
-	/* In the pool all of a generation lies in one subvolume. */
-	if (t->spec->pool)
-		(void)snprintf(path, sizeof path, "%s/%s/%s", t->spec->id, part, name);
-	else
-		(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part,
-			       name);
-	fd = resolve_beneath(t->spec->pool ? t->roots.pool_fd : t->roots.state_fd, path,
-			     O_PATH | O_DIRECTORY, 0);
-	(void)snprintf(opt, OPT_MAX, "%d", fd);
-	return fd;
 }
 
 static unsigned overlay_attrs(const struct cell_spec *s)
@@ -283,11 +298,13 @@ static int new_overlay(struct tree *t, int i)
 	int r;
 
 	(void)snprintf(name, sizeof name, "%d", i);
-	upper_fd = open_part(t, t->upper, name, upper);
+	upper_fd = open_part(t, t->upper, name);
+	(void)snprintf(upper, sizeof upper, "%d", upper_fd);
 	(void)snprintf(work_dir, sizeof work_dir, "%s%swork", t->spec->pool ? t->upper : "",
 		       t->spec->pool ? "/" : "");
 	(void)snprintf(name, sizeof name, "%d.%u", i, t->generation);
-	work_fd = open_part(t, work_dir, name, work);
+	work_fd = open_part(t, work_dir, name);
+	(void)snprintf(work, sizeof work, "%d", work_fd);
 	r = upper_fd < 0 ? upper_fd : work_fd < 0 ? work_fd : open_lowers(t, i, &l);
 	if (r == 0)
 		r = name_lowers(&l, lower);

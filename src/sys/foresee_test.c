@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "sys/foresee.h"
 #include "sys/rmtree.h"
 #include "t.h"
-#include "warden/foresee.h"
 
 static char dir[32];
 static int fd;

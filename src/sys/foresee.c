@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "warden/foresee.h"
+#include "sys/foresee.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,8 +23,10 @@ void foresee(int root_fd, const char *const *names, size_t n)
 
 void foresee_usual(int root_fd)
 {
-	static const char *const names[] = { "lib64/ld-linux-x86-64.so.2", "etc/ld.so.preload",
-					     "etc/ld.so.cache", "lib/x86_64-linux-gnu/libc.so.6" };
+	static const char *const names[] = {
+		"lib64/ld-linux-x86-64.so.2",	  "etc/ld.so.preload", "etc/ld.so.cache",
+		"lib/x86_64-linux-gnu/libc.so.6", "etc/passwd",	       "etc/group"
+	};
 
 	foresee(root_fd, names, ARRAY_LEN(names));
 }
