@@ -140,26 +140,36 @@ void turn_fail(struct warden *w, const struct err *why)
 	spare_make(w);
 }
 
-void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us)
+static void trace_turn(struct turn *t, enum turn_result result, uint64_t freeze_us)
 {
 	struct warden *w = t->w;
-	uint64_t us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
 
+	t->took_us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
 	(void)trace_begin(&w->trace, t->seal[0] ? "sandbox.snapshot" : "sandbox.rollback", 0,
 			  w->created_event);
 	trace_text(&w->trace, "snapshot", str_of(t->snapshot));
 	if (t->name[0])
 		trace_text(&w->trace, "name", str_of(t->name));
-	trace_num(&w->trace, "duration_us", (int64_t)us);
+	trace_num(&w->trace, "duration_us", (int64_t)t->took_us);
 	if (result == TURN_COPIED)
 		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
 	warden_trace_end(w);
+}
+
+static void say_done(struct turn *t, enum turn_result result, uint64_t freeze_us)
+{
 	if (!t->client)
 		return;
 	(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan, { TAG_SEALED, result, NULL },
-		       { TAG_DURATION_US, us, NULL }, { TAG_FREEZE_US, freeze_us, NULL });
+		       { TAG_DURATION_US, t->took_us, NULL }, { TAG_FREEZE_US, freeze_us, NULL });
 	t->client->switched = true;
 	conn_hold(&t->client->conn, false);
+}
+
+void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us)
+{
+	trace_turn(t, result, freeze_us);
+	say_done(t, result, freeze_us);
 }
 
 static int look_again(struct warden *w, const struct turn *t, struct err *e)
@@ -195,6 +205,7 @@ static void on_seal(struct loop_timer *timer)
 static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
+	enum turn_result result = t->seal[0] ? TURN_SEALED : TURN_UNCHANGED;
 	bool more = t->client && conn_is_asked(&t->client->conn);
 	struct err e = { 0 };
 	int r = turn_rename_next(w);
@@ -209,11 +220,12 @@ static void commit(struct warden *w)
 	}
 	w->unsealed = TAKE_PTR(w->turn);
 	w->switched = true;
+	trace_turn(t, result, 0);
 	if (more) {
 		t->client->switched = true;
 		(void)conn_go_on(&t->client->conn); /* it may be gone after that */
 	}
-	turn_answer(t, t->seal[0] ? TURN_SEALED : TURN_UNCHANGED, 0);
+	say_done(t, result, 0);
 	loop_timer_set(&w->loop, &t->retry, more ? SEAL_MS * NS_PER_MS : 0, on_seal);
 }
 

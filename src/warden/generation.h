@@ -25,7 +25,7 @@ struct turn {
 	struct cell_next other; /* the next generation; from `left` on the last one */
 	bool left;
 	struct loop_timer retry;
-	uint64_t start_ns, until_ns;
+	uint64_t start_ns, until_ns, took_us;
 	unsigned generation; /* the last one */
 	bool ordered;	     /* init has been told to enter */
 	/* generation_copy.c */

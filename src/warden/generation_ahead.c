@@ -14,8 +14,6 @@
 #include "warden/call.h"
 #include "warden/generation.h"
 
-enum { AHEAD_MS = 1 }; /* after a switch or a call: who waits for its answer goes first */
-
 static void on_ahead(struct loop_timer *timer)
 {
 	struct warden *w = container_of(timer, struct warden, ahead_timer);
@@ -24,10 +22,11 @@ static void on_ahead(struct loop_timer *timer)
 		ns_driver.renew_ahead(&w->cell, &w->spec);
 }
 
+/* On the next turn of the loop: who waits for an answer of this one goes first. */
 void generation_ahead(struct warden *w)
 {
 	if (w->switched && !w->running)
-		loop_timer_set(&w->loop, &w->ahead_timer, AHEAD_MS * NS_PER_MS, on_ahead);
+		loop_timer_set(&w->loop, &w->ahead_timer, 0, on_ahead);
 }
 
 static struct turn *turn_new(struct client *c)

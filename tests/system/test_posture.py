@@ -236,3 +236,16 @@ def test_who_has_kept_an_open_file_ends_with_the_sandbox(place, programs):
     result = go(place, programs, 'exec', ref, '--', 'true', code=None)
     assert result.returncode != 0
     assert 'late' not in ''.join(layer_files(place).values())
+
+
+def test_a_command_that_goes_on_does_not_keep_files_from_being_sealed(place, programs):
+    """In a transaction it starts before they are; whoever has kept one open is found all the same."""
+    put(programs, 'init-keeps-file', 'cay-init')
+    ref = go(place, programs, 'create').stdout.strip()
+    warden = place.warden(ref)
+    go(place, programs, 'exec', ref, '--', 'sh', '-c', 'echo one > /var/tmp/file')
+    result = go(place, programs, 'exec', '--tx', ref, '--', 'sleep', '60', code=None)
+    assert result.returncode != 0
+    caylib.wait_until(lambda: caylib.processes().get(warden, 'ZZZ')[1] == 'Z', what='the end of the sandbox')
+    refused = [e for e in place.events(ref) if e['kind'] == 'sandbox.refused']
+    assert 'still writes to files that were sealed' in refused[0]['detail']

@@ -85,6 +85,21 @@ def test_somebody_else_comes_first(box, what):
     check_invariants(box.cay)
 
 
+@pytest.mark.parametrize('layers', [b'', field(TAG_SEAL, b'dddddddddddd') + field(TAG_LAYER, b'aaaaaaaaaaaa')], ids=['rollback', 'other layers'])
+def test_something_else_is_asked_for_than_was_announced(box, layers):
+    """Here the same client goes back to nothing, or goes on above a layer that it has not been above."""
+    with box.connect() as s:
+        s.sendall(frame(SWITCH, field(TAG_SEAL, b'aaaaaaaaaaaa'), chan=2))
+        frames(s, SWITCHED)
+        s.sendall(frame(SWITCH, chan=2))
+        frames(s, SWITCHED)
+    sh(box.cay, box.id, 'echo two > /tmp/g')
+    with announce(box) as s:
+        s.sendall(frame(SWITCH, layers, chan=2))
+        frames(s, SWITCHED)
+    assert sh(box.cay, box.id, 'cat /tmp/f /tmp/g 2>&1 || true').count('No such file') == (0 if layers else 2)
+
+
 def test_it_is_announced_while_a_call_runs(box):
     """Then it is nothing: what runs may change files."""
     with box.connect() as s:
@@ -106,6 +121,8 @@ def test_a_call_that_follows_a_switch_runs_behind_it(box):
         seen = frames(s, EXIT)
     assert (SWITCHED, 2) in seen and ERROR not in [kind for kind, _ in seen]
     assert sh(box.cay, box.id, 'cat /tmp/f') == 'one\ntwo\n'
+    kinds = [e['kind'] for e in box.cay.events(box.id) if e['kind'] in ('sandbox.snapshot', 'call.start')]
+    assert kinds[-3:] == ['sandbox.snapshot', 'call.start', 'call.start'], 'not in the order in which it happened'
     layer = f'{box.cay.state}/layers/aaaaaaaaaaaa/0/tmp/f'
     with open(layer, encoding='ascii') as f:
         assert f.read() == 'one\n', 'the call ran before the layer was sealed'
