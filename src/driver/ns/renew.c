@@ -8,7 +8,8 @@
  *     that generation on one of its mount points; and make a copy of it, the next M1
  *   3 there copy the last one's /proc, /dev and /sys, which go with the processes
  *   4 wait for the order, which says what layers there will be and which mounts stay
- *   5 mount the new root on the other mount point, and everything in it
+ *   5 once the warden has made the new uppers, mount the new root on the other mount point, and
+ *     everything in it
  *   6 detach the last generation, and the stage, which was hidden in it
  *   7 enter U2 and a mount namespace below it, in which all mounts are locked
  *   8 report both, look up what every command needs, wait until the warden has looked at it
@@ -176,6 +177,15 @@ static void take_order(struct helper *h, struct order *o)
 		h->spec.layers[j] = o->layers[j];
 }
 
+/* EOF: they could not be made. */
+static void await_uppers(const struct helper *h)
+{
+	char go;
+
+	if (io_read_exact(h->report_fd, &go, 1) < 0)
+		_exit(0);
+}
+
 struct detach {
 	const char *slot;
 	int err;
@@ -249,8 +259,9 @@ static void build(const struct helper *h, struct tree *t, int old_fd)
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
 	/* On top of a directory of the last generation, with which it goes. */
 	r = mnt_attach_at(t->stage_fd, old_fd, "sys");
-	if (r == 0)
-		r = tree_mounts(t);
+	must(h, r, t->what);
+	await_uppers(h);
+	r = tree_mounts(t);
 	if (r == 0)
 		r = tree_place(t);
 	must(h, r, t->what);
@@ -459,18 +470,23 @@ void renew_ahead(struct cell *c, const struct cell_spec *spec)
 		(void)start(c, spec, &ignored);
 }
 
+static int tell(const struct cell *c, const void *what, size_t size, struct err *e)
+{
+	int r = fdpass_send(c->keep.ready_fd, what, size, NULL, 0);
+
+	if (r == -EPIPE)
+		return died(e);
+	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
+}
+
 static int give_order(const struct cell *c, const struct cell_spec *spec,
 		      const struct cell_change *what, struct err *e)
 {
 	struct order o = { .change = *what, .nlayers = spec->nlayers };
-	int r;
 
 	for (int j = 0; j < spec->nlayers; j++)
 		(void)snprintf(o.layers[j], sizeof o.layers[j], "%s", spec->layers[j]);
-	r = fdpass_send(c->keep.ready_fd, &o, sizeof o, NULL, 0);
-	if (r == -EPIPE)
-		return died(e);
-	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
+	return tell(c, &o, sizeof o, e);
 }
 
 /* Of one that was not what it must be: then there was nothing to look at. */
@@ -490,9 +506,10 @@ static bool is_dying(pid_t pid)
 static int try_once(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
 		    struct cell_next *ret, struct err *e)
 {
-	if (prepare_next(spec, what, c->keep.generation + 1, c->has_quota, e) < 0 ||
-	    (c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, what, e) < 0 ||
-	    await(c->keep.ready_fd, spec, ret, e) < 0)
+	/* The uppers are made while the helper is on its way to them. */
+	if ((c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, what, e) < 0 ||
+	    prepare_next(spec, what, c->keep.generation + 1, c->has_quota, e) < 0 ||
+	    tell(c, "g", 1, e) < 0 || await(c->keep.ready_fd, spec, ret, e) < 0)
 		return -1;
 	if (look(c->keep.ready, spec, &c->keep, ret, e) == 0)
 		return 0;
