@@ -292,10 +292,11 @@ void client_take_switched(const struct frame *f, struct client_switched *ret)
 
 void client_say_soon(int fd)
 {
-	struct err ignored = { 0 };
+	auto_done(buf_done) struct buf b = BUF_INIT(64);
 
-	(void)put_request(fd, MSG_C_SOON, STR_NONE, &ignored);
-	(void)sched_yield();
+	if (frame_put(&b, MSG_C_SOON, CLIENT_SOON_CHAN, STR_NONE) == 0)
+		(void)io_write_all(fd, b.data, b.len);
+	(void)sched_yield(); /* or it may wait for our processor, while another one is idle */
 }
 
 int client_switch(const struct state *s, const char *id, const struct client_switch *ask,

@@ -60,6 +60,7 @@ int client_switch(const struct state *s, const char *id, const struct client_swi
  * that it will be asked for soon. */
 int client_put_switch(struct buf *b, const struct client_switch *ask);
 void client_take_switched(const struct frame *f, struct client_switched *ret);
+enum { CLIENT_SOON_CHAN = 3 }; /* nobody waits for what is said there */
 void client_say_soon(int fd);
 enum client_order { CLIENT_PAUSE, CLIENT_RESUME, CLIENT_EXTEND };
 /* ttl_ms: of EXTEND, 0: no end. *ret is the state that it led to. */

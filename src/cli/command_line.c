@@ -62,11 +62,14 @@ int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
 {
 	struct session s = *how;
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_done(buf_done) struct buf early = BUF_INIT(LIMIT_FRAME_BODY);
 	struct session_result res;
 	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
 
 	if (r == 0 && s.first)
-		r = field_put_u64(&b, TAG_SWITCHING, 1);
+		r = buf_add_str(&early, buf_str(&b));
+	if (r == 0 && s.first)
+		r = field_put_u64(&early, TAG_SWITCHING, 1);
 	if (r == -E2BIG)
 		return err_set(e, ERR_LIMIT,
 			       "the command and its environment are larger than %d KiB",
@@ -74,6 +77,8 @@ int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
 	if (r < 0)
 		return err_sys(e, -r, "write the request");
 	s.request = &b;
+	if (s.first)
+		s.first->call = &early;
 	s.in_fd = STDIN_FILENO;
 	s.out_fd = STDOUT_FILENO;
 	s.err_fd = STDERR_FILENO;

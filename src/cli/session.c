@@ -32,8 +32,8 @@ struct live {
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
 	bool in_open, in_polled, started, ended;
-	bool undone; /* what came first has failed after all, and e says why: the call is being
-			ended */
+	bool undone;  /* what came first has failed after all, as e says: the call is being ended */
+	bool refused; /* the call was asked for too early, and its refusal is on its way */
 	int result;
 	sigset_t old_mask;
 	struct termios old_tty;
@@ -156,13 +156,34 @@ static void on_stderr(struct live *l, struct str data)
 static void on_first(struct live *l, const struct frame *f)
 {
 	struct session_first *first = l->s->first;
+	bool runs = client_number(f, TAG_SEALED, 0) == OP_SEALED;
 
 	if (!first || first->answered)
 		return;
 	first->answered = true;
+	l->refused = !runs;
 	l->undone = first->done(first->ctx, f, l->e) < 0;
-	if (l->undone)
+	if (l->undone && runs) {
 		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGKILL, NULL });
+	} else if (l->undone) {
+		finish(l, -1);
+	} else {
+		if (!runs)
+			(void)conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
+		stdin_begin(l);
+	}
+}
+
+static void on_error(struct live *l, const struct frame *f)
+{
+	if (f->chan == CLIENT_SOON_CHAN)
+		return;
+	if (l->refused && f->chan == CHAN) {
+		l->refused = false;
+		return;
+	}
+	l->ret->failed_exec = client_number(f, TAG_STAGE, STAGE_SETUP) == STAGE_EXEC;
+	finish(l, client_take_error(f, l->e));
 }
 
 static void on_later(struct loop_timer *t)
@@ -213,8 +234,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		on_exit_frame(l, f);
 		break;
 	case MSG_C_ERROR:
-		l->ret->failed_exec = client_number(f, TAG_STAGE, STAGE_SETUP) == STAGE_EXEC;
-		finish(l, client_take_error(f, l->e));
+		on_error(l, f);
 		break;
 	default:
 		break;
@@ -318,7 +338,8 @@ static int ask(struct live *l)
 	int r = first ? conn_send(&l->conn, MSG_C_SWITCH, FIRST_CHAN, buf_str(first->request)) : 0;
 
 	if (r == 0)
-		r = conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
+		r = conn_send(&l->conn, MSG_C_EXEC, CHAN,
+			      buf_str(first ? first->call : l->s->request));
 	if (r == 0 && first && first->meanwhile)
 		first->meanwhile(first->ctx);
 	return r;
@@ -341,7 +362,8 @@ static int live_begin(struct live *l, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "start a call");
 	tty_begin(l);
-	stdin_begin(l);
+	if (!l->s->first)
+		stdin_begin(l);
 	return 0;
 }
 

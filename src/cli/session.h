@@ -16,11 +16,17 @@
 #include "base/err.h"
 #include "wire/frame.h"
 
-/* A switch (MSG_C_SWITCH) before the call, which runs only where that is done. */
+/*
+ * A switch (MSG_C_SWITCH) before the call, which runs only where that is done. Both are asked for
+ * at once: where there is a new layer then, the journal can tell from that how far it came, and the
+ * call runs already when `done` is called. Where there is none, as nothing had changed, the call is
+ * asked for again after `done`.
+ */
 struct session_first {
 	const struct buf *request;    /* its fields */
+	const struct buf *call;	      /* of MSG_C_EXEC, with SWITCHING */
 	void (*meanwhile)(void *ctx); /* what can be done before the answer comes */
-	/* It is done, and the call may run already: where this fails the call is ended. */
+	/* It is done. Where this fails the call is ended. */
 	int (*done)(void *ctx, const struct frame *answer, struct err *e);
 	void *ctx;
 	bool answered; /* filled in: it was done */

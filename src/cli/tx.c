@@ -60,6 +60,10 @@ static int start_open(struct start *st, struct cli_store *s, const char *ref, st
 		return -1;
 	st->m.alone = true;
 	st->tx.kind = SNAPSHOT_TX;
+	/* By which it is known as one that has to be undone, whoever finds it: store/snapshots.c. */
+	st->tx.note = strdup("begun with its command");
+	if (!st->tx.note)
+		return err_sys(e, ENOMEM, "begin a transaction");
 	if (moment_plan_snapshot(&st->m, &st->tx, &st->step, e) < 0 ||
 	    moment_step_begin(&st->m, &st->step, e) < 0)
 		return -1;

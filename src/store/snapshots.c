@@ -504,8 +504,9 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 		return -1;
 	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
 		return -1;
-	/* A later abort would go back to where nobody knows that one was begun. */
-	if (op->unheard && op->snapshot_kind == SNAPSHOT_TX)
+	/* A later abort would go back to where nobody knows that one was begun. Unless there is a
+	 * note: a command was to run in it, and may have. */
+	if (op->unheard && op->snapshot_kind == SNAPSHOT_TX && !op->note)
 		return forget_op(c, op->sandbox, e);
 	(void)str_copy(row.id, sizeof row.id, str_of(op->snapshot));
 	(void)str_copy(row.name, sizeof row.name, str_of(op->name));

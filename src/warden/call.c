@@ -295,7 +295,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
 		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
 	if (a.after_switch && !client->switched)
-		return err_set(e, ERR_CONFLICT, "what it was to begin with could not be done");
+		return err_set(e, ERR_CONFLICT, "what it was to begin with has made no layer");
 	if (call_of_client(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
 	/* Calls that left processes behind count: each holds descriptors of ours. */

@@ -162,7 +162,6 @@ static void say_done(struct turn *t, enum turn_result result, uint64_t freeze_us
 		return;
 	(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan, { TAG_SEALED, result, NULL },
 		       { TAG_DURATION_US, t->took_us, NULL }, { TAG_FREEZE_US, freeze_us, NULL });
-	t->client->switched = true;
 	conn_hold(&t->client->conn, false);
 }
 
@@ -221,10 +220,10 @@ static void commit(struct warden *w)
 	w->unsealed = TAKE_PTR(w->turn);
 	w->switched = true;
 	trace_turn(t, result, 0);
-	if (more) {
-		t->client->switched = true;
+	if (t->client)
+		t->client->switched = t->seal[0];
+	if (more)
 		(void)conn_go_on(&t->client->conn); /* it may be gone after that */
-	}
 	say_done(t, result, 0);
 	loop_timer_set(&w->loop, &t->retry, more ? SEAL_MS * NS_PER_MS : 0, on_seal);
 }
@@ -419,7 +418,8 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	t->nwas = w->spec.nlayers;
 	memcpy(t->was, w->layers, sizeof t->was);
 	w->turn = t;
-	turn_take_coming(w, t);
+	if (!calls)
+		turn_take_coming(w, t);
 	if (!t->made)
 		t->looked = turn_is_alone(w);
 	/* Nothing to be done, and nobody who could be changing something just now. */

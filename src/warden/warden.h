@@ -35,7 +35,7 @@ struct client {
 	bool creator;
 	bool greeted;
 	bool wants_destroyed; /* is told when all is gone */
-	bool switched;	      /* what it asked for last has been done */
+	bool switched; /* what it asked for last has become a layer, by which it can be found */
 	struct client *next;
 };
 

@@ -184,8 +184,8 @@ enum tag {
 	TAG_FORCE,  /* end running calls first */
 	TAG_SNAPSHOT,  /* id, for the trace */
 	TAG_FREEZE_US, /* how long calls stood still */
-	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way; MSG_C_EXEC: 1: only where the
-			  one that its client asked for last was done */
+	TAG_SWITCHING, /* MSG_C_STATE: 1 while a switch is under way; MSG_C_EXEC: 1: only where what
+			  its client asked for last has become a layer */
 	/* The pool */
 	TAG_DISK_PATH = 88, /* MSG_C_BUILD: where the uppers lie; absent: in PATH */
 	/* Network */

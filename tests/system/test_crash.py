@@ -169,6 +169,21 @@ def test_death_while_layers_are_merged(world, point):
     end(cay)
 
 
+def test_who_dies_while_the_command_of_a_transaction_begins(world):
+    """The command may have run before the transaction was in the catalog: it can be undone all the same."""
+    cay = world
+    ref = cay.create()
+    sh(cay, ref, 'echo one > /tmp/f')
+    arm(cay, 'op.switched')
+    assert cay('exec', '--tx', ref, '--', 'sh', '-c', 'echo two > /tmp/f; sleep 60').code != 0 and not armed(cay)
+    wait_until(lambda: 'sleep' not in cay('ps', ref).out, what='the end of what has no client')
+    cay('tx', 'abort', ref, check=True)
+    assert sh(cay, ref, 'cat /tmp/f') == 'one\n'
+    assert 'no transaction' in cay('tx', 'abort', ref).err
+    check_invariants(cay)
+    end(cay)
+
+
 def test_who_puts_a_rollback_right_frees_nothing_that_is_mounted(world):
     """It was never begun, but whoever goes back to the layer it lies above looks the same before and after."""
     cay = world
