@@ -384,10 +384,10 @@ int client_destroy(const struct state *s, const char *id, const char *reason, st
 	if (client_dial(s, id, &r.fd, e) < 0)
 		return -1;
 	(void)be_patient(r.fd, DESTROY_S);
-	/* It answers, or it is gone, or it never will, as where it has no room for one more client:
-	 * in each case it has ended when its lock is free. */
+	/* It answers, or it is gone, or it never will, as where it has no room for one more client,
+	 * or speaks another version: in each case it has ended when its lock is free. */
 	if ((say_hello(r.fd, e) < 0 || put_request(r.fd, MSG_C_DESTROY, STR_NONE, e) < 0 ||
-	     next_frame(&r, &f, e) < 0) &&
+	     next_frame(&r, &f, e) < 0 || f.type == MSG_C_ERROR) &&
 	    state_is_alive(s, id))
 		kill_warden(r.fd);
 	return await_death(s, id, e);

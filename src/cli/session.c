@@ -182,6 +182,8 @@ static void on_error(struct live *l, const struct frame *f)
 		l->refused = false;
 		return;
 	}
+	if (l->s->first)
+		l->s->first->refused = f->chan == FIRST_CHAN;
 	l->ret->failed_exec = client_number(f, TAG_STAGE, STAGE_SETUP) == STAGE_EXEC;
 	finish(l, client_take_error(f, l->e));
 }

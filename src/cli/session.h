@@ -29,7 +29,7 @@ struct session_first {
 	/* It is done. Where this fails the call is ended. */
 	int (*done)(void *ctx, const struct frame *answer, struct err *e);
 	void *ctx;
-	bool answered; /* filled in: it was done */
+	bool answered, refused; /* filled in: it was done; the warden would not do it */
 };
 
 struct session {

@@ -60,7 +60,8 @@ static int start_open(struct start *st, struct cli_store *s, const char *ref, st
 		return -1;
 	st->m.alone = true;
 	st->tx.kind = SNAPSHOT_TX;
-	/* By which it is known as one that has to be undone, whoever finds it: store/snapshots.c. */
+	/* By which it is known as one that has to be undone, whoever finds it: store/snapshots.c.
+	 */
 	st->tx.note = strdup("begun with its command");
 	if (!st->tx.note)
 		return err_sys(e, ENOMEM, "begin a transaction");
@@ -94,10 +95,10 @@ static int start_begun(void *ctx, const struct frame *answer, struct err *e)
 	return r;
 }
 
-static int refused(struct start *st, struct err *e)
+static int not_begun(struct start *st, bool refused, struct err *e)
 {
 	moment_step_fail(&st->m, &st->step, e);
-	if (e->kind != ERR_CONFLICT)
+	if (!refused || e->kind != ERR_CONFLICT)
 		return -1;
 	(void)err_ctx(e, "an abort would undo the changes of others too");
 	return err_hint(e, "see cay ps %s; or begin and end it yourself: cay tx", st->m.row.id);
@@ -122,7 +123,7 @@ int tx_around(struct cli_store *s, const char *ref,
 		return -1;
 	code = run(ctx, s, st.m.row.id, &first, e);
 	if (!first.answered)
-		return refused(&st, e);
+		return not_begun(&st, first.refused, e);
 	/* It is no operation on the sandbox: nothing has to stand still for a commit. */
 	r = code == 0 ? catalog_del_snapshot(s->catalog, st.tx.id, &failed)
 		      : abort_alone(s, &st.tx, &failed);

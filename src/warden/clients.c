@@ -79,10 +79,15 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 {
 	uint64_t version = 0;
 
-	if (number_of(f, TAG_VERSION, &version) < 0 || version != PROTO_CLIENT_VERSION)
-		return err_set(e, ERR_CONFLICT,
-			       "the sandbox speaks version %d of the protocol, the client %llu",
-			       PROTO_CLIENT_VERSION, (unsigned long long)version);
+	if (number_of(f, TAG_VERSION, &version) < 0 || version != PROTO_CLIENT_VERSION) {
+		(void)err_set(e, ERR_CONFLICT,
+			      "the sandbox speaks version %d of the protocol, the client %llu",
+			      PROTO_CLIENT_VERSION, (unsigned long long)version);
+		return err_hint(e,
+				"it was made by another version of cay: use that one, or end it "
+				"with: cay kill %s",
+				c->w->spec.id ? c->w->spec.id : "ID");
+	}
 	c->greeted = true;
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 enum {
 	PROTO_INIT_VERSION = 1,
-	PROTO_CLIENT_VERSION = 1,
+	PROTO_CLIENT_VERSION = 2,
 };
 
 /* Frame types. Below 64: init protocol. From 64 on: client protocol. */

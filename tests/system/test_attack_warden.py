@@ -37,7 +37,7 @@ def kinds_of(data):
         data = data[12 + struct.unpack('<I', data[:4])[0]:]
 
 
-HELLO_FRAME = frame(HELLO, field(TAG_VERSION, 1), chan=0)
+HELLO_FRAME = frame(HELLO, field(TAG_VERSION, 2), chan=0)
 
 
 def warden_of(sandbox):
