@@ -64,6 +64,11 @@ int origin_open(struct cli_store *s, const char *ref, struct origin *ret, struct
 	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, &none) == 0)
 		return from_sandbox(s, box.id, ret, e);
 	if (catalog_find_snapshot(s->catalog, ref, &snap, e) < 0) {
+		if (e->kind == ERR_NOT_FOUND && none.kind != ERR_NONE &&
+		    none.kind != ERR_NOT_FOUND) {
+			*e = none; /* such as a beginning that several sandboxes have */
+			return -1;
+		}
 		if (e->kind == ERR_NOT_FOUND && strncmp(ref, "snap:", 5) != 0) {
 			err_set(e, ERR_NOT_FOUND, "no sandbox or snapshot '%s'", ref);
 			return err_hint(e, "list them with: cay ls, cay snapshots");

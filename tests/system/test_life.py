@@ -83,9 +83,10 @@ def test_an_ambiguous_prefix_is_refused_with_the_candidates(clean):
         same = [m for m in made[:-1] if m[0] == made[-1][0]]
         if same:
             break
-    r = clean('show', made[-1][0])
-    assert r.code == 2 and 'ambiguous' in r.err or 'several' in r.err, r
-    assert made[-1] in r.err and same[0] in r.err, r
+    for what in ('show', 'fork'):
+        r = clean(what, made[-1][0])
+        assert r.code == 2 and 'ambiguous' in r.err, r
+        assert made[-1] in r.err and same[0] in r.err, r
 
 
 def test_bad_references_are_not_found(clean):
