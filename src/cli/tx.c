@@ -187,7 +187,9 @@ const struct cmd cmd_tx = {
 	.summary = "Keep or drop all that is done to a sandbox's files from now on",
 	.details = "After abort the files are what they were at begin, in every detail. "
 		   "Transactions nest: commit and abort end the innermost. For one command, "
-		   "cay exec --tx begins, and commits if it exits with 0, else aborts.",
+		   "cay exec --tx begins, and commits if it exits with 0, else aborts. Where that "
+		   "cay is killed, its command ends with it, and the transaction stays open "
+		   "until somebody commits or aborts it.",
 	.examples = "cay tx begin work; cay exec work -- ./migrate.sh; cay tx abort work\n"
 		    "cay exec --tx work -- make install",
 	.run = run,
