@@ -11,7 +11,7 @@ import time
 import pytest
 from caylib import wait_until
 from statelib import check_invariants, content, end, sh
-from test_attack_warden import EXEC, EXIT, SIGNAL, TAG_SIGNAL, Sandbox, args, field, frame, kinds_of
+from test_attack_warden import EXEC, EXIT, INFO, SIGNAL, TAG_SIGNAL, Sandbox, args, field, frame, kinds_of
 
 SWITCH, SOON, SWITCHED, STARTED, ERROR = 75, 76, 107, 97, 127
 TAG_LAYER, TAG_SEAL, TAG_SNAPSHOT, TAG_SWITCHING = 60, 61, 64, 66
@@ -144,6 +144,45 @@ def test_a_call_whose_switch_was_not_done_does_not_run(box, switch):
     kinds = list(kinds_of(data))
     assert kinds.count(ERROR) == (2 if switch else 1) and STARTED not in kinds
     assert sh(box.cay, box.id, 'cat /tmp/f; ls /tmp') == 'one\nf\n'
+
+
+def test_a_call_does_not_follow_a_rollback(box):
+    """Which makes no layer that could tell how far it came."""
+    with box.connect() as s:
+        s.sendall(frame(SWITCH, chan=2) + frame(EXEC, AFTER + args('sh', '-c', 'echo ran > /tmp/ran')))
+        assert sorted(frames(s, SWITCHED)) == [(SWITCHED, 2), (ERROR, 1)]
+    assert sh(box.cay, box.id, 'ls /tmp') == ''
+
+
+def test_what_calls_have_left_behind_is_not_forgotten(box):
+    """A process that goes on may change files: nothing is mounted ahead then, and a transaction copies."""
+    sh(box.cay, box.id, 'while :; do echo busy > /tmp/busy; sleep 0.01; done > /dev/null 2>&1 &')
+    with box.connect() as s:
+        s.sendall(frame(SOON))
+        time.sleep(0.05)  # nothing tells that nothing comes of it
+        assert not next_is_mounted(box)
+    assert box.cay('exec', '--tx', box.id, '--', 'sh', '-c', 'cat; echo two > /tmp/f; exit 3', input='in').code == 3
+    assert sh(box.cay, box.id, 'cat /tmp/f') == 'one\n'
+    check_invariants(box.cay)
+
+
+def test_one_switch_right_behind_another_leaves_nothing_open(box):
+    """What is about to be sealed is sealed first."""
+    def held():
+        return len(os.listdir(f'/proc/{box.warden}/fd'))
+
+    counts = []
+    for i in range(12):
+        sh(box.cay, box.id, f'echo {i} > /tmp/f')
+        with box.connect() as s:
+            s.sendall(frame(SWITCH, field(TAG_SEAL, f'eeeeeeeeee{i:02}'.encode()), chan=2) + frame(INFO))
+            frames(s, SWITCHED)
+            s.sendall(frame(SWITCH, chan=2))
+            frames(s, SWITCHED)
+        wait_until(lambda: box.cay('ps', box.id).code == 0)
+        counts.append(held())
+    time.sleep(0.2)
+    assert held() <= counts[2] + 4, (counts, held())
 
 
 def test_a_second_call_needs_a_switch_of_its_own_client(box):
