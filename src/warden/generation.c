@@ -333,12 +333,21 @@ static void on_retry(struct loop_timer *timer)
 	proceed(container_of(timer, struct turn, retry)->w);
 }
 
+/* Longer for a child of our own, which was told to end and has not had the time: spare_drop(). */
+static bool may_wait(const struct warden *w, const struct turn *t)
+{
+	uint64_t now = clock_mono_ns();
+
+	return now < t->until_ns ||
+	       (t->ordered && w->spare && now < t->start_ns + FORCED_MS * NS_PER_MS);
+}
+
 static void try_later(struct warden *w)
 {
 	struct err e = { 0 };
 
 	w->turn->looked = false;
-	if (clock_mono_ns() < w->turn->until_ns) {
+	if (may_wait(w, w->turn)) {
 		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
 		return;
 	}
