@@ -125,28 +125,34 @@ static void switches_and_is_told_to_stop(void)
 
 static void what_comes_first_is_asked_for_together_with_the_call(void)
 {
-	s.first = ask_first(takes_it);
+	struct session_first *first;
+
+	first = s.first = ask_first(takes_it);
 	CHECK(run(switches_and_exits) == 0 && res.code == 3);
-	CHECK(s.first->answered && times_done == 1 && result_done == 1);
+	CHECK(first->answered && times_done == 1 && result_done == 1);
 	s.first = NULL;
 }
 
 static void what_comes_first_may_be_refused(void)
 {
-	s.first = ask_first(takes_it);
+	struct session_first *first;
+
+	first = s.first = ask_first(takes_it);
 	CHECK(run(refuses_to_switch) < 0 && e.kind == ERR_CONFLICT);
-	CHECK(!s.first->answered && !s.first->refused && times_done == 0);
+	CHECK(!first->answered && !first->refused && times_done == 0);
 	s.first = NULL;
 }
 
 static void without_a_new_layer_the_call_waits_for_its_beginning(void)
 {
+	struct session_first *first;
+
 	for (without_layer = OP_UNCHANGED; without_layer <= OP_COPIED; without_layer++) {
 		if (without_layer == OP_SEALED)
 			continue;
-		s.first = ask_first(takes_it);
+		first = s.first = ask_first(takes_it);
 		CHECK(run(finds_nothing_changed) == 0 && res.code == 4);
-		CHECK(s.first->answered && times_done == 1 && result_done == without_layer);
+		CHECK(first->answered && times_done == 1 && result_done == without_layer);
 	}
 	s.first = ask_first(cannot_keep_it);
 	CHECK(run(finds_nothing_changed_for_nobody) < 0 && times_done == 1);
@@ -156,9 +162,11 @@ static void without_a_new_layer_the_call_waits_for_its_beginning(void)
 
 static void a_call_whose_beginning_is_lost_is_ended(void)
 {
-	s.first = ask_first(cannot_keep_it);
+	struct session_first *first;
+
+	first = s.first = ask_first(cannot_keep_it);
 	CHECK(run(switches_and_is_told_to_stop) < 0);
-	CHECK(s.first->answered && times_done == 1);
+	CHECK(first->answered && times_done == 1);
 	CHECK_STR(e.msg, "it cannot be kept");
 	s.first = NULL;
 }
