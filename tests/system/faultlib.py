@@ -59,7 +59,7 @@ class Lab:
             # The warden's C library has other words for one. SQLite opens a file that it may not write to again, to read, and forgets why.
             assert os.strerror(abs(error)) in result.err + result.out or (abs(error) == errno.EIO and 'I/O error' in result.err + result.out) or \
                 ((error < 0 or self.what.startswith(('create /catalog.db', 'fchown /catalog.db'))) and 'cannot open the catalog' in result.err) or \
-                (self.what.startswith('fdatasync /catalog.db') and 'cannot use the catalog' in result.err), (self.what, result)
+                ((error < 0 or self.what.startswith('fdatasync /catalog.db')) and 'cannot use the catalog' in result.err), (self.what, result)
         return result
 
     def unsure(self, result):
