@@ -123,7 +123,9 @@ def below(pid, known):
 def inits(cay):
     """Sandbox -> pid of its init, of those that live."""
     live = [x['id'] for x in cay.json('ls', '--all') if x['state'] in ('running', 'paused')]
-    return {ref: cay.json('show', ref)[0]['init_pid'] for ref in live}
+    found = {ref: cay.json('show', ref)[0].get('init_pid') for ref in live}
+    assert None not in found.values(), f'one of them has just ended: {found}'  # who waits for it looks again
+    return found
 
 
 def owners(live, known):
