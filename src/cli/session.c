@@ -153,6 +153,16 @@ static void on_stderr(struct live *l, struct str data)
 		return; /* it is a message; its beginning is enough */
 }
 
+static void begin_call(struct live *l, bool runs)
+{
+	int r = runs ? 0 : conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
+
+	if (r < 0)
+		finish(l, err_sys(l->e, -r, "start a call"));
+	else
+		stdin_begin(l);
+}
+
 static void on_first(struct live *l, const struct frame *f)
 {
 	struct session_first *first = l->s->first;
@@ -168,9 +178,7 @@ static void on_first(struct live *l, const struct frame *f)
 	} else if (l->undone) {
 		finish(l, -1);
 	} else {
-		if (!runs)
-			(void)conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
-		stdin_begin(l);
+		begin_call(l, runs);
 	}
 }
 

@@ -51,6 +51,9 @@ void generation_soon(struct client *c)
 	if (w->state != SANDBOX_RUNNING || w->turn || w->coming || w->unsealed || w->running ||
 	    !turn_is_alone(w))
 		return;
+	/* Whoever asks for it will have merged some: there must be room for one more. */
+	if (w->spec.nlayers >= CELL_LAYERS)
+		return;
 	w->coming = turn_new(c);
 	if (!w->coming)
 		return;
