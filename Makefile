@@ -6,7 +6,7 @@ SECONDS ?= 30
 BUILD   := build
 ASAN    := build-asan
 
-.PHONY: all run test install bench asan fuzz lint clean
+.PHONY: all run test test-deep install bench asan fuzz lint clean
 
 all:
 	@scripts/setup build
@@ -19,6 +19,12 @@ test:
 	@scripts/setup build test
 	@scripts/build $(BUILD)
 	@scripts/test $(BUILD)
+
+# Every fault point, long kill loops, 10,000 snapshots: hours. Run it when you touch what it covers.
+test-deep:
+	@scripts/setup build test
+	@scripts/build $(BUILD)
+	@scripts/test-deep $(BUILD)
 
 install: all
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))

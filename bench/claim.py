@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ready sandboxes: from the claim to the end of `true` in one, in a client that keeps running, against a bare fork+exec;
+Ready sandboxes. Measures the time from a claim to the end of `true`, in a running client, against a bare fork+exec;
 a whole `cay run` with and without a pool; and 100 forks of a snapshot.
 """
 

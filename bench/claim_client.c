@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that claims ready sandboxes, side by side with doing the same without one.
+ * A client that claims ready sandboxes, compared with fork+exec without a sandbox.
  *
- *   claim_client ROUNDS STATE-DIR KIND -- CMD [ARG]...
+ *   claim_client ROUNDS STATE-DIR KEY -- CMD [ARG]...
  *
- * In turns: fork+exec+wait of CMD; and looking for a ready sandbox in STATE-DIR/warm/KIND, claiming
- * it and running CMD in it to its end. Prints lines "fork NS" and "claim NS", and "yes NS" for the
- * answer to the claim alone, with no command waiting behind it. What was claimed is let go of in
- * the end, all at once.
+ * In turns: fork+exec+wait of CMD; and find a ready sandbox in STATE-DIR/warm/KEY, claim it, and
+ * run CMD in it to its end. Prints lines "fork NS" and "claim NS", and "yes NS" for the answer to a
+ * claim without a command. Releases all claimed sandboxes at the end, at once.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -137,7 +136,10 @@ static void await(int fd, uint8_t type)
 	}
 }
 
-/* The connection is left open: with it the sandbox would end, and that takes time of the next. */
+/*
+ * Leave the connection open: closing it would end the sandbox, and that would slow down the next
+ * round.
+ */
 static void claim(const char *name, bool and_run)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cold start: `cay run -- true` in turns with whatever else is installed."""
+"""Cold start: `cay run -- true` in turns with other installed sandboxes."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create, exec, destroy, many times: nothing may grow."""
+"""Create, exec and destroy many times, and check that nothing grows."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,7 @@ KEEP = 8
 
 
 def adopt_orphans():
-    """Wardens whose creator has ended become our children: then exactly ours can be counted."""
+    """Become the parent of wardens whose creator has ended, so that we count exactly our own."""
     set_child_subreaper = 36
     if ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0) != 0:
         raise RuntimeError('cannot become a subreaper')

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that keeps its connection, side by side with doing the same without a sandbox.
+ * A client that keeps its connection, compared with running commands without a sandbox.
  *
  *   exec_client latency CALLS SANDBOX-DIR... -- CMD [ARG]...
  *   exec_client flight CALLS DEPTH SANDBOX-DIR... -- CMD [ARG]...
  *
- * latency: one call at a time, in turns: fork+exec+wait, posix_spawn+wait, a call in each
- * sandbox. flight: DEPTH at a time, in turns of blocks, fork+exec and each sandbox. Prints lines
- * "TARGET NANOSECONDS": of a call, or of a block divided by its calls. TARGET is fork, spawn, or a
- * number from 0 on.
+ * latency: one call at a time, in turns: fork+exec+wait, posix_spawn+wait, a call in each sandbox.
+ * flight: DEPTH calls at a time, in alternating blocks: fork+exec and each sandbox. Prints lines
+ * "TARGET NANOSECONDS": for a call, or for a block divided by its calls. TARGET is fork, spawn, or
+ * a number from 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -145,7 +145,7 @@ static uint32_t await_exit(struct sandbox *s)
 	}
 }
 
-/* The socket's path may be longer than an address takes: connect from inside the directory. */
+/* The socket's path may be too long for an address: connect from inside the directory. */
 static void connect_to(struct sandbox *s, const char *dir)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "sock" };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all benchmarks share: places, sandboxes, runs in turns, and the list of results."""
+"""Shared by all benchmarks: directories, sandboxes, runs in turns, and the list of results."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def quantile(values, q):
 
 
 def has_no_journal(path):
-    """True where path lies on an ext4 file system without a journal."""
+    """True if path is on an ext4 file system without a journal."""
     at = os.stat(path).st_dev
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
         for line in f:

@@ -2,11 +2,11 @@
 /*
  * bench-net: both ends of the gateway's benchmark.
  *
- *   serve ADDR PORT             1: sends the byte back; 2 and 8 bytes: sends so many bytes
- *   connect ADDR PORT N K       N connections with one exchange each, K at a time:
- *                               median and 99th percentile in microseconds, connections a second
- *   get ADDR PORT BYTES         one download: MB/s
- *   hold ADDR PORT N            opens N, says so, and waits for the end of its input
+ *   serve ADDR PORT             request 1: echo the byte; request 2 and 8 bytes: send that many
+ * bytes connect ADDR PORT N K       N connections with one exchange each, K at a time: median and
+ * 99th percentile in microseconds, connections per second get ADDR PORT BYTES         one download:
+ * MB/s hold ADDR PORT N            opens N connections, reports it, and waits for the end of its
+ * input
  */
 #include <arpa/inet.h>
 #include <errno.h>

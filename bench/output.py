@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a command's output comes through, against a plain pipe."""
+"""Throughput of a command's output, against a plain pipe."""
 
 import lab as lab_module
 

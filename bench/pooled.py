@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Snapshots in a storage pool (btrfs): of an idle sandbox, and how long commands stand still for one while they run,
-with 100 MiB and 10,000 files of changes. Times are those of the warden, as it tells them.
+Snapshots in storage (btrfs): of an idle sandbox, and how long a snapshot freezes running commands, with 100 MiB
+and 10,000 files of changes. The warden reports the times.
 """
 
 import json

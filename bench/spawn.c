@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs commands in turns and says how long each took from spawn to wait.
+ * Runs commands in turns and prints how long each took from spawn to wait.
  *
  *   spawn ROUNDS SECONDS [@EVERY] [K=V]... CMD [ARG]... [::: [@EVERY] [K=V]... CMD [ARG]...]...
  *
- * Stops at the end of a round once the seconds are over. Every round begins with another command,
- * so that none always follows the same one. @EVERY runs a command only in each so many rounds. %N
- * in an argument becomes a fresh number. Prints a line "ROUND COMMAND NANOSECONDS CPU-MICROSECONDS
- * STATUS" for each run.
- * Their stderr is ours.
+ * Stops at the end of a round once the time is over. Every round starts with another command, so
+ * that no command always follows the same one. @EVERY runs a command only in every so many rounds.
+ * %N in an argument becomes a new number. Prints a line "ROUND COMMAND NANOSECONDS CPU-MICROSECONDS
+ * STATUS" for each run. The commands share our stderr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +44,7 @@ static bool is_setting(const char *word)
 	return eq && !memchr(word, '/', (size_t)(eq - word));
 }
 
-/* One command from words up to ::: or the end; the number of words that it took. */
+/* Parse one command up to ::: or the end. Returns the number of words. */
 static int parse(struct command *c, char **words)
 {
 	int n = 0;
@@ -66,7 +65,7 @@ static int parse(struct command *c, char **words)
 	return n;
 }
 
-/* The argument with %N replaced; `room` is where it is put when it had one. */
+/* The argument with %N replaced; `room` holds the result if there was a %N. */
 static char *with_number(char *word, char room[TEXT], int number)
 {
 	const char *at = strstr(word, "%N");

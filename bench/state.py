@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How long snapshot, rollback, fork and transactions take, and how they grow with what the sandbox holds: one file,
-1,000, 100,000, and 1 GiB. Of snapshot and rollback the time in the warden counts, where all of the work is done;
-the whole command, with a process started and the catalog written, stands beside it.
+How long snapshot, rollback, fork and transactions take, and how that grows with the sandbox's content: one file,
+1,000 files, 100,000 files, 1 GiB. For snapshot and rollback the time in the warden counts, which does all the work.
+The time of the whole command, with process start and catalog write, is listed beside it.
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the full trace costs a workload: against calls only, and against no sandbox."""
+"""The cost of the full trace for a workload, against tracing calls only and against no sandbox."""
 
 import json
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walls yes|no CMD [ARG]...: run a command behind the two walls that commands of a sandbox have,
- * the list of system calls and Landlock, or without them. Nothing else of a sandbox is there, so
- * that the difference is what the walls cost; no program that is installed can leave them out.
+ * walls yes|no CMD [ARG]...: run a command with or without the two walls of a sandbox's commands,
+ * the list of system calls and Landlock. Nothing else of a sandbox is there, so the difference is
+ * the cost of the walls. No installed program can leave them out.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the list of system calls and Landlock cost a compile: CPU time behind both walls and without."""
+"""The cost of the system call list and Landlock for a compile: CPU time with both and without."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ def bench(lab):
     files, sources = lab.pick(20, 6), os.path.join(lab.memory, 'walls')
     project(sources, files)
     make = ['make', '-s', '-B', '-C', sources]
-    # Each twice, in mirrored order: what drifts within a round meets both alike.
+    # Each runs twice, in mirrored order, so that drift within a round affects both alike.
     order = ('with', 'without', 'without again', 'with again')
     times = lab.turns(lab.pick(40, 12), lab.pick(170, 40), [
         (name, 1, {}, [lab.walls, 'no' if 'without' in name else 'yes', *make]) for name in order])

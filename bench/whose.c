@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench-whose N: the median time to find whose one of N open connections is, in microseconds. */
+/* bench-whose N: the median time in microseconds to find the owner of one of N open connections. */
 #include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>

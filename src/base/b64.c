@@ -39,7 +39,7 @@ static int value_of(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four characters, `used` of which are no padding, to used - 1 bytes. */
+/* Decode four characters, of which `used` are not padding, into used - 1 bytes. */
 static int decode_group(const char *p, size_t used, char out[3])
 {
 	uint32_t v = 0;

@@ -6,5 +6,7 @@
 
 /* Append. 0 or -errno as buf_add(). */
 int b64_encode(struct buf *out, struct str bytes);
-/* Append; strict: -EBADMSG, and nothing appended, for anything that the encoder cannot write. */
+/*
+ * Append. Strict: -EBADMSG for anything that the encoder cannot produce; then nothing is appended.
+ */
 int b64_decode(struct buf *out, struct str text);

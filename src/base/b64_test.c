@@ -27,7 +27,7 @@ static void vectors_of_rfc_4648_hold(void)
 	}
 }
 
-static void all_bytes_survive(void)
+static void all_byte_values_round_trip(void)
 {
 	auto_done(buf_done) struct buf to = BUF_INIT(512), back = BUF_INIT(256);
 	char bytes[256];
@@ -39,7 +39,7 @@ static void all_bytes_survive(void)
 	CHECK(str_eq(buf_str(&back), (struct str){ bytes, sizeof bytes }));
 }
 
-static void what_the_encoder_cannot_write_is_refused(void)
+static void decoding_refuses_what_the_encoder_cannot_produce(void)
 {
 	static const char *const bad[] = { "Z",	   "Zg=",  "Zg",       "Zh==", "Zm9=", "====",
 					   "=m9v", "Zm9 ", "Zg==Zg==", "Z===", "Zm=v", "Zm9v\n" };
@@ -52,5 +52,5 @@ static void what_the_encoder_cannot_write_is_refused(void)
 	}
 }
 
-T_MAIN(T(vectors_of_rfc_4648_hold), T(all_bytes_survive),
-       T(what_the_encoder_cannot_write_is_refused))
+T_MAIN(T(vectors_of_rfc_4648_hold), T(all_byte_values_round_trip),
+       T(decoding_refuses_what_the_encoder_cannot_produce))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that do not compile here. The build includes this file before every source, so
- * the headers that declare them come first; whoever names them afterwards gets an error.
- * What a preprocessor cannot tell (open() without O_CLOEXEC) is found by tests/check.
+ * Functions that must not be used: naming one is a compile error. The build includes this file
+ * before every source file. It includes the headers that declare these functions first, because a
+ * poisoned name may not be declared either. tests/check finds the misuse that a preprocessor cannot
+ * see, such as open() without O_CLOEXEC.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 
 #undef alloca
 
-/* No bound: use buf_add(), buf_printf(), snprintf(), str_copy(). */
-/* With fortify some of these are macros, which clang will not poison. */
+/* These functions have no bound. Use buf_add(), buf_printf(), snprintf() or str_copy(). */
+/* With fortify some of them are macros, and clang refuses to poison a macro. */
 #undef sprintf
 #undef vsprintf
 #undef strcpy
@@ -24,11 +25,11 @@
 #undef strncpy
 #undef stpcpy
 #pragma GCC poison strcpy stpcpy strcat sprintf vsprintf gets alloca
-/* Hidden state. */
+/* strtok() keeps hidden state. */
 #pragma GCC poison strtok
-/* A shell between us and the program. */
+/* These functions run a shell. */
 #pragma GCC poison system popen
-/* A name that somebody else can take first. */
+/* Another process can create the file first. */
 #pragma GCC poison mktemp tmpnam tempnam
 
 #endif

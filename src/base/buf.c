@@ -12,7 +12,7 @@ void buf_done(struct buf *b)
 	*b = (struct buf)BUF_INIT(b->max);
 }
 
-/* need is at most max + 1, the ceiling with its terminator. */
+/* need is at most max + 1: the ceiling and the terminator. */
 static size_t next_cap(const struct buf *b, size_t need)
 {
 	size_t cap = b->cap ? b->cap : 64;

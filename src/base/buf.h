@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing byte buffer with a ceiling. The ceiling is given at birth, so no
- * peer can make us allocate more than the author of the call site decided.
+ * A growing byte buffer with a ceiling. The caller sets the ceiling when it makes the buffer, so a
+ * peer cannot make us allocate more than the author of that code allowed.
  *
  * Invariant: data[len] == '\0' whenever data != NULL.
  */
@@ -27,7 +27,7 @@ struct buf {
 void buf_done(struct buf *b);
 DEFINE_AUTO(struct buf, buf_done)
 
-/* 0, -E2BIG when the ceiling would be passed (b is unchanged), or -ENOMEM. */
+/* Return 0, -E2BIG if the data would exceed the ceiling (b is unchanged), or -ENOMEM. */
 int buf_add(struct buf *b, const void *p, size_t n) __attribute__((warn_unused_result));
 int buf_add_str(struct buf *b, struct str s) __attribute__((warn_unused_result));
 int buf_add_c(struct buf *b, const char *text) __attribute__((warn_unused_result));
@@ -36,14 +36,14 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 
 /* Make room for n more bytes at data + len; the caller writes there and adds to len. */
 int buf_reserve(struct buf *b, size_t n) __attribute__((warn_unused_result));
-/* Declare n bytes written into the reserved room. */
+/* Count n bytes that the caller wrote into the reserved room. */
 void buf_grew(struct buf *b, size_t n);
-/* Drop what lies beyond the first len bytes; len must not be above b->len. */
+/* Keep only the first len bytes; len must not exceed b->len. */
 void buf_cut(struct buf *b, size_t len);
 /* Drop the first n bytes. */
 void buf_shift(struct buf *b, size_t n);
 void buf_clear(struct buf *b);
-/* Give the memory back where the buffer is empty and holds more than `keep`. */
+/* Free the memory if the buffer is empty and its capacity exceeds `keep`. */
 void buf_trim(struct buf *b, size_t keep);
 
 /* The caller owns the result and frees it; b is empty afterwards. */

@@ -6,7 +6,7 @@
 
 #include "t.h"
 
-static void what_is_added_is_there_and_terminated(void)
+static void added_bytes_are_stored_and_terminated(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(100);
 
@@ -18,7 +18,7 @@ static void what_is_added_is_there_and_terminated(void)
 	CHECK(b.data[b.len] == '\0');
 }
 
-static void the_ceiling_itself_fits(void)
+static void data_of_the_ceiling_fits(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(100);
 	char bytes[100];
@@ -65,7 +65,7 @@ static void no_more_is_allocated_than_ceiling_and_terminator(void)
 	CHECK(b.len == 1000);
 }
 
-static void a_ceiling_of_nothing_takes_nothing(void)
+static void a_ceiling_of_zero_accepts_nothing(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(0);
 
@@ -97,7 +97,7 @@ static void cut_drops_the_end_and_terminates(void)
 	CHECK_STR(b.data, "ab");
 }
 
-static void take_hands_over_and_leaves_an_empty_buffer_of_the_same_ceiling(void)
+static void take_hands_over_the_data_and_keeps_the_ceiling(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(3);
 	auto_free char *text = NULL;
@@ -111,7 +111,7 @@ static void take_hands_over_and_leaves_an_empty_buffer_of_the_same_ceiling(void)
 	CHECK(buf_add_c(&b, "abc") == 0);
 }
 
-static void trim_frees_only_what_is_empty_and_large(void)
+static void trim_frees_only_large_empty_buffers(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1000);
 
@@ -127,9 +127,8 @@ static void trim_frees_only_what_is_empty_and_large(void)
 	CHECK(buf_add_c(&b, "x") == 0);
 }
 
-T_MAIN(T(what_is_added_is_there_and_terminated), T(the_ceiling_itself_fits),
+T_MAIN(T(added_bytes_are_stored_and_terminated), T(data_of_the_ceiling_fits),
        T(one_past_the_ceiling_changes_nothing), T(sizes_near_the_end_of_size_t_are_refused),
-       T(no_more_is_allocated_than_ceiling_and_terminator), T(a_ceiling_of_nothing_takes_nothing),
+       T(no_more_is_allocated_than_ceiling_and_terminator), T(a_ceiling_of_zero_accepts_nothing),
        T(shift_drops_the_front), T(cut_drops_the_end_and_terminates),
-       T(take_hands_over_and_leaves_an_empty_buffer_of_the_same_ceiling),
-       T(trim_frees_only_what_is_empty_and_large))
+       T(take_hands_over_the_data_and_keeps_the_ceiling), T(trim_frees_only_large_empty_buffers))

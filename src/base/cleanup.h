@@ -8,7 +8,7 @@
 
 #define FD_NONE (-1)
 
-/* `unused`: to empty it is no dead store, as analyzers that do not see the release would think. */
+/* `unused`: an analyzer that does not see the cleanup would call TAKE_PTR a dead store. */
 #define auto_free  __attribute__((cleanup(auto_free_fn), unused))
 #define auto_close __attribute__((cleanup(auto_close_fn), unused))
 /* For our own types: DEFINE_AUTO(struct buf, buf_done) gives auto_done(buf_done). */
@@ -25,7 +25,7 @@
 			fn(*p); \
 	}
 
-/* Give a value away and leave the local empty, so that scope exit releases nothing. */
+/* Hand a value on and leave the local empty, so that scope exit releases nothing. */
 #define TAKE_PTR(p) \
 	({ \
 		__typeof__(p) take_ = (p); \
@@ -48,7 +48,7 @@ static inline void auto_free_fn(void *p)
 	free(*(void **)p);
 }
 
-/* Close and forget. Scope exit runs between a failing call and the look at errno. */
+/* Close and set to FD_NONE. Keeps errno: scope exit may run before the caller reads errno. */
 static inline void fd_close(int *fd)
 {
 	int saved = errno;

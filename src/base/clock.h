@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time: monotonic for durations, real for people. Nanoseconds unless named otherwise. */
+/*
+ * Time: monotonic for durations, real time for display. Nanoseconds unless the name says otherwise.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +13,7 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
-/* The kernel's coarse clock, which stamps inodes: never later than clock_real_ns(). */
+/* The kernel's coarse clock, which sets inode times. It is never later than clock_real_ns(). */
 uint64_t clock_coarse_ns(void);
 
 enum { CLOCK_TEXT_SIZE = sizeof "2026-01-01T00:00:00.000000Z" };

@@ -3,7 +3,7 @@
 
 #include "t.h"
 
-static void text_of_the_epoch(void)
+static void the_epoch_is_printed(void)
 {
 	char out[CLOCK_TEXT_SIZE];
 
@@ -11,7 +11,7 @@ static void text_of_the_epoch(void)
 	CHECK_STR(out, "1970-01-01T00:00:00.000000Z");
 }
 
-static void text_is_utc_with_microseconds_cut_not_rounded(void)
+static void text_is_utc_with_truncated_microseconds(void)
 {
 	char out[CLOCK_TEXT_SIZE];
 
@@ -22,7 +22,7 @@ static void text_is_utc_with_microseconds_cut_not_rounded(void)
 	CHECK_STR(out, "2024-02-29T12:34:56.999999Z");
 }
 
-static void any_number_gives_a_text_of_the_same_length(void)
+static void all_times_have_the_same_text_length(void)
 {
 	char out[CLOCK_TEXT_SIZE];
 
@@ -52,6 +52,6 @@ static void the_coarse_clock_is_never_ahead(void)
 	}
 }
 
-T_MAIN(T(text_of_the_epoch), T(text_is_utc_with_microseconds_cut_not_rounded),
-       T(any_number_gives_a_text_of_the_same_length), T(the_monotonic_clock_does_not_go_back),
+T_MAIN(T(the_epoch_is_printed), T(text_is_utc_with_truncated_microseconds),
+       T(all_times_have_the_same_text_length), T(the_monotonic_clock_does_not_go_back),
        T(the_coarse_clock_is_never_ahead))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory to be read, never through a symbolic link. */
+/* Open directories for reading without following symbolic links. */
 #pragma once
 
 #include <dirent.h>
@@ -15,7 +15,7 @@ static inline void dir_free(DIR *d)
 }
 DEFINE_AUTO_PTR(DIR, dir_free)
 
-/* NULL and errno. */
+/* On failure: NULL, and errno is set. */
 static inline DIR *dir_open_at(int parent, const char *name)
 {
 	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -31,7 +31,7 @@ static inline bool dir_is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Not where it cannot be read. */
+/* False if the directory cannot be read. */
 static inline bool dir_is_empty(int parent, const char *name)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(parent, name);

@@ -14,7 +14,7 @@ static const struct {
 #undef X
 };
 
-/* Put ": tail" at offset n; what does not fit is cut, a message is not data. */
+/* Put ": tail" at offset n. Text that does not fit is cut. */
 static void append(struct err *e, int n, const char *tail)
 {
 	int room = (int)sizeof e->msg - n - (int)sizeof ": ";
@@ -23,13 +23,18 @@ static void append(struct err *e, int n, const char *tail)
 		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %.*s", room, tail);
 }
 
+static void err_reset(struct err *e, enum err_kind kind, int sys)
+{
+	e->kind = kind;
+	e->sys = sys;
+	e->code[0] = e->field[0] = e->about[0] = e->hint[0] = '\0';
+}
+
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
 	va_list ap;
 
-	e->kind = kind;
-	e->sys = 0;
-	e->hint[0] = '\0';
+	err_reset(e, kind, 0);
 	va_start(ap, fmt);
 	(void)vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 	va_end(ap);
@@ -41,9 +46,7 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
 	va_list ap;
 	int n;
 
-	e->kind = ERR_SYS;
-	e->sys = errnum;
-	e->hint[0] = '\0';
+	err_reset(e, ERR_SYS, errnum);
 	va_start(ap, fmt);
 	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 	va_end(ap);
@@ -62,6 +65,23 @@ int err_ctx(struct err *e, const char *fmt, ...)
 	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 	va_end(ap);
 	append(e, n, old);
+	return -1;
+}
+
+int err_code(struct err *e, const char *code, const char *about)
+{
+	(void)snprintf(e->code, sizeof e->code, "%s", code);
+	(void)snprintf(e->about, sizeof e->about, "%s", about ? about : "");
+	return -1;
+}
+
+int err_field(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(e->field, sizeof e->field, fmt, ap);
+	va_end(ap);
 	return -1;
 }
 

@@ -15,7 +15,25 @@ static void set_fills_everything_and_returns_minus_one(void)
 	CHECK_STR(e.hint, "");
 }
 
-static void sys_says_what_and_why(void)
+static void a_new_error_clears_code_and_about(void)
+{
+	struct err e = { 0 };
+
+	(void)err_set(&e, ERR_CONFLICT, "busy");
+	CHECK(err_code(&e, "sandbox.busy", "k3x9") == -1);
+	CHECK(err_field(&e, "dirs[%d].path", 3) == -1);
+	(void)err_ctx(&e, "snapshot");
+	CHECK_STR(e.code, "sandbox.busy");
+	CHECK_STR(e.about, "k3x9");
+	CHECK_STR(e.field, "dirs[3].path");
+	CHECK(e.kind == ERR_CONFLICT);
+	(void)err_sys(&e, EIO, "read");
+	CHECK(!e.code[0] && !e.about[0] && !e.field[0]);
+	(void)err_code(&e, "a.b", NULL);
+	CHECK_STR(e.about, "");
+}
+
+static void sys_reports_what_failed_and_why(void)
 {
 	struct err e = { 0 };
 
@@ -68,6 +86,6 @@ static void every_kind_is_found_by_its_name(void)
 	CHECK(err_kind_of("what?") == ERR_FAILED);
 }
 
-T_MAIN(T(set_fills_everything_and_returns_minus_one), T(sys_says_what_and_why),
-       T(context_goes_before_and_keeps_kind_and_hint), T(long_messages_are_cut_and_terminated),
-       T(every_kind_is_found_by_its_name))
+T_MAIN(T(set_fills_everything_and_returns_minus_one), T(a_new_error_clears_code_and_about),
+       T(sys_reports_what_failed_and_why), T(context_goes_before_and_keeps_kind_and_hint),
+       T(long_messages_are_cut_and_terminated), T(every_kind_is_found_by_its_name))

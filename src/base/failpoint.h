@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named places at which a test lets the process die as if it were killed. Only in programs made for
- * that (tests/crash): there the file `failpoint` in CAY_STATE names one, and the
- * first process that comes to it is gone, with the file; the names of all that are come to are
- * appended to the file `failpoints`, where there is one. Everywhere else it is nothing.
+ * Named places where a test kills the process. Only the programs that tests/crash builds have them;
+ * everywhere else failpoint() does nothing.
  *
- * tests/check/durable.txt: every function that makes a durable step has one, or a reason.
+ * The file `failpoint` in CAY_STATE names one failpoint. The first process that reaches it removes
+ * the file and dies by SIGKILL. If the file `failpoints` exists, each process appends the name of
+ * every failpoint that it reaches.
+ *
+ * tests/check/durable.txt: every function that makes a durable step has a failpoint, or a reason
+ * why not.
  */
 #pragma once
 

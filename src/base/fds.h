@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 /*
- * Into fds, at most `room` of them; the caller owns them, and those beyond are closed. Returns
- * how many came in all.
+ * Put at most `room` descriptors into fds; the caller owns them. Close the rest. Return how many
+ * descriptors the message carried.
  */
 int fds_take(const struct msghdr *m, int *fds, int room);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debian's archives of SQLite and others were compiled against glibc's headers. musl keeps to the
- * same ABI, but for the names below, of which glibc's headers make use.
+ * Debian compiles its static libraries, such as SQLite, against glibc headers. musl has the same
+ * ABI except for the names below, which glibc headers refer to.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...)
 	return r;
 }
 
-/* Whatever the argument is, a number or a pointer, or none: it is passed on in one register. */
+/* The argument may be a number, a pointer or missing. Each is passed in one register. */
 int fcntl64(int fd, int cmd, ...)
 {
 	va_list ap;
@@ -90,7 +90,7 @@ int fcntl64(int fd, int cmd, ...)
 	return fcntl(fd, cmd, arg);
 }
 
-/* Where in an fd_set the bit of a descriptor is. */
+/* The index of a descriptor's word in an fd_set. */
 long __fdelt_chk(long fd)
 {
 	fits((size_t)fd, FD_SETSIZE - 1);

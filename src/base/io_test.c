@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "t.h"
 
-/* Enter a directory of our own; it is removed at the end of the test. */
+/* Enter a temporary directory; the test removes it at its end. */
 static char dir[] = "/tmp/cay-io-XXXXXX";
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f)
@@ -44,7 +44,7 @@ static void make_pipe(int *ret_r, int *ret_w)
 	*ret_w = p[1];
 }
 
-static void a_file_comes_back_whole(void)
+static void a_file_is_read_completely(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
 	static char big[100000];
@@ -79,7 +79,7 @@ static void a_missing_file_is_enoent(void)
 	CHECK(io_write_file(AT_FDCWD, "none", "x") == -ENOENT);
 }
 
-static void write_file_wants_an_existing_file(void)
+static void write_file_needs_an_existing_file(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(10);
 
@@ -90,7 +90,7 @@ static void write_file_wants_an_existing_file(void)
 	CHECK_STR(b.data, "text");
 }
 
-static void replace_file_leaves_the_old_one_or_the_new_one(void)
+static void replace_file_leaves_the_old_or_the_new_file(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(100);
 
@@ -106,7 +106,7 @@ static void replace_file_leaves_the_old_one_or_the_new_one(void)
 	CHECK(access("tmp", F_OK) < 0);
 }
 
-static void read_exact_tells_an_early_end(void)
+static void read_exact_reports_an_early_end(void)
 {
 	auto_close int r = FD_NONE, w = FD_NONE;
 	char got[4] = "";
@@ -121,7 +121,7 @@ static void read_exact_tells_an_early_end(void)
 	CHECK(io_read_exact(FD_NONE, got, 1) == -EBADF);
 }
 
-static void nonblock_goes_on_and_off(void)
+static void nonblock_is_set_and_cleared(void)
 {
 	auto_close int r = FD_NONE, w = FD_NONE;
 	char c;
@@ -134,7 +134,7 @@ static void nonblock_goes_on_and_off(void)
 	CHECK(io_set_nonblock(FD_NONE, true) == -EBADF);
 }
 
-static void mkdir_is_content_with_a_directory_but_not_a_file(void)
+static void mkdir_accepts_an_existing_directory_but_not_a_file(void)
 {
 	enter();
 	CHECK(io_mkdir(AT_FDCWD, "d", 0700) == 0);
@@ -174,8 +174,8 @@ static void mkdir_all_refuses_empty_and_overlong_paths(void)
 	CHECK(io_mkdir_all(path, 0700) == 0);
 }
 
-T_MAIN(T(a_file_comes_back_whole), T(a_file_of_the_ceiling_fits_and_one_more_is_refused),
-       T(a_missing_file_is_enoent), T(write_file_wants_an_existing_file),
-       T(replace_file_leaves_the_old_one_or_the_new_one), T(read_exact_tells_an_early_end),
-       T(nonblock_goes_on_and_off), T(mkdir_is_content_with_a_directory_but_not_a_file),
+T_MAIN(T(a_file_is_read_completely), T(a_file_of_the_ceiling_fits_and_one_more_is_refused),
+       T(a_missing_file_is_enoent), T(write_file_needs_an_existing_file),
+       T(replace_file_leaves_the_old_or_the_new_file), T(read_exact_reports_an_early_end),
+       T(nonblock_is_set_and_cleared), T(mkdir_accepts_an_existing_directory_but_not_a_file),
        T(mkdir_all_makes_every_part_with_the_mode), T(mkdir_all_refuses_empty_and_overlong_paths))

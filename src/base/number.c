@@ -2,6 +2,7 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { MILLI = 1000 };
 
-/* Digits, and up to three more after a point, as thousandths. NULL, or where it ends. */
+/* Digits, and up to three more after a point, as thousandths. Returns the end, or NULL. */
 static const char *decimal(const char *text, uint64_t *ret_milli)
 {
 	uint64_t n, part = 0;
@@ -34,7 +35,7 @@ static const char *decimal(const char *text, uint64_t *ret_milli)
 	return end;
 }
 
-/* Powers of 1024, with or without B or iB behind. -1: no unit. */
+/* Powers of 1024, optionally followed by B or iB. -1: unknown unit. */
 static int unit_shift(const char *unit)
 {
 	static const char letters[] = "KMGT";
@@ -56,7 +57,7 @@ int size_parse(const char *text, uint64_t *ret_bytes)
 	if (shift < 0 || milli > UINT64_MAX >> (shift + 1))
 		return -1;
 	bytes = (milli << shift) / MILLI;
-	/* So that it can be written as a signed number, in JSON too. */
+	/* Up to 2^53 a number is exact in JSON too. */
 	if (bytes == 0 || bytes > (uint64_t)1 << 53)
 		return -1;
 	*ret_bytes = bytes;
@@ -83,4 +84,31 @@ int number_parse(const char *text, uint64_t *ret_milli)
 		return -1;
 	*ret_milli = milli;
 	return 0;
+}
+
+const char *number_size(uint64_t bytes, char out[NUMBER_TEXT])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double v = (double)bytes / 1024;
+	size_t u = 0;
+
+	for (; v >= 1024 && u + 1 < sizeof units / sizeof *units; u++)
+		v /= 1024;
+	(void)snprintf(out, NUMBER_TEXT, v == (double)(uint64_t)v ? "%.0f %s" : "%.1f %s", v,
+		       units[u]);
+	return out;
+}
+
+const char *number_short(uint64_t bytes, char out[NUMBER_TEXT])
+{
+	static const char units[] = "BKMGTPE";
+	double n = (double)bytes;
+	int u = 0;
+
+	while (n >= 1000 && units[u + 1]) {
+		n /= 1024;
+		u++;
+	}
+	(void)snprintf(out, NUMBER_TEXT, u && n < 9.95 ? "%.1f%c" : "%.0f%c", n, units[u]);
+	return out;
 }

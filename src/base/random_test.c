@@ -7,7 +7,7 @@ static void every_byte_is_filled(void)
 {
 	unsigned char seen[4096] = { 0 }, b[4096];
 
-	/* A byte that is never written stays zero in every round: 2^-64 by chance each. */
+	/* A byte that is never written stays zero in all rounds. By chance: 2^-64 per byte. */
 	for (int round = 0; round < 8; round++) {
 		memset(b, 0, sizeof b);
 		CHECK(random_bytes(b, sizeof b) == 0);

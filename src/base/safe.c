@@ -14,7 +14,7 @@ static bool is_hostile(uint32_t c)
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* One escape into out, its length as result. n: bytes of the character, 0 where invalid. */
+/* Write one escape to out and return its length. n: bytes of the character, 0 if invalid. */
 static size_t escape(char out[8], uint8_t byte, size_t n, uint32_t c)
 {
 	static const char letters[] = "abtnvfr";
@@ -30,8 +30,8 @@ static size_t escape(char out[8], uint8_t byte, size_t n, uint32_t c)
 }
 
 /*
- * Copies character by character, so that a cut never splits one. `fits` remembers the last
- * place where the ellipsis still has room.
+ * Copies whole characters, so that a cut never splits one. `fits` is the last length at which the
+ * ellipsis still fits.
  */
 int text_safe_cut(struct buf *out, struct str text, size_t most)
 {

@@ -20,7 +20,7 @@ static void readable_text_is_untouched(void)
 	check(STR(""), "");
 }
 
-static void no_control_passes(void)
+static void control_characters_are_escaped(void)
 {
 	check(STR("a\nb\tc\r\a"), "a\\nb\\tc\\r\\a");
 	check(STR("\x1b[31m\x7f\0z"), "\\x1b[31m\\x7f\\x00z");
@@ -78,6 +78,6 @@ static void the_ceiling_is_reported(void)
 	CHECK(text_safe(&b, STR("abcd")) == -E2BIG);
 }
 
-T_MAIN(T(readable_text_is_untouched), T(no_control_passes), T(every_byte_that_is_not_utf8_is_shown),
-       T(output_never_holds_a_control_byte), T(a_cut_keeps_characters_whole),
-       T(the_ceiling_is_reported))
+T_MAIN(T(readable_text_is_untouched), T(control_characters_are_escaped),
+       T(every_byte_that_is_not_utf8_is_shown), T(output_never_holds_a_control_byte),
+       T(a_cut_keeps_characters_whole), T(the_ceiling_is_reported))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-1, only because git names blobs by it. Nothing of ours trusts it. */
+/* SHA-1, only because git names blobs by it. No security depends on it. */
 #pragma once
 
 #include <stddef.h>

@@ -17,7 +17,7 @@ static void is(const char *text, size_t times, size_t step, const char *want)
 }
 
 /* FIPS 180-1, appendices A to C. */
-static void the_standards_examples_come_out(void)
+static void examples_of_the_standard_hold(void)
 {
 	is("", 1, 1, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 	is("abc", 1, 3, "a9993e364706816aba3e25717850c26c9cd0d89d");
@@ -26,11 +26,11 @@ static void the_standards_examples_come_out(void)
 	is("aaaaaaaaaa", 100000, 10, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
-static void pieces_of_any_size_give_the_same(void)
+static void pieces_of_any_size_give_the_same_hash(void)
 {
 	for (size_t step = 1; step < 70; step++)
 		is("0123456789012345678901234567890123456789012345678901234567890123", 10, step,
 		   "a6f69c23afe00ff1dfcc8077c2e42ac12d586903");
 }
 
-T_MAIN(T(the_standards_examples_come_out), T(pieces_of_any_size_give_the_same))
+T_MAIN(T(examples_of_the_standard_hold), T(pieces_of_any_size_give_the_same_hash))

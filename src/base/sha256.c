@@ -76,8 +76,8 @@ static void blocks_plain(uint32_t state[8], const uint8_t *p, size_t n)
 
 #ifdef __x86_64__
 /*
- * The instructions want the state as (f e b a) and (h g d c); each pair of sha256rnds2 does
- * four rounds with the message words in m0, and m1 to m3 hold the next twelve.
+ * The instructions need the state as (f e b a) and (h g d c). Each pair of sha256rnds2 computes
+ * four rounds with the message words in m0; m1 to m3 hold the next twelve.
  */
 __attribute__((target("sha,sse4.1"))) static void blocks_ni(uint32_t state[8], const uint8_t *p,
 							    size_t n)
@@ -119,7 +119,7 @@ __attribute__((target("sha,sse4.1"))) static void blocks_ni(uint32_t state[8], c
 	_mm_storeu_si128(st + 1, _mm_alignr_epi8(hi, lo, 8));
 }
 
-/* Every CPU with these has SSE4.1 as well. */
+/* Every CPU with SHA instructions also has SSE4.1. */
 static bool cpu_has_sha(void)
 {
 	unsigned a, b, c, d;
@@ -128,7 +128,7 @@ static bool cpu_has_sha(void)
 }
 #endif
 
-/* The CPU is asked once: under a hypervisor each cpuid takes 5 us and more. */
+/* Ask the CPU only once: under a hypervisor each cpuid takes 5 us or more. */
 static void blocks(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static void (*chosen)(uint32_t *, const uint8_t *, size_t);

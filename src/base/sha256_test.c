@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled together with sha256.c, to test both ways to compute a block on any CPU. */
+/* Included with its source, to test both implementations on any CPU. */
 #include "base/sha256.c" /* NOLINT(bugprone-suspicious-include): see above */
 
 #include "t.h"
@@ -64,7 +64,7 @@ static void every_cut_gives_the_same_hash(void)
 	}
 }
 
-static void the_plain_and_the_fast_way_agree(void)
+static void plain_and_accelerated_code_agree(void)
 {
 #ifdef __x86_64__
 	uint8_t in[64 * 5];
@@ -83,4 +83,4 @@ static void the_plain_and_the_fast_way_agree(void)
 }
 
 T_MAIN(T(vectors_of_fips_180_hold), T(a_million_letters_in_odd_pieces_hold),
-       T(every_cut_gives_the_same_hash), T(the_plain_and_the_fast_way_agree))
+       T(every_cut_gives_the_same_hash), T(plain_and_accelerated_code_agree))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of signals, which only one of our two C libraries knows. */
+/* Signal names. Only one of our two C libraries has them. */
 #pragma once
 
 #include <stdint.h>
 
-/* KILL, TERM, ...; NULL where the number is none, or of a real-time signal, which has no name. */
+/* "KILL", "TERM", ...; NULL for an unknown number or a real-time signal. */
 const char *signal_name(int64_t sig);

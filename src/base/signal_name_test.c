@@ -6,8 +6,8 @@
 
 #include "t.h"
 
-/* Tests are built with the library that has names of its own. */
-static void same_as_the_library(void)
+/* Tests are built with the C library that has signal names. */
+static void names_match_the_c_library(void)
 {
 	for (int i = 1; i < SIGRTMIN; i++) {
 		const char *theirs = sigabbrev_np(i), *ours = signal_name(i);
@@ -16,7 +16,7 @@ static void same_as_the_library(void)
 	}
 }
 
-static void others_have_none(void)
+static void other_numbers_have_no_name(void)
 {
 	CHECK(signal_name(0) == NULL);
 	CHECK(signal_name(-1) == NULL);
@@ -25,4 +25,4 @@ static void others_have_none(void)
 	CHECK(signal_name(((int64_t)1 << 32) + SIGKILL) == NULL);
 }
 
-T_MAIN(T(same_as_the_library), T(others_have_none))
+T_MAIN(T(names_match_the_c_library), T(other_numbers_have_no_name))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A view of bytes that somebody else owns. Not terminated; may hold NUL. */
+/* A view of bytes that another object owns. Not terminated; may hold NUL. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,13 +36,13 @@ static inline bool str_starts(struct str a, struct str prefix)
 	return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
 
-/* True where no byte is NUL, so that a copy can be used as a C string. */
+/* True if no byte is NUL: a copy can then be a C string. */
 static inline bool str_is_text(struct str a)
 {
 	return a.n == 0 || memchr(a.p, '\0', a.n) == NULL;
 }
 
-/* Copy with a terminator into dst. False, and dst empty, where it does not fit or holds NUL. */
+/* Copy s into dst and terminate it. If s does not fit or holds NUL: false, and dst is empty. */
 static inline bool str_copy(char *dst, size_t size, struct str s)
 {
 	dst[0] = '\0';

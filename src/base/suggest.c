@@ -41,7 +41,7 @@ void suggest_offer(struct suggest *s, const char *candidate)
 {
 	int d = suggest_distance(s->word, candidate);
 
-	/* A word that shares no letter with the candidate is not a slip of it. */
+	/* A word that shares no letter with the candidate is not a typing error. */
 	if (d >= FAR || (size_t)d >= strlen(candidate) || (size_t)d >= strlen(s->word))
 		return;
 	if (s->best && d >= s->distance)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": the nearest of a few words, only where it is near. */
+/* "Did you mean": find the nearest of some words, if one is near enough. */
 #pragma once
 
 enum { SUGGEST_MAX = 2 };
 
-/* Optimal string alignment distance; SUGGEST_MAX + 1 stands for anything further. */
+/* Optimal string alignment distance; SUGGEST_MAX + 1 for anything further. */
 int suggest_distance(const char *a, const char *b);
 
-/* The best so far. Start with { .word = what was written }. */
+/* The best candidate so far. Start with { .word = what the user wrote }. */
 struct suggest {
 	const char *word;
 	const char *best; /* or NULL */

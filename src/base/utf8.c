@@ -6,7 +6,7 @@ static bool is_tail(uint8_t c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* Length by the first byte; 0 for bytes that cannot begin a character. */
+/* Length by the first byte; 0 for bytes that cannot start a character. */
 static size_t len_of(uint8_t c)
 {
 	if (c < 0x80)
@@ -41,7 +41,7 @@ size_t utf8_next(struct str s, uint32_t *ret_cp)
 	return n;
 }
 
-/* Most text is ASCII: eight bytes at a time while no high bit is set. */
+/* Most text is ASCII: check eight bytes at a time while no high bit is set. */
 static size_t ascii_run(struct str s)
 {
 	size_t i = 0;

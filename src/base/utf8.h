@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/str.h"
 
-/* Bytes of the first character, 1 to 4, and its code point; 0 where it is not valid or s is empty.
- */
+/* Length of the first character (1 to 4) and its code point; 0 if it is invalid or s is empty. */
 size_t utf8_next(struct str s, uint32_t *ret_cp);
 bool utf8_valid(struct str s);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/help.h"
+#include "cli/hints.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -53,15 +54,15 @@ int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struc
 	return 0;
 }
 
-static void report_json(const struct err *e)
+static void report_json(const struct err *e, const char *text, const char *hint)
 {
 	struct out_json j = { .f = stdout };
 
 	out_json_open(&j, NULL, '{');
 	out_json_open(&j, "error", '{');
 	out_json_c(&j, "code", err_name(e->kind));
-	out_json_c(&j, "message", e->msg);
-	out_json_c(&j, "hint", e->hint);
+	out_json_c(&j, "message", text);
+	out_json_c(&j, "hint", hint);
 	out_json_close(&j, '}');
 	out_json_close(&j, '}');
 	out_json_line(&j);
@@ -70,20 +71,24 @@ static void report_json(const struct err *e)
 int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
 {
 	const char *name = ctx->usage ? ctx->cmd->name : NULL;
+	char text[sizeof e->msg + 40], hint[400];
 	int code = err_exit(e->kind);
+
+	hint_message(e, text, sizeof text);
+	hint_text(e, hint, sizeof hint);
 
 	fprintf(stderr, "%scay%s%s:%s ", out_sgr(ctx->color_err, OUT_RED), name ? " " : "",
 		name ? name : "", out_sgr(ctx->color_err, OUT_PLAIN));
-	out_safe_to(stderr, str_of(e->msg));
+	out_safe_to(stderr, str_of(text));
 	putc('\n', stderr);
-	if (e->hint[0]) {
+	if (hint[0]) {
 		fprintf(stderr, "%shint:%s ", out_sgr(ctx->color_err, OUT_DIM),
 			out_sgr(ctx->color_err, OUT_PLAIN));
-		out_safe_to(stderr, str_of(e->hint));
+		out_safe_to(stderr, str_of(hint));
 		putc('\n', stderr);
 	}
 	if (ctx->json)
-		report_json(e);
+		report_json(e, text, hint);
 	if (ctx->cmd->runs_commands)
 		return EXIT_OURS;
 	return code ? code : EXIT_FAILED;

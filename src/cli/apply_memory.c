@@ -206,6 +206,16 @@ int apply_memory_base(void *ctx, const char *path, struct buf *ret)
 	return io_read_file(((struct apply_memory *)ctx)->dir_fd, name, ret) == 0;
 }
 
+int apply_memory_open_copy(void *ctx, const char *path)
+{
+	char name[128];
+	int fd;
+
+	base_path(ctx, path, name);
+	fd = openat(((struct apply_memory *)ctx)->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 /* What was taken over is what a later merge starts from. */
 static void keep_base(const struct apply_memory *m, const char *path, struct str text)
 {

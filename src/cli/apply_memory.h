@@ -32,6 +32,8 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 int apply_memory_was_ours(void *ctx, const char *path);
 bool apply_memory_was_merged(void *ctx, const char *path);
 int apply_memory_base(void *ctx, const char *path, struct buf *ret);
+/* For struct diff_start: the same, opened; or -errno. */
+int apply_memory_open_copy(void *ctx, const char *path);
 
 /*
  * Files that we wrote and that the sandbox has removed since: overlayfs, which does not know

@@ -32,7 +32,7 @@ static int put_terminal(struct buf *b)
 }
 
 static int put_request(struct buf *b, char **args, int n, const struct sandbox_opts *o,
-		       const struct sandbox_plan *plan)
+		       const struct create_plan *plan)
 {
 	int r = 0;
 
@@ -58,18 +58,13 @@ static int put_request(struct buf *b, char **args, int n, const struct sandbox_o
 }
 
 int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
-		   const struct sandbox_opts *o, const struct sandbox_plan *plan, struct err *e)
+		   const struct sandbox_opts *o, const struct create_plan *plan, struct err *e)
 {
-	struct session s = *how;
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
-	auto_done(buf_done) struct buf early = BUF_INIT(LIMIT_FRAME_BODY);
+	struct session s = *how;
 	struct session_result res;
 	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
 
-	if (r == 0 && s.first)
-		r = buf_add_str(&early, buf_str(&b));
-	if (r == 0 && s.first)
-		r = field_put_u64(&early, TAG_SWITCHING, 1);
 	if (r == -E2BIG)
 		return err_set(e, ERR_LIMIT,
 			       "the command and its environment are larger than %d KiB",
@@ -77,13 +72,11 @@ int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
 	if (r < 0)
 		return err_sys(e, -r, "write the request");
 	s.request = &b;
-	if (s.first)
-		s.first->call = &early;
+	s.signals = true;
 	s.in_fd = STDIN_FILENO;
 	s.out_fd = STDOUT_FILENO;
 	s.err_fd = STDERR_FILENO;
 	s.tty = o->tty && isatty(s.in_fd);
-	s.signals = true;
 	r = session_run(&s, &res, e);
 	if (r == 0 && o->json)
 		result_json(&res);

@@ -211,15 +211,15 @@ static void ps_prints_what_runs_and_nothing_that_steers(void)
 	two_boxes();
 	r = cay("ps", "box", NULL);
 	CHECK_STR(r->out, "PID  PPID  CALL  USER  STATE   CPU   RSS  COMMAND\n"
-			  "  1     0     -  root  S       1ms  800K  cay-init\n"
-			  "  7     1     3  user  R      2.5s   20M  sh -c \\x1b]0;evil\\x07\n");
+			  "  1     0     -  0     S       1ms  800K  cay-init\n"
+			  "  7     1     3  1000  R      2.5s   20M  sh -c \\x1b]0;evil\\x07\n");
 }
 
 static void ps_json_has_numbers(void)
 {
 	two_boxes();
 	CHECK_HAS(cay("ps", "box", "--json", NULL)->out,
-		  "{\"pid\":7,\"ppid\":1,\"call\":3,\"user\":\"user\",\"state\":\"R\","
+		  "{\"pid\":7,\"ppid\":1,\"call\":3,\"user\":\"1000\",\"state\":\"R\","
 		  "\"cpu_ms\":2500.000,\"rss_bytes\":20971520,"
 		  "\"args\":\"sh -c \\u001b]0;evil\\u0007\"}\n");
 }

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/sandboxes.h"
+#include "ops/list.h"
 
 static const char bash_script[] =
 	"_cay() {\n"
@@ -212,11 +213,11 @@ static void offer_choices(const char *word, const char *prefix, const char *choi
 /* While a line is being written is no time to complain: without a store there is nothing. */
 static void offer_sandboxes(const char *word, const char *prefix)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
 	auto_done(sandbox_list_done) struct sandbox_list list = { 0 };
 	struct err ignored;
 
-	if (cli_store_open(&s, &ignored) < 0 || sandbox_list_load(&list, &s, &ignored) < 0)
+	if (cli_open(&s, &ignored) < 0 || sandbox_list_load(&list, &s, &ignored) < 0)
 		return;
 	for (int i = 0; i < list.n; i++) {
 		const struct sandbox_row *row = &list.rows[i];

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/file_op.h"
 #include "cli/side.h"
 #include "image/tar_pack.h"
 #include "image/tar_unpack.h"
@@ -25,6 +25,7 @@
 enum { STDERR_MAX = 64 * 1024, FILE_MODE = 0644 };
 
 static const char *opt_user;
+static uint64_t opt_max_size;
 
 enum place_kind { PLACE_LOCAL, PLACE_SANDBOX, PLACE_STREAM };
 
@@ -164,6 +165,7 @@ static int pack_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 	return tar_pack(&(struct tar_pack){ .out_fd = fd,
 					    .dir_fd = AT_FDCWD,
 					    .path = c->from.path,
+					    .max_bytes = opt_max_size,
 					    .progress = c->progress },
 			n, e);
 }
@@ -178,13 +180,20 @@ static int unpack_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 {
 	struct landing *l = ctx;
 
-	/* On Ctrl-C the stream ends early, and the half-written file is removed. */
+	/*
+	 * These end the copy, so that the stream ends early. Then a half-written file is removed,
+	 * where the file system could not do without a name for it.
+	 */
 	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGQUIT, SIG_IGN);
 	return tar_unpack(&(struct tar_unpack){ .in_fd = fd,
 						.dir_fd = l->dir_fd,
 						.want = l->want,
 						.as = l->as,
 						.mode_mask = 0777,
+						.max_bytes = opt_max_size,
 						.progress = l->c->progress },
 			  n, e);
 }
@@ -202,7 +211,7 @@ static int stdin_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 	struct copy *c = ctx;
 	auto_close int in = open_stream(&c->from, O_RDONLY, STDIN_FILENO, e);
 
-	return in < 0 ? -1 : side_relay_bytes(in, fd, &c->progress, n, e);
+	return in < 0 ? -1 : side_relay_bytes(in, fd, opt_max_size, &c->progress, n, e);
 }
 
 static int stdout_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
@@ -210,7 +219,7 @@ static int stdout_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 	struct copy *c = ctx;
 	auto_close int out = open_stream(&c->to, O_WRONLY, STDOUT_FILENO, e);
 
-	return out < 0 ? -1 : side_relay_bytes(fd, out, &c->progress, n, e);
+	return out < 0 ? -1 : side_relay_bytes(fd, out, opt_max_size, &c->progress, n, e);
 }
 
 static int source_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
@@ -218,7 +227,8 @@ static int source_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 	struct copy *c = ctx;
 
 	(void)n;
-	return run_op(c, &c->from, OP_READ_TREE, (struct client_io){ FD_NONE, fd }, e);
+	return run_op(c, &c->from, OP_READ_TREE,
+		      (struct client_io){ .in_fd = FD_NONE, .out_fd = fd }, e);
 }
 
 struct relay {
@@ -231,7 +241,7 @@ static int relay_side(void *ctx, int fd, struct tree_counts *n, struct err *e)
 {
 	struct relay *r = ctx;
 
-	return side_relay_tar(r->in_fd, fd, r->want, &r->c->progress, n, e);
+	return side_relay_tar(r->in_fd, fd, r->want, opt_max_size, &r->c->progress, n, e);
 }
 
 /* --- the five ways --- */
@@ -243,7 +253,7 @@ static int copy_in(struct copy *c, side_fn *fn, enum call_op op, struct err *e)
 
 	if (side_start(&s, fn, c, true, e) < 0)
 		return -1;
-	k = run_op(c, &c->to, op, (struct client_io){ s.fd, FD_NONE }, e);
+	k = run_op(c, &c->to, op, (struct client_io){ s.fd, FD_NONE, side_is_whole, &s }, e);
 	return settle(c, &s, k, e);
 }
 
@@ -254,7 +264,7 @@ static int copy_out(struct copy *c, side_fn *fn, void *ctx, enum call_op op, str
 
 	if (side_start(&s, fn, ctx, false, e) < 0)
 		return -1;
-	k = run_op(c, &c->from, op, (struct client_io){ FD_NONE, s.fd }, e);
+	k = run_op(c, &c->from, op, (struct client_io){ .in_fd = FD_NONE, .out_fd = s.fd }, e);
 	return settle(c, &s, k, e);
 }
 
@@ -359,7 +369,8 @@ static int copy_between(struct copy *c, struct err *e)
 		return -1;
 	}
 	fd_close(&source.fd);
-	k = run_op(c, &c->to, OP_WRITE_TREE, (struct client_io){ relay.fd, FD_NONE }, e);
+	k = run_op(c, &c->to, OP_WRITE_TREE,
+		   (struct client_io){ relay.fd, FD_NONE, side_is_whole, &relay }, e);
 	k = settle(c, &relay, k, e);
 	/* Had the source failed, the others would have seen no more than an early end. */
 	if (side_wait(&source, &none, &source_err) < 0) {
@@ -496,6 +507,9 @@ static int cp_run(struct cmd_ctx *ctx, struct err *e)
 static struct opt opts[] = {
 	{ "user", 'u', OPT_TEXT, "USER", "Act inside as this user (name, uid or uid:gid)",
 	  &opt_user },
+	{ "max-size", 0, OPT_SIZE, "SIZE",
+	  "Copy at most this much, such as 500M; with more the copy fails. Holes count",
+	  &opt_max_size },
 	{ 0 },
 };
 
@@ -509,7 +523,8 @@ const struct cmd cmd_cp = {
 		"receives the copy; any other DST becomes the copy; a slash at its end says that it\n"
 		"must be a directory. SRC/. copies what is in SRC, not SRC itself. A path inside\n"
 		"without a leading slash starts from the sandbox's working directory. A host file\n"
-		"with a colon in its name is written ./a:b.\n",
+		"with a colon in its name is written ./a:b. Blocks of zeros become holes. A file that\n"
+		"was not copied completely is not left behind.\n",
 	.examples = "cay cp ./src web:/app\n"
 		    "cay cp web:/app/report.html .\n"
 		    "cay cp web:/var/log/app.log - | grep error\n"

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/file_op.h"
 #include "image/tar_testlib.h"
 #include "init/files.h"
 #include "store/catalog.h"
@@ -55,7 +55,7 @@ static int inside(enum call_op op, const char *path, mode_t mode)
 {
 	switch (op) {
 	case OP_READ_FILE:
-		return files_read(path);
+		return files_read(path, 0, UINT64_MAX);
 	case OP_WRITE_FILE:
 		return files_write(path, mode);
 	case OP_READ_TREE:

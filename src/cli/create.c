@@ -2,8 +2,10 @@
 /* cay create: a sandbox that stays. */
 #include <stdio.h>
 
-#include "cli/newborn.h"
+#include "cli/context.h"
 #include "cli/output.h"
+#include "cli/sandbox_options.h"
+#include "ops/json.h"
 
 static struct sandbox_opts o;
 static struct opt opts[] = {
@@ -11,38 +13,20 @@ static struct opt opts[] = {
 	NET_OPTS_BUILD(o.net), LIMIT_OPTS_EFFORT(o.limits), { 0 },
 };
 
-static void print_json(const struct newborn *n)
-{
-	struct out_json j = { .f = stdout };
-
-	out_json_open(&j, NULL, '{');
-	out_json_c(&j, "id", n->row.id);
-	out_json_c(&j, "name", n->row.name);
-	out_json_c(&j, "template", n->row.template_);
-	out_json_time(&j, "created", n->row.created_ns);
-	out_json_ms(&j, "start_ms", n->start_us);
-	out_json_close(&j, '}');
-	out_json_line(&j);
-}
-
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
-	struct err ignored = { 0 };
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(sandbox_spec_done) struct sandbox_spec s = { 0 };
+	struct created made;
 
-	if (cmd_need_args(ctx, 0, 0, "arguments", e) < 0)
+	if (cmd_need_args(ctx, 0, 0, "arguments", e) < 0 || sandbox_opts_spec(&o, &s, e) < 0 ||
+	    cli_open_state(&c, e) < 0 || op_create(&c, &s.spec, 1, &made, e) < 0)
 		return -1;
-	if (newborn_create(&n, &o, false, e) < 0)
-		return -1;
-	if (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0) {
-		(void)newborn_destroy(&n, &ignored);
-		return -1;
-	}
-	(void)catalog_note_template(n.catalog, n.row.template_, "builtin", &ignored);
+	cli_print_warnings(&made.warnings);
 	if (ctx->json)
-		print_json(&n);
+		PRINT_JSON(json_created, &made);
 	else
-		printf("%s\n", n.row.id);
+		printf("%s\n", made.id);
 	return 0;
 }
 

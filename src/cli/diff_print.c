@@ -51,6 +51,8 @@ static void put_details(FILE *f, const struct diff_entry *en)
 			en->new.gid);
 	if (en->xattr)
 		fputs("  attributes", f);
+	if (en->host_changed || en->from_copy)
+		fputs("  (changed on the host since)", f);
 	if (en->unread)
 		fputs("  (could not be read)", f);
 }
@@ -77,6 +79,7 @@ void diff_add_totals(struct diff_totals *t, const struct patch_counts *n)
 	t->removed += n->removed;
 	t->binary += n->binary;
 	t->omitted += n->omitted;
+	t->host_changed += n->host_changed;
 }
 
 static uint64_t grown(const struct diff_entry *en)
@@ -181,6 +184,7 @@ int diff_print_json(const char *dest, const struct diff *d, const struct diff_en
 	out_json_bool(&j, "content", en->content);
 	out_json_bool(&j, "mode", en->mode);
 	out_json_bool(&j, "metadata", en->owner || en->xattr);
+	out_json_bool(&j, "host_changed", en->host_changed || en->from_copy);
 	json_side(&j, "old", &en->old);
 	json_side(&j, "new", &en->new);
 	if (stat) {

@@ -9,6 +9,7 @@ struct diff_totals {
 	uint64_t files, added, removed, binary;
 	uint64_t bytes; /* by which the files grew or shrank, summed up */
 	uint64_t omitted;
+	uint64_t host_changed; /* not in the patch for that reason */
 };
 
 /* A, D, M, T, R, or m where neither content nor kind has changed. */

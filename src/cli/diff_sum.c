@@ -31,7 +31,7 @@ static int add(struct diff_totals *t, const char *dest, const struct diff *d, st
 	return 0;
 }
 
-int diff_sum(const struct layers *old, const struct layers *new, struct diff_totals *ret,
+int diff_sum(const struct diff_view *old, const struct diff_view *new, struct diff_totals *ret,
 	     struct err *e)
 {
 	auto_free const char **skip = calloc((size_t) new->n + 1, sizeof *skip);
@@ -41,7 +41,7 @@ int diff_sum(const struct layers *old, const struct layers *new, struct diff_tot
 		return err_sys(e, ENOMEM, "compare");
 	for (int i = 0; i < new->n; i++) {
 		const char *dest = new->mounts[i].dest;
-		const struct layers_mount *was = layers_at(old, dest);
+		const struct diff_mount *was = diff_view_at(old, dest);
 		size_t n = strcmp(dest, "/") == 0 ? 0 : strlen(dest);
 		auto_done(diff_done) struct diff d = { 0 };
 		struct diff_scope scope = { .skip = skip };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/doctor.h"
+#include "ops/doctor.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 

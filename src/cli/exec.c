@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/client.h"
 #include "cli/command_line.h"
+#include "cli/context.h"
 #include "cli/tx.h"
+#include "ops/connect.h"
 
 static struct sandbox_opts o;
 static struct opt exec_opts[] = {
@@ -16,72 +17,50 @@ static struct opt exec_opts[] = {
 	{ 0 },
 };
 
-/* Whoever gives a whole id, as programs do, needs no catalog while the sandbox lives. */
-static void find_at_once(const struct cli_store *s, const char *ref, int *ret_fd)
+static int run_at(struct cmd_ctx *ctx, int warden_fd, const struct create_plan *plan, struct err *e)
 {
-	struct err ignored = { 0 };
-
-	if (state_id_ok(ref))
-		(void)client_connect(&s->state, ref, ret_fd, &ignored);
+	return command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd }, &o, plan, e);
 }
 
-static int find(struct cli_store *s, const char *ref, int *ret_fd, struct err *e)
+static int in_tx(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *plan, struct err *e)
 {
-	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	auto_close int warden_fd = FD_NONE;
+	struct tx_result tx;
+	struct err failed = { 0 };
+	int code;
 
-	find_at_once(s, ref, ret_fd);
-	if (*ret_fd >= 0)
-		return 0;
-	if (catalog_open(&s->state, &s->catalog, e) < 0 ||
-	    catalog_find(s->catalog, ref, &row, e) < 0)
+	if (op_tx_begin(c, ctx->args[0], true, &tx, e) < 0)
 		return -1;
-	return client_connect(&s->state, row.id, ret_fd, e);
+	code = op_connect(c, tx.id, &warden_fd, e);
+	if (code == 0)
+		code = run_at(ctx, warden_fd, plan, e);
+	if (tx_finish(c, &tx, code == 0, &failed) == 0)
+		return code;
+	*e = failed;
+	return -1;
 }
 
-static struct sandbox_plan plan;
-static int warden_fd = FD_NONE; /* of the sandbox that a transaction is to begin in */
-
-static int with_first(struct cmd_ctx *ctx, struct cli_store *s, const char *id,
-		      struct session_first *first, struct err *e)
+static int in_sandbox(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *plan,
+		      struct err *e)
 {
-	if (warden_fd < 0 && client_connect(&s->state, id, &warden_fd, e) < 0)
-		return -1;
-	return command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd, .first = first },
-			      &o, &plan, e);
-}
-
-/* While the catalog is opened the warden makes ready. */
-static int in_tx(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
-{
-	find_at_once(s, ctx->args[0], &warden_fd);
-	if (warden_fd >= 0)
-		client_say_soon(warden_fd);
-	return tx_around(s, ctx->args[0], with_first, ctx, e);
-}
-
-static int in_sandbox(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
-{
-	int r = find(s, ctx->args[0], &warden_fd, e);
+	auto_close int warden_fd = FD_NONE;
+	int r = op_connect(c, ctx->args[0], &warden_fd, e);
 
 	/* Commands can be long. */
-	cli_store_done(s);
-	return r < 0 ? -1
-		     : command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd }, &o,
-				      &plan, e);
+	cli_done(c);
+	return r < 0 ? -1 : run_at(ctx, warden_fd, plan, e);
 }
 
 static int run_one(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	int r = cli_store_open_state(&s, e);
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(sandbox_spec_done) struct sandbox_spec s = { 0 };
+	auto_done(create_plan_done) struct create_plan plan = { 0 };
 
-	if (r == 0)
-		r = sandbox_opts_resolve(&o, &s.state, &plan, e);
-	if (r == 0)
-		r = o.tx ? in_tx(ctx, &s, e) : in_sandbox(ctx, &s, e);
-	fd_close(&warden_fd);
-	sandbox_plan_done(&plan);
-	return r;
+	if (sandbox_opts_spec(&o, &s, e) < 0 || cli_open_state(&c, e) < 0 ||
+	    create_check(&c, &s.spec, &plan, e) < 0)
+		return -1;
+	return o.tx ? in_tx(ctx, &c, &plan, e) : in_sandbox(ctx, &c, &plan, e);
 }
 
 static int run_exec(struct cmd_ctx *ctx, struct err *e)

@@ -9,12 +9,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/client.h"
+#include "cli/context.h"
 #include "cli/diff_sum.h"
-#include "cli/fork.h"
 #include "cli/output.h"
+#include "ops/destroy.h"
+#include "ops/fork.h"
 
-enum { MOST = 256, SETTLE_MS = 5000 };
+enum { MOST = 256 };
 
 static struct {
 	uint64_t count, pick, timeout_ms;
@@ -40,7 +41,7 @@ struct branches {
 	int made;
 };
 
-static int add_branch(void *ctx, unsigned i, const struct newborn *born)
+static int add_branch(void *ctx, unsigned i, const struct creation *born)
 {
 	struct branches *f = ctx;
 
@@ -50,21 +51,21 @@ static int add_branch(void *ctx, unsigned i, const struct newborn *born)
 	return 0;
 }
 
-static int measure(struct cli_store *s, const struct origin *from, struct branch *b, int n,
+static int measure(struct cay *s, const struct fork_source *from, struct branch *b, int n,
 		   struct err *e)
 {
-	auto_done(layers_done) struct layers old = { 0 };
+	auto_done(diff_view_done) struct diff_view old = { 0 };
 	struct snapshot_row was = { 0 };
 
 	(void)str_copy(was.id, sizeof was.id, str_of(from->holder));
 	(void)str_copy(was.sandbox, sizeof was.sandbox, str_of(from->of.recipe_of));
 	(void)str_copy(was.top, sizeof was.top, str_of(from->of.top));
-	if (layers_open_snapshot(s, &was, &old, e) < 0)
+	if (diff_view_open_snapshot(s, &was, &old, e) < 0)
 		return -1;
 	for (int i = 0; i < n; i++) {
-		auto_done(layers_done) struct layers now = { 0 };
+		auto_done(diff_view_done) struct diff_view now = { 0 };
 
-		if (layers_open_any(s, b[i].id, &now, e) < 0 ||
+		if (diff_view_open_any(s, b[i].id, &now, e) < 0 ||
 		    diff_sum(&old, &now, &b[i].totals, e) < 0)
 			return -1;
 	}
@@ -142,16 +143,12 @@ static void choose(struct branch *b, int n, int winner)
 		b[i].kept = o.first_success ? i + 1 == pick : pick == 0 || i + 1 == pick;
 }
 
-static int drop(struct cli_store *s, const char *id, struct err *e)
+static int drop(struct cay *s, const char *id, struct err *e)
 {
-	struct err ignored = { 0 };
-
-	if (state_is_alive(&s->state, id))
-		(void)client_destroy(&s->state, id, "not chosen", &ignored);
-	return sandbox_settle(s, id, SETTLE_MS, e);
+	return op_destroy(s, id, e);
 }
 
-static int drop_others(struct cli_store *s, const struct branch *b, int n, struct err *e)
+static int drop_others(struct cay *s, const struct branch *b, int n, struct err *e)
 {
 	struct err one = { 0 };
 	int r = 0;
@@ -164,7 +161,7 @@ static int drop_others(struct cli_store *s, const struct branch *b, int n, struc
 	return r;
 }
 
-static int conclude(struct cli_store *s, struct branch *b, int n, int winner, struct err *e)
+static int conclude(struct cay *s, struct branch *b, int n, int winner, struct err *e)
 {
 	int kept = -1, nkept = 0;
 
@@ -210,7 +207,7 @@ static void end_by(int sig, const sigset_t *before)
 	(void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from, struct branch *b,
+static int explore(struct cmd_ctx *ctx, struct cay *s, struct fork_source *from, struct branch *b,
 		   int n, struct err *e)
 {
 	sigset_t before;
@@ -225,16 +222,16 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from
 		.mask = &before,
 	};
 	struct branches made = { .b = b };
-	const struct forks f = { o.name, true, (unsigned)n, NULL, add_branch, &made };
+	const struct fork_spec f = { (unsigned)n, o.name, true, add_branch, &made };
 	struct explored got = { .winner = -1 };
 	struct err ignored = { 0 };
-	int r = origin_fork(s, from, &f, e);
+	int r = fork_from(s, from, &f, e);
 
 	if (r == 0)
 		r = explore_run(b, (unsigned)n, &how, &got, e);
 	if (r == 0 && got.signal) {
 		(void)drop_others(s, b, made.made, &ignored);
-		origin_close(s, from);
+		fork_source_close(s, from);
 		end_by(got.signal, &before);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -250,8 +247,8 @@ static int explore(struct cmd_ctx *ctx, struct cli_store *s, struct origin *from
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	struct origin from = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
+	struct fork_source from = { 0 };
 	auto_free struct branch *b = NULL;
 	int n = o.count ? (int)o.count : 2, r;
 
@@ -268,10 +265,10 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	b = calloc((size_t)n, sizeof *b);
 	if (!b)
 		return err_sys(e, ENOMEM, "explore");
-	if (cli_store_open(&s, e) < 0 || origin_open(&s, ctx->args[0], &from, e) < 0)
+	if (cli_open(&s, e) < 0 || fork_source_open(&s, ctx->args[0], &from, e) < 0)
 		return -1;
 	r = explore(ctx, &s, &from, b, n, e);
-	origin_close(&s, &from);
+	fork_source_close(&s, &from);
 	return r;
 }
 

@@ -2,7 +2,7 @@
 /* For fake_store.h: a store without layers and snapshots. */
 #pragma once
 
-#include "cli/client.h"
+#include "link/client.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
 
@@ -115,12 +115,6 @@ int catalog_sync(struct catalog *c, struct err *e)
 	return fake_none(e);
 }
 
-void catalog_op_expect(struct catalog *c, bool tx)
-{
-	(void)c;
-	(void)tx;
-}
-
 int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
 {
 	(void)c;
@@ -177,16 +171,6 @@ void catalog_free_layers_soon(struct catalog *c, const struct state *s)
 {
 	(void)c;
 	(void)s;
-}
-
-int client_switch(const struct state *s, const char *id, const struct client_switch *ask,
-		  struct client_switched *ret, struct err *e)
-{
-	(void)s;
-	(void)id;
-	(void)ask;
-	(void)ret;
-	return fake_none(e);
 }
 
 int flatten_all(struct catalog *c, const struct state *s, struct err *e)

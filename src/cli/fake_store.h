@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
 #include "cli/fake_snapshots.h"
+#include "link/client_many.h"
+#include "link/wait.h"
 #include "store/catalog.h"
 #include "t.h"
 
@@ -177,6 +178,30 @@ void catalog_close(struct catalog *c)
 	CHECK((void *)c == (void *)&fake);
 }
 
+int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
+			struct err *e)
+{
+	(void)c;
+	(void)row;
+	(void)want_uid_slot;
+	(void)e;
+	return 0;
+}
+
+int catalog_batch_begin(struct catalog *c, struct err *e)
+{
+	(void)c;
+	(void)e;
+	return 0;
+}
+
+int catalog_batch_end(struct catalog *c, int r, struct err *e)
+{
+	(void)c;
+	(void)e;
+	return r;
+}
+
 int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
 {
 	struct fake_sandbox *b = fake_box(id);
@@ -259,30 +284,71 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 	return 0;
 }
 
-int client_ps(const struct state *s, const char *id,
-	      int (*fn)(void *ctx, const struct client_process *p), void *ctx, struct err *e)
-{
-	static const struct client_process ps[] = {
-		{ 1, 0, 0, 'S', 1500, 800, "root", "cay-init" },
-		{ 7, 1, 3, 'R', 2500000, 20480, "user", "sh -c \033]0;evil\007" },
-	};
+/* The only link there is at a time. */
+static const char *fake_linked;
 
-	(void)s;
+int link_connect(struct waiter *w, const struct state *s, const char *id, struct link **ret,
+		 struct err *e)
+{
+	(void)w;
 	if (!state_is_alive(s, id))
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
+	fake_linked = id;
+	*ret = (struct link *)&fake_linked;
+	return 0;
+}
+
+void link_free(struct link *l)
+{
+	CHECK(!l || (void *)l == (void *)&fake_linked);
+}
+
+int link_ps(struct link *l, struct waiter *w, int (*fn)(void *ctx, const struct link_process *p),
+	    void *ctx, struct err *e)
+{
+	static const struct link_process ps[] = {
+		{ 1, 0, 0, 'S', 1500, 800, 0, "cay-init" },
+		{ 7, 1, 3, 'R', 2500000, 20480, 1000, "sh -c \033]0;evil\007" },
+	};
+
+	(void)l;
+	(void)w;
+	(void)e;
 	for (size_t i = 0; i < 2 && fn(ctx, &ps[i]) == 0; i++)
 		;
 	return 0;
 }
 
-int client_info(const struct state *s, const char *id, struct client_state *ret, struct err *e)
+int link_info(struct link *l, struct waiter *w, struct sandbox_status *ret, struct err *e)
+{
+	(void)l;
+	(void)w;
+	(void)e;
+	*ret = (struct sandbox_status){ .state = "running",
+					.init_pid = 4242,
+					.calls_running = 1,
+					.calls_total = 7,
+					.rss_kb = 2048,
+					.ttl_left_ms = UINT64_MAX,
+					.idle_left_ms = UINT64_MAX };
+	return 0;
+}
+
+static int fake_info(const struct state *s, const char *id, struct client_state *ret)
 {
 	if (!state_is_alive(s, id))
-		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
+		return -1;
 	*ret =
 		(struct client_state){ "running",  4242,       1,     7, 2048,
 				       UINT64_MAX, UINT64_MAX, false, "" };
 	return 0;
+}
+
+void client_info_many(const struct state *s, struct client_question *qs, int n, int timeout_ms)
+{
+	(void)timeout_ms;
+	for (int i = 0; i < n; i++)
+		qs[i].known = qs[i].id && fake_info(s, qs[i].id, &qs[i].state) == 0;
 }
 
 int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e)

@@ -141,7 +141,7 @@ static const char tail[] =
 	".SH ENVIRONMENT\n"
 	".TP\n.B CAY_STATE\n"
 	"The state directory. Default: /var/lib/cay for root, otherwise $XDG_STATE_HOME/cay or "
-	"~/.local/state/cay.\n"
+	"~/.local/state/cay. It must be yours and closed to others (mode 0700).\n"
 	".TP\n.B NO_COLOR\nNo colours where set and not empty.\n"
 	".SH SEE ALSO\n"
 	".BR cay\\-warden (8),\n"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/output.h"
-#include "cli/sandboxes.h"
-
-enum { SETTLE_MS = 2000 };
+#include "ops/destroy.h"
+#include "ops/list.h"
 
 static struct {
 	bool all, yes, dry_run;
@@ -26,26 +25,6 @@ static void note_error(const struct cmd_ctx *ctx, const struct err *e, int *code
 
 	if (*code == 0)
 		*code = c;
-}
-
-static int end_one(struct cli_store *s, const struct sandbox_row *row, struct err *e)
-{
-	struct err refused = { 0 };
-
-	if (state_is_alive(&s->state, row->id))
-		(void)client_destroy(&s->state, row->id, "killed", &refused);
-	/*
-	 * Where it failed because the warden has ended meanwhile, it has left what a lost one
-	 * leaves; and where another cay removes that at this moment, it holds the lock. Only a
-	 * lock that stays held makes the failure ours to report.
-	 */
-	if (sandbox_settle(s, row->id, SETTLE_MS, e) == 0)
-		return 0;
-	if (e->kind == ERR_CONFLICT && refused.kind != ERR_NONE) {
-		*e = refused;
-		return err_ctx(e, "cannot end sandbox '%s'", row->id);
-	}
-	return -1;
 }
 
 static void print_ended(const struct cmd_ctx *ctx, const struct sandbox_row *row)
@@ -80,7 +59,7 @@ static bool confirm(const struct sandbox_list *l)
 	       (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
 }
 
-static int choose(struct cmd_ctx *ctx, struct cli_store *s, struct sandbox_list *l, int *code,
+static int choose(struct cmd_ctx *ctx, struct cay *s, struct sandbox_list *l, int *code,
 		  struct err *e)
 {
 	struct err one = { 0 };
@@ -95,7 +74,7 @@ static int choose(struct cmd_ctx *ctx, struct cli_store *s, struct sandbox_list 
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
 	auto_done(sandbox_list_done) struct sandbox_list list = { 0 };
 	struct err one = { 0 };
 	int code = 0;
@@ -105,12 +84,12 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (o.all && ctx->nargs > 0)
 		return cmd_usage(ctx, e, "--all and '%s': name sandboxes or take all",
 				 ctx->args[0]);
-	if (cli_store_open(&s, e) < 0 || choose(ctx, &s, &list, &code, e) < 0)
+	if (cli_open(&s, e) < 0 || choose(ctx, &s, &list, &code, e) < 0)
 		return -1;
 	if (o.all && !confirm(&list))
 		return err_set(e, ERR_FAILED, "nothing was ended");
 	for (int i = 0; i < list.n; i++) {
-		if (o.dry_run || end_one(&s, &list.rows[i], &one) == 0)
+		if (o.dry_run || op_destroy(&s, list.rows[i].id, &one) == 0)
 			print_ended(ctx, &list.rows[i]);
 		else
 			note_error(ctx, &one, &code);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "cli/cmd.h"
-#include "cli/output.h"
+#include "ops/create_spec.h"
 
 /* 0: no limit. */
 struct limit_opts {
@@ -45,13 +45,8 @@ struct limit_opts {
 	  "Go on, with a warning, where this host cannot enforce a limit", &(l).best_effort }
 /* clang-format on */
 
-/* INVALID where a value is too small to be meant, or too large to be one. */
-int limit_opts_check(const struct limit_opts *l, struct err *e);
-/* Fields of MSG_C_BUILD, of MSG_C_EXEC. 0 or -errno. */
-int limit_opts_put_build(const struct limit_opts *l, struct buf *b);
+struct limits_spec limit_opts_spec(const struct limit_opts *l);
+/* INVALID where the limit of a call is too small to be meant; ops checks the others. */
+int limit_opts_check_call(const struct limit_opts *l, struct err *e);
+/* Fields of MSG_C_EXEC. 0 or -errno. */
 int limit_opts_put_exec(const struct limit_opts *l, struct buf *b);
-/* "limits": an object of those that are set, in the spec of a sandbox; nothing for none. */
-void limit_opts_spec(const struct limit_opts *l, struct out_json *j);
-
-/* "64 MiB" */
-const char *limit_size(uint64_t bytes, char out[OUT_NUMBER]);

@@ -2,8 +2,11 @@
 #include "cli/limit_options.h"
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "cli/cli_test.h"
+#include "cli/hints.h"
 #include "cli/options.h"
+#include "ops/create_check.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -13,6 +16,7 @@ static struct cmd cmd = { .name = "run", .synopsis = "CMD", .opts = opts, .data 
 const struct cmd *const commands[] = { NULL };
 
 static struct err e;
+static char text[sizeof e.msg + 40]; /* of the error, as it is printed */
 
 static int parse(const char *a, const char *b)
 {
@@ -21,8 +25,17 @@ static int parse(const char *a, const char *b)
 	int r;
 
 	l = (struct limit_opts){ 0 };
+	e.field[0] = '\0';
 	r = options_parse(&ctx, b ? 2 : 1, (char **)argv, &e);
-	return r < 0 ? r : limit_opts_check(&l, &e);
+	if (r == 0)
+		r = limit_opts_check_call(&l, &e);
+	if (r == 0) {
+		struct limits_spec spec = limit_opts_spec(&l);
+
+		r = create_limits_check(&spec, &e);
+	}
+	hint_message(&e, text, sizeof text);
+	return r;
 }
 
 static void sizes_have_binary_units_and_decimals(void)
@@ -68,22 +81,22 @@ static void counts_are_whole_and_numbers_are_not(void)
 static void mistakes_name_the_option_and_the_value(void)
 {
 	CHECK(parse("--memory", "much") < 0);
-	CHECK_STR(e.msg, "--memory 'much' is not a size; write 512M, 2G or 1.5G");
+	CHECK_STR(text, "--memory 'much' is not a size; write 512M, 2G or 1.5G");
 	CHECK(parse("--pids", "1.5") < 0);
-	CHECK_STR(e.msg, "--pids '1.5' is not a number from 1 on");
+	CHECK_STR(text, "--pids '1.5' is not a number from 1 on");
 	CHECK(parse("--cpus", "two") < 0);
-	CHECK_STR(e.msg, "--cpus 'two' is not a number; write 2, 0.5 or 1.25");
+	CHECK_STR(text, "--cpus 'two' is not a number; write 2, 0.5 or 1.25");
 }
 
 static void what_cannot_be_meant_is_refused(void)
 {
 	CHECK(parse("--memory", "512") < 0);
-	CHECK_STR(e.msg, "--memory 512 bytes: at least 4 MiB");
+	CHECK_STR(text, "--memory 512 bytes: at least 4 MiB");
 	CHECK(parse("--call-memory", "1M") < 0);
 	CHECK(parse("--disk", "4K") < 0);
-	CHECK_STR(e.msg, "--disk 4096 bytes: at least 1 MiB");
+	CHECK_STR(text, "--disk 4096 bytes: at least 1 MiB");
 	CHECK(parse("--pids", "3") < 0);
-	CHECK_STR(e.msg, "--pids 3: from 4 to 4194304");
+	CHECK_STR(text, "--pids 3: from 4 to 4194304");
 	CHECK(parse("--files", "15") < 0 && parse("--files", "5000000") < 0);
 	CHECK(parse("--cpus", "0.009") < 0 && parse("--cpus", "1001") < 0);
 	CHECK(parse("--memory", "4M") == 0 && parse("--pids", "4") == 0);
@@ -104,9 +117,11 @@ static uint64_t sent(struct str body, uint16_t tag)
 static void only_what_is_set_is_sent(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	struct limits_spec spec;
 
 	CHECK(parse("--memory=1G", "--cpus=0.5") == 0);
-	CHECK(limit_opts_put_build(&l, &b) == 0);
+	spec = limit_opts_spec(&l);
+	CHECK(create_limits_put(&spec, &b) == 0);
 	CHECK(sent(buf_str(&b), TAG_MEMORY) == 1 << 30);
 	CHECK(sent(buf_str(&b), TAG_CPU_MILLI) == 500);
 	CHECK(b.len == 2 * (2 + 4 + 8));
@@ -119,11 +134,11 @@ static void only_what_is_set_is_sent(void)
 
 static void sizes_are_shown_with_their_unit(void)
 {
-	char t[OUT_NUMBER];
+	char t[NUMBER_TEXT];
 
-	CHECK_STR(limit_size(64 << 20, t), "64 MiB");
-	CHECK_STR(limit_size(3ull << 29, t), "1.5 GiB");
-	CHECK_STR(limit_size(512, t), "0.5 KiB");
+	CHECK_STR(number_size(64 << 20, t), "64 MiB");
+	CHECK_STR(number_size(3ull << 29, t), "1.5 GiB");
+	CHECK_STR(number_size(512, t), "0.5 KiB");
 }
 
 T_MAIN(T(sizes_have_binary_units_and_decimals), T(counts_are_whole_and_numbers_are_not),

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/cmd.h"
-#include "cli/output.h"
+#include "ops/create_spec.h"
 
 struct net_opts {
 	const char *net;
@@ -22,15 +22,7 @@ struct net_opts {
 	  &(n).deny }
 /* clang-format on */
 
-/* The compiled policy, empty for no network. Errors name the file, line and column. */
-int net_opts_resolve(const struct net_opts *n, struct buf *ret_policy, struct err *e);
-/* The field of a recipe: the policy. 0 or -errno. */
-int net_opts_put_build(const struct buf *policy, struct buf *b);
-/*
- * Fields of MSG_C_BUILD for a recipe that has a policy: how this host resolves names and dials,
- * just now. They are no part of the recipe, which is kept: a proxy's address may have a password in
- * it.
- */
-int net_opts_put_host(struct str recipe, struct buf *b, struct err *e);
-/* "net", "allow" and "deny" in the spec of a sandbox; nothing for none. */
-void net_opts_spec(const struct net_opts *n, struct out_json *j);
+/* The policy of these options, compiled into *policy, which ret borrows. Errors name the file, line
+ * and column. */
+int net_opts_spec(const struct net_opts *n, struct buf *policy, struct net_spec *ret,
+		  struct err *e);

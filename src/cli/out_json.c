@@ -132,3 +132,21 @@ void out_json_line(struct out_json *j)
 	putc('\n', j->f);
 	j->comma = false;
 }
+
+void json_line_begin(struct json_line *l)
+{
+	enum { LINE_MAX_BYTES = 64 << 20 };
+
+	l->text = (struct buf)BUF_INIT(LINE_MAX_BYTES);
+	json_init(&l->json, &l->text);
+}
+
+void json_line_print(struct json_line *l)
+{
+	if (json_done(&l->json) < 0)
+		fputs("{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\"}}", stdout);
+	else
+		(void)fwrite(l->text.data, 1, l->text.len, stdout);
+	putc('\n', stdout);
+	buf_done(&l->text);
+}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 
 enum { WRAP_AT = 80 };
 
@@ -73,7 +74,7 @@ int out_utf8(const char *p, size_t n, uint32_t *ret)
 /* C0, DEL, C1; and what reorders or ends lines: marks and overrides of direction. */
 static bool steers(uint32_t u)
 {
-	return u < 0x20 || (u >= 0x7f && u < 0xa0) || (u >= 0x200e && u <= 0x200f) ||
+	return u < 0x20 || (u >= 0x7f && u < 0xa0) || u == 0x61c || (u >= 0x200e && u <= 0x200f) ||
 	       (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
 }
 
@@ -181,16 +182,7 @@ void out_wrap(FILE *f, const char *text, int indent, int at)
 
 const char *out_size(uint64_t bytes, char out[OUT_NUMBER])
 {
-	static const char units[] = "BKMGTPE";
-	double n = (double)bytes;
-	int u = 0;
-
-	while (n >= 1000 && units[u + 1]) {
-		n /= 1024;
-		u++;
-	}
-	(void)snprintf(out, OUT_NUMBER, u && n < 9.95 ? "%.1f%c" : "%.0f%c", n, units[u]);
-	return out;
+	return number_short(bytes, out);
 }
 
 const char *out_duration(uint64_t us, char out[OUT_NUMBER])

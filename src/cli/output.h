@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "wire/json_write.h"
 
 enum out_color { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_GREEN, OUT_YELLOW };
 
@@ -44,6 +45,9 @@ const char *out_size(uint64_t bytes, char out[OUT_NUMBER]);
 const char *out_duration(uint64_t us, char out[OUT_NUMBER]);
 /* 5s, 3m, 2h, 4d: one unit, the largest. */
 const char *out_age(uint64_t since_ns, uint64_t now_ns, char out[OUT_NUMBER]);
+
+/* A JSON array of arguments as a shell would read it, allocated; NULL where it is none. */
+char *argv_text(const char *json);
 
 /* Tables. */
 struct out_col {
@@ -96,3 +100,20 @@ void out_json_time(struct out_json *j, const char *key, uint64_t real_ns);
 void out_json_raw(struct out_json *j, const char *key, const char *value);
 /* Ends a line of NDJSON. */
 void out_json_line(struct out_json *j);
+
+/* A line of the JSON that operations write (ops/json.h): begin, write to l.json, print. */
+struct json_line {
+	struct buf text;
+	struct json json;
+};
+
+void json_line_begin(struct json_line *l);
+/* Where the memory did not suffice the line is left out, and stdout is in error. */
+void json_line_print(struct json_line *l);
+#define PRINT_JSON(fn, ...) \
+	do { \
+		struct json_line line_; \
+		json_line_begin(&line_); \
+		fn(&line_.json, __VA_ARGS__); \
+		json_line_print(&line_); \
+	} while (0)

@@ -139,7 +139,7 @@ static void spellings_are_denied(void)
 	struct ran *r = cay("policy", "explain", "open", "--host", "0x7f.1", NULL);
 
 	CHECK(r->code == 6);
-	CHECK_HAS(r->err, "'0x7f.1' is a spelling of an address");
+	CHECK_HAS(r->err, "'0x7f.1' is an unusual spelling of an address");
 }
 
 static void methods_make_it_http(void)

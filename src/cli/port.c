@@ -11,12 +11,14 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-#include "cli/client.h"
+#include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/output.h"
-#include "cli/relay.h"
-#include "cli/sandboxes.h"
+#include "link/client.h"
 #include "loop/conn.h"
+#include "loop/relay.h"
+#include "ops/connect.h"
 #include "wire/host.h"
 
 enum { BACKLOG = 128, PAIRS_MOST = 512 };
@@ -33,6 +35,7 @@ struct forward {
 	struct loop loop;
 	struct conn warden;
 	struct loop_io listen_io, sig_io;
+	struct loop_timer listen_timer;
 	int listen_fd;
 	uint16_t port;
 	struct pair *pairs;
@@ -70,13 +73,26 @@ static void on_relay_ended(struct relay *r)
 	pair_free(container_of(r, struct pair, relay));
 }
 
+static void listen_again(struct loop_timer *t)
+{
+	struct forward *f = container_of(t, struct forward, listen_timer);
+
+	(void)loop_mod(&f->loop, &f->listen_io, EPOLLIN);
+}
+
 static void on_accept(struct loop_io *io, uint32_t events)
 {
+	enum { PAUSE_MS = 100 };
 	struct forward *f = container_of(io, struct forward, listen_io);
 	int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct pair *p;
 
 	(void)events;
+	/* A connection that waits still waits: without a pause the loop would spin. */
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		(void)loop_mod(&f->loop, &f->listen_io, 0);
+		loop_timer_set(&f->loop, &f->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
+	}
 	if (fd < 0)
 		return;
 	p = f->npairs < PAIRS_MOST ? calloc(1, sizeof *p) : NULL;
@@ -119,7 +135,9 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	if (f->type != MSG_C_ERROR || !p)
 		return;
 	(void)client_take_error(f, &e);
-	fprintf(stderr, "cay: %s\n", e.msg);
+	fputs("cay: ", stderr);
+	out_safe_to(stderr, str_of(e.msg));
+	putc('\n', stderr);
 	pair_free(p);
 }
 
@@ -232,19 +250,18 @@ static int forward(struct forward *f, int warden_fd, struct err *e)
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
-	static struct forward f;
+	auto_done(cli_done) struct cay s = { 0 };
+	struct forward f = { .e = e, .listen_fd = FD_NONE };
 	int fd = FD_NONE;
 
-	f.e = e;
 	if (cmd_need_args(ctx, 2, 2, "a SANDBOX and a PORT", e) < 0)
 		return -1;
 	if (port_parse(str_of(ctx->args[1]), &f.port) < 0)
 		return err_set(e, ERR_INVALID, "'%s' is not a port", ctx->args[1]);
-	if (cli_store_open(&s, e) < 0 || catalog_find(s.catalog, ctx->args[0], &row, e) < 0 ||
-	    client_connect(&s.state, row.id, &fd, e) < 0 || open_listener(&f, e) < 0)
+	if (cli_open_state(&s, e) < 0 || op_connect(&s, ctx->args[0], &fd, e) < 0 ||
+	    open_listener(&f, e) < 0)
 		return -1;
+	cli_done(&s);
 	say_where(ctx, &f);
 	return forward(&f, fd, e);
 }

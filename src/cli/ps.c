@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/output.h"
-#include "cli/sandboxes.h"
+#include "ops/json.h"
 
 static bool no_header;
 static bool wide;
@@ -29,28 +29,7 @@ struct listing {
 	bool failed;
 };
 
-static void print_json(const struct client_process *p)
-{
-	struct out_json j = { .f = stdout };
-	char state[] = { p->state, '\0' };
-
-	out_json_open(&j, NULL, '{');
-	out_json_num(&j, "pid", p->pid);
-	out_json_num(&j, "ppid", p->ppid);
-	if (p->call)
-		out_json_num(&j, "call", p->call);
-	else
-		out_json_raw(&j, "call", NULL);
-	out_json_c(&j, "user", p->user);
-	out_json_c(&j, "state", state);
-	out_json_ms(&j, "cpu_ms", p->cpu_us);
-	out_json_num(&j, "rss_bytes", (int64_t)(p->rss_kb * 1024));
-	out_json_c(&j, "args", p->args);
-	out_json_close(&j, '}');
-	out_json_line(&j);
-}
-
-static int add_row(struct out_table *t, const struct client_process *p)
+static int add_row(struct out_table *t, const struct link_process *p)
 {
 	char cpu[OUT_NUMBER], rss[OUT_NUMBER], call[16] = "", state[] = { p->state, '\0' };
 	int r = 0;
@@ -60,7 +39,7 @@ static int add_row(struct out_table *t, const struct client_process *p)
 	r |= out_cellf(t, OUT_PLAIN, "%d", p->pid);
 	r |= out_cellf(t, OUT_PLAIN, "%d", p->ppid);
 	r |= out_cell(t, OUT_PLAIN, call);
-	r |= out_cell(t, OUT_PLAIN, p->user);
+	r |= out_cellf(t, OUT_PLAIN, "%u", p->user);
 	r |= out_cell(t, OUT_PLAIN, state);
 	r |= out_cell(t, OUT_PLAIN, out_duration(p->cpu_us, cpu));
 	r |= out_cell(t, OUT_PLAIN, out_size(p->rss_kb * 1024, rss));
@@ -68,14 +47,14 @@ static int add_row(struct out_table *t, const struct client_process *p)
 	return r;
 }
 
-static int on_process(void *ctx, const struct client_process *p)
+static int on_process(void *ctx, const struct link_process *p)
 {
 	struct listing *l = ctx;
 
 	if (l->ctx->quiet)
 		printf("%d\n", p->pid);
 	else if (l->ctx->json)
-		print_json(p);
+		PRINT_JSON(json_process, p);
 	else
 		l->failed = add_row(l->t, p) < 0;
 	return l->failed;
@@ -83,14 +62,12 @@ static int on_process(void *ctx, const struct client_process *p)
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
 	auto_done(out_table_done) struct out_table t = { .cols = cols, .ncols = ARRAY_LEN(cols) };
 	struct listing l = { .ctx = ctx, .t = &t };
 
-	if (cmd_need_args(ctx, 1, 1, "SANDBOX", e) < 0 || cli_store_open(&s, e) < 0 ||
-	    catalog_find(s.catalog, ctx->args[0], &row, e) < 0 ||
-	    client_ps(&s.state, row.id, on_process, &l, e) < 0)
+	if (cmd_need_args(ctx, 1, 1, "SANDBOX", e) < 0 || cli_open_state(&s, e) < 0 ||
+	    op_ps(&s, ctx->args[0], on_process, &l, e) < 0)
 		return -1;
 	if (l.failed)
 		return err_sys(e, ENOMEM, "listing the processes");

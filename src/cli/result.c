@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cli/limit_options.h"
+#include "base/number.h"
 #include "cli/output.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
@@ -76,7 +76,7 @@ void result_explain(const struct session_result *r)
 	if (r->oom_kills)
 		fprintf(stderr, "cay: %s killed: out of memory (--%s %s)\n",
 			strcmp(r->reason, "oom") == 0 ? "the command was" : "a process was",
-			r->limit, limit_size(r->memory, size));
+			r->limit, number_size(r->memory, size));
 	while (next_denied(&fields, &d))
 		if (n++ < SHOWN)
 			say_denied(&d);

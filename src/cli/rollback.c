@@ -2,8 +2,9 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/moment.h"
+#include "cli/context.h"
 #include "cli/output.h"
+#include "ops/json.h"
 
 static bool force;
 static struct opt opts[] = {
@@ -11,41 +12,22 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int find(struct cmd_ctx *ctx, struct moment *m, struct snapshot_row *ret, struct err *e)
-{
-	int r;
-
-	if (ctx->nargs == 2)
-		return catalog_find_snapshot(m->s->catalog, ctx->args[1], ret, e);
-	r = catalog_last_snapshot(m->s->catalog, m->row.id, SNAPSHOT_USER, ret, e);
-	if (r != 0)
-		return r < 0 ? -1 : 0;
-	err_set(e, ERR_NOT_FOUND, "sandbox '%s' has no snapshot", m->row.id);
-	return err_hint(e, "take one with: cay snapshot %s", m->row.id);
-}
-
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(moment_done) struct moment m = MOMENT_INIT;
-	auto_done(snapshot_row_done) struct snapshot_row to = { 0 };
-	struct client_switched res = { 0 };
-	struct out_json j = { .f = stdout };
+	auto_done(cli_done) struct cay c = { 0 };
+	struct rollback_spec spec = { .force = force };
+	struct rollback_result res;
 
-	if (cmd_need_args(ctx, 1, 2, "a sandbox", e) < 0 || cli_store_open(&s, e) < 0 ||
-	    moment_open(&m, &s, ctx->args[0], e) < 0 || find(ctx, &m, &to, e) < 0 ||
-	    moment_rollback(&m, &to, force, &res, e) < 0)
+	if (cmd_need_args(ctx, 1, 2, "a sandbox", e) < 0)
 		return -1;
-	if (ctx->json) {
-		out_json_open(&j, NULL, '{');
-		out_json_c(&j, "id", m.row.id);
-		out_json_c(&j, "snapshot", to.id);
-		out_json_ms(&j, "took_ms", res.duration_us);
-		out_json_close(&j, '}');
-		out_json_line(&j);
-	} else if (!ctx->quiet) {
-		puts(to.id);
-	}
+	spec.sandbox = ctx->args[0];
+	spec.snapshot = ctx->nargs == 2 ? ctx->args[1] : NULL;
+	if (cli_open_state(&c, e) < 0 || op_rollback(&c, &spec, &res, e) < 0)
+		return -1;
+	if (ctx->json)
+		PRINT_JSON(json_rollback, &res);
+	else if (!ctx->quiet)
+		puts(res.snapshot);
 	return 0;
 }
 

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include "cli/command_line.h"
-#include "cli/newborn.h"
+#include "cli/context.h"
 #include "cli/output.h"
 #include "cli/run_apply.h"
 #include "cli/tx.h"
+#include "ops/creation.h"
 
 static struct sandbox_opts o;
 static bool quiet;
@@ -19,8 +20,10 @@ static struct opt opts[] = {
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_KEEP(o),
 	SANDBOX_OPTS_TX(o),
-	{ "apply", 0, OPT_TEXT, "ask|never|always",
-	  "Take changes below --dir over when the command has ended; default: never", &apply },
+	{ "apply", 0, OPT_TEXT, "success|ask|always|never",
+	  "Take changes below --dir over: if the command exits with 0, if you say yes, or in any case "
+	  "(with --tx only if it exits with 0); default: never",
+	  &apply },
 	LIMIT_OPTS_BUILD(o.limits),
 	NET_OPTS_BUILD(o.net),
 	LIMIT_OPTS_RUN(o.limits),
@@ -28,92 +31,96 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* A command that is done by then leaves no row, and need not wait for one. */
-enum { SHORT_MS = 10 };
-
-/* While the command runs: the row says so, and a few others are looked after. */
-static void while_it_runs(void *ctx)
+static void on_started(void *ctx)
 {
-	enum { A_FEW = 4 };
-	struct newborn *n = ctx;
-	struct err ignored = { 0 };
-
-	(void)newborn_register(n, &ignored);
-	if (n->catalog)
-		(void)catalog_reconcile(n->catalog, &n->state, A_FEW, NULL, &ignored);
+	creation_show(ctx, true);
 }
 
-static int in_new(struct cmd_ctx *ctx, struct newborn *n, struct session_first *first,
-		  struct err *e)
+static int run_in(struct cmd_ctx *ctx, struct creation *n, struct err *e)
 {
-	const struct session s = { .warden_fd = n->warden_fd,
-				   .first = first,
-				   .later = while_it_runs,
-				   .later_ms = SHORT_MS,
-				   .ctx = n };
+	const struct session s = { .warden_fd = n->warden_fd, .started = on_started, .ctx = n };
 
 	return command_run(ctx, &s, &o, e);
 }
 
-static struct newborn *newborn_of_tx;
-
-static int with_first(struct cmd_ctx *ctx, struct cli_store *s, const char *id,
-		      struct session_first *first, struct err *e)
+/* A command in a transaction of its own, kept if it exits with 0. */
+static int in_tx(struct cmd_ctx *ctx, struct creation *n, struct err *e)
 {
-	(void)s;
-	(void)id;
-	return in_new(ctx, newborn_of_tx, first, e);
+	struct tx_result tx;
+	struct err failed = { 0 };
+	int code;
+
+	if (op_tx_begin(n->cay, n->row.id, true, &tx, e) < 0)
+		return -1;
+	code = run_in(ctx, n, e);
+	if (tx_finish(n->cay, &tx, code == 0, &failed) == 0)
+		return code;
+	*e = failed;
+	return -1;
 }
 
-static int in_tx(struct cmd_ctx *ctx, struct newborn *n, struct err *e)
+static int begin(struct creation *n, struct sandbox_spec *s, bool stays, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	struct err undo = { 0 };
 
-	newborn_of_tx = n;
-	return cli_store_open_state(&s, e) < 0 ? -1 : tx_around(&s, n->row.id, with_first, ctx, e);
+	s->spec.ephemeral = !stays;
+	if (creation_create(n, &s->spec, e) < 0)
+		return -1;
+	if (!stays || (creation_await(n, e) == 0 && creation_release(n, e) == 0))
+		return 0;
+	(void)creation_destroy(n, &undo);
+	return -1;
+}
+
+static int finish(struct creation *n, int code, struct err *e)
+{
+	struct err undo = { 0 };
+
+	if (code >= 0 && o.keep) {
+		if (!quiet)
+			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
+				n->row.id, n->row.id);
+		return code;
+	}
+	if (code >= 0 && creation_leave(n))
+		return code;
+	if (creation_destroy(n, &undo) < 0 && code >= 0) {
+		*e = undo;
+		return -1;
+	}
+	return code;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(newborn_done) struct newborn n = { NEWBORN_INIT };
-	struct err undo = { 0 };
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(sandbox_spec_done) struct sandbox_spec s = { 0 };
+	auto_done(creation_done) struct creation n = { CREATION_INIT };
 	int code;
-	bool stays;
 
 	if (ctx->nargs == 0)
 		return cmd_usage(ctx, e, "there is no command to run");
 	if (run_apply_parse(apply, o.dirs.n > 0, &how, e) < 0)
 		return -1;
 	o.outlives = how != RUN_APPLY_NEVER;
-	stays = o.keep || o.outlives;
-	if (newborn_create(&n, &o, !stays, e) < 0)
+	if (sandbox_opts_spec(&o, &s, e) < 0 || cli_open_state(&c, e) < 0)
 		return -1;
-	if (stays && (newborn_await(&n, e) < 0 || newborn_release(&n, e) < 0)) {
-		(void)newborn_destroy(&n, &undo);
+	creation_init(&n, &c);
+	if (begin(&n, &s, o.keep || o.outlives, e) < 0)
 		return -1;
-	}
+	cli_print_warnings(&n.warnings);
 	/* One that is removed afterwards takes all changes with it anyway. */
-	code = o.tx && o.keep ? in_tx(ctx, &n, e) : in_new(ctx, &n, NULL, e);
-	if (code >= 0 && o.outlives) {
+	code = o.tx && o.keep ? in_tx(ctx, &n, e) : run_in(ctx, &n, e);
+	if (run_apply_wants(how, o.tx, code)) {
 		int kept = run_apply(ctx, &n, how, code, e);
 
 		if (kept < 0)
 			return -1;
 		o.keep |= kept;
+	} else if (code > 0 && o.outlives && !quiet) {
+		fprintf(stderr, "cay: the command ended with code %d: nothing was applied\n", code);
 	}
-	if (code >= 0 && o.keep) {
-		if (!quiet)
-			fprintf(stderr, "cay: sandbox %s is kept; end it with: cay kill %s\n",
-				n.row.id, n.row.id);
-		return code;
-	}
-	if (code >= 0 && newborn_leave(&n))
-		return code;
-	if (newborn_destroy(&n, &undo) < 0 && code >= 0) {
-		*e = undo;
-		return -1;
-	}
-	return code;
+	return finish(&n, code, e);
 }
 
 const struct cmd cmd_run = {
@@ -130,7 +137,7 @@ const struct cmd cmd_run = {
 		"signal n ended it.",
 	.examples = "cay run -- ls -la /\n"
 		    "cay run --dir . -- make test\n"
-		    "cay run --dir . --apply ask -- ./fix-it\n"
+		    "cay run --dir . --apply success -- ./fix-it\n"
 		    "cay run --user root -- rm -rf --no-preserve-root /\n"
 		    "cay run -t -- bash",
 	.run = run,

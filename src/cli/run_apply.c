@@ -9,20 +9,21 @@
 
 int run_apply_parse(const char *text, bool has_dir, enum run_apply *ret, struct err *e)
 {
-	static const char *const names[] = { "never", "ask", "always" };
+	static const char *const names[] = { "never", "success", "ask", "always" };
 
 	*ret = RUN_APPLY_NEVER;
 	if (!text)
 		return 0;
 	while (strcmp(text, names[*ret]) != 0)
 		if (++*ret > RUN_APPLY_ALWAYS)
-			return err_set(e, ERR_INVALID, "--apply '%.100s': ask, never or always",
+			return err_set(e, ERR_INVALID,
+				       "--apply '%.100s': write success, ask, always or never",
 				       text);
 	if (*ret != RUN_APPLY_NEVER && !has_dir)
 		return err_set(e, ERR_INVALID, "--apply %s: there is no --dir to apply to", text);
 	if (*ret == RUN_APPLY_ASK && !isatty(STDIN_FILENO)) {
 		(void)err_set(e, ERR_INVALID, "--apply ask: there is no terminal to ask on");
-		return err_hint(e, "take --apply always, or --keep and then: cay apply");
+		return err_hint(e, "write --apply success, or --keep and then: cay apply");
 	}
 	return 0;
 }
@@ -46,7 +47,7 @@ static enum answer ask(const struct takeover *t, int code)
 						  : KEEP;
 }
 
-static int keep(const struct newborn *n, struct err *e)
+static int keep(const struct creation *n, struct err *e)
 {
 	char why[sizeof e->hint];
 
@@ -55,16 +56,22 @@ static int keep(const struct newborn *n, struct err *e)
 			why[0] ? "; " : "", n->row.id, n->row.id, n->row.id);
 }
 
-int run_apply(const struct cmd_ctx *ctx, struct newborn *n, enum run_apply how, int code,
+bool run_apply_wants(enum run_apply how, bool tx, int code)
+{
+	if (how == RUN_APPLY_NEVER || code < 0)
+		return false;
+	return code == 0 || (how != RUN_APPLY_SUCCESS && !tx);
+}
+
+int run_apply(const struct cmd_ctx *ctx, struct creation *n, enum run_apply how, int code,
 	      struct err *e)
 {
 	auto_done(takeover_done) struct takeover t = { 0 };
-	struct cli_store s = { .state = n->state, .catalog = n->catalog, .open = true };
 	const struct takeover_opts opts = { 0 };
 	enum answer answer = YES;
 	size_t refused, conflicts;
 
-	if (takeover_plan(&t, &s, &n->row, &opts, e) < 0)
+	if (takeover_plan(&t, n->cay, &n->row, &opts, e) < 0)
 		return keep(n, e);
 	refused = takeover_refused(&t);
 	if (!refused && !takeover_steps(&t))

@@ -8,8 +8,8 @@
  *   static struct sandbox_opts o;
  *   static struct opt opts[] = { SANDBOX_OPTS_BUILD(o), SANDBOX_OPTS_CALL(o), { 0 } };
  *
- * sandbox_opts_resolve() checks everything before anything is made, so that a mistake in the
- * last option leaves nothing behind.
+ * sandbox_opts_spec() reads them, and create_check() checks everything before anything is made, so
+ * that a mistake in the last option leaves nothing behind.
  */
 #pragma once
 
@@ -20,8 +20,7 @@
 #include "cli/cmd.h"
 #include "cli/limit_options.h"
 #include "cli/net_options.h"
-#include "store/state.h"
-#include "wire/proto.h"
+#include "ops/create_check.h"
 
 struct sandbox_opts {
 	const char *template_;
@@ -84,34 +83,18 @@ struct sandbox_opts {
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
 /* clang-format on */
 
-struct sandbox_mount {
-	char *path; /* outside: absolute, without symbolic links */
-	char *dest; /* inside: absolute, normal */
-	bool ro;
-	uid_t owner; /* of path */
+/* A create_spec of these options, with what it borrows. */
+struct sandbox_spec {
+	struct create_spec spec;
+	struct mount_spec *mounts; /* dirs, then ros */
+	char **texts;		   /* allocated parts of these, and variables with their values */
+	int ntexts;
+	const char **env;
+	struct buf policy;
 };
 
-struct sandbox_plan {
-	const char *template_;
-	struct sandbox_mount *mounts; /* a mount stands before those below it */
-	int nmounts;
-	char *first_dir; /* dest of the first --dir, or NULL */
-	char **env;	 /* K=V, each key once, NULL at the end */
-	int nenv;
-	const char **labels; /* k=v, each key once */
-	int nlabels;
-	enum profile profile;
-	enum trace_level trace;
-	struct buf net_policy; /* compiled; empty: no network */
-	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known
-			   */
-};
-
-/* Everything that can be known to be wrong is INVALID, with the option and its value named. */
-int sandbox_opts_resolve(const struct sandbox_opts *o, const struct state *s,
-			 struct sandbox_plan *ret, struct err *e);
-void sandbox_plan_done(struct sandbox_plan *p);
-DEFINE_AUTO(struct sandbox_plan, sandbox_plan_done)
-
-/* The options as the JSON object that a sandbox's row keeps; allocated. NULL: no memory. */
-char *sandbox_plan_spec(const struct sandbox_opts *o, const struct sandbox_plan *p);
+/* INVALID, with the option and its value named, where they cannot be read; ops/create_check.h
+ * checks what they mean. */
+int sandbox_opts_spec(const struct sandbox_opts *o, struct sandbox_spec *ret, struct err *e);
+void sandbox_spec_done(struct sandbox_spec *s);
+DEFINE_AUTO(struct sandbox_spec, sandbox_spec_done)

@@ -12,13 +12,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "cli/client.h"
+#include "cli/output.h"
 #include "cli/sink.h"
+#include "link/client.h"
 #include "loop/conn.h"
 
-enum { CHAN = 1, FIRST_CHAN = 2, CODE_TIMEOUT = 124, CODE_SIGNAL = 128 };
+enum { CHAN = 1, CODE_TIMEOUT = 124, CODE_SIGNAL = 128 };
 
 struct live {
 	struct session *s;
@@ -28,12 +28,9 @@ struct live {
 	struct conn conn;
 	struct sink out, err;
 	struct loop_io in_io, sig_io;
-	struct loop_timer later;
 	int sig_fd;
 	size_t credit; /* stdin that the warden will take */
 	bool in_open, in_polled, started, ended;
-	bool undone;  /* what came first has failed after all, as e says: the call is being ended */
-	bool refused; /* the call was asked for too early, and its refusal is on its way */
 	int result;
 	sigset_t old_mask;
 	struct termios old_tty;
@@ -55,6 +52,12 @@ static void stdin_end(struct live *l)
 		return;
 	l->in_open = false;
 	loop_del(&l->loop, &l->in_io);
+	if (l->s->in_whole && !l->s->in_whole(l->s->in_ctx)) {
+		/* Without us the warden kills the call, which has not seen an end. */
+		(void)err_sys(l->e, EPIPE, "the input broke off");
+		finish(l, -1);
+		return;
+	}
 	(void)conn_send(&l->conn, MSG_C_STDIN_EOF, CHAN, STR_NONE);
 }
 
@@ -153,54 +156,21 @@ static void on_stderr(struct live *l, struct str data)
 		return; /* it is a message; its beginning is enough */
 }
 
-static void begin_call(struct live *l, bool runs)
-{
-	int r = runs ? 0 : conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
-
-	if (r < 0)
-		finish(l, err_sys(l->e, -r, "start a call"));
-	else
-		stdin_begin(l);
-}
-
-static void on_first(struct live *l, const struct frame *f)
-{
-	struct session_first *first = l->s->first;
-	bool runs = client_number(f, TAG_SEALED, 0) == OP_SEALED;
-
-	if (!first || first->answered)
-		return;
-	first->answered = true;
-	l->refused = !runs;
-	l->undone = first->done(first->ctx, f, l->e) < 0;
-	if (l->undone && runs) {
-		(void)CONN_SAY(&l->conn, MSG_C_SIGNAL, CHAN, { TAG_SIGNAL, SIGKILL, NULL });
-	} else if (l->undone) {
-		finish(l, -1);
-	} else {
-		begin_call(l, runs);
-	}
-}
-
 static void on_error(struct live *l, const struct frame *f)
 {
-	if (f->chan == CLIENT_SOON_CHAN)
-		return;
-	if (l->refused && f->chan == CHAN) {
-		l->refused = false;
-		return;
-	}
-	if (l->s->first)
-		l->s->first->refused = f->chan == FIRST_CHAN;
 	l->ret->failed_exec = client_number(f, TAG_STAGE, STAGE_SETUP) == STAGE_EXEC;
 	finish(l, client_take_error(f, l->e));
 }
 
-static void on_later(struct loop_timer *t)
+static void print_warnings(const struct frame *f)
 {
-	struct live *l = container_of(t, struct live, later);
+	struct str body = f->body, text;
 
-	l->s->later(l->s->ctx);
+	while (client_next_warning(&body, &text)) {
+		fputs("cay: warning: ", stderr);
+		out_safe_to(stderr, text);
+		putc('\n', stderr);
+	}
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
@@ -211,24 +181,16 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		fd_close(&fds[i]);
 	if (l->ended) /* the first answer counts */
 		return;
-	if (l->undone) {
-		if (f->type == MSG_C_EXIT || f->type == MSG_C_ERROR)
-			finish(l, -1);
-		return;
-	}
 	switch (f->type) {
-	case MSG_C_SWITCHED:
-		on_first(l, f);
-		break;
 	case MSG_C_READY:
-		client_print_warnings(f);
+		print_warnings(f);
 		break;
 	case MSG_C_STARTED:
 		l->started = true;
-		client_print_warnings(f);
+		print_warnings(f);
 		l->ret->call = (uint32_t)client_number(f, TAG_CALL, 0);
-		if (l->s->later)
-			loop_timer_set(&l->loop, &l->later, l->s->later_ms * NS_PER_MS, on_later);
+		if (l->s->started)
+			l->s->started(l->s->ctx);
 		break;
 	case MSG_C_STDOUT:
 		emit(l, &l->out, f->body);
@@ -258,12 +220,9 @@ static void on_closed(struct conn *c, int err)
 	(void)err;
 	if (l->ended) /* the sandbox may end with the call: then its exit came before */
 		return;
-	if (l->undone)
-		finish(l, -1);
-	else
-		finish(l, err_set(l->e, ERR_UNAVAILABLE,
-				  l->started ? "the sandbox ended while the command ran"
-					     : "the warden ended before the command was started"));
+	finish(l, err_set(l->e, ERR_UNAVAILABLE,
+			  l->started ? "the sandbox ended while the command ran"
+				     : "the warden ended before the command was started"));
 }
 
 static void on_emptied(struct sink *s)
@@ -341,20 +300,6 @@ static void live_done(struct live *l)
 	loop_done(&l->loop);
 }
 
-/* One behind the other, without a wait: the warden keeps the second until the first is done. */
-static int ask(struct live *l)
-{
-	const struct session_first *first = l->s->first;
-	int r = first ? conn_send(&l->conn, MSG_C_SWITCH, FIRST_CHAN, buf_str(first->request)) : 0;
-
-	if (r == 0)
-		r = conn_send(&l->conn, MSG_C_EXEC, CHAN,
-			      buf_str(first ? first->call : l->s->request));
-	if (r == 0 && first && first->meanwhile)
-		first->meanwhile(first->ctx);
-	return r;
-}
-
 static int live_begin(struct live *l, struct err *e)
 {
 	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
@@ -368,12 +313,11 @@ static int live_begin(struct live *l, struct err *e)
 	if (r == 0 && l->s->signals)
 		r = signals_begin(l);
 	if (r == 0)
-		r = ask(l);
+		r = conn_send(&l->conn, MSG_C_EXEC, CHAN, buf_str(l->s->request));
 	if (r < 0)
 		return err_sys(e, -r, "start a call");
 	tty_begin(l);
-	if (!l->s->first)
-		stdin_begin(l);
+	stdin_begin(l);
 	return 0;
 }
 

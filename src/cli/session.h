@@ -16,34 +16,18 @@
 #include "base/err.h"
 #include "wire/frame.h"
 
-/*
- * A switch (MSG_C_SWITCH) before the call, which runs only where that is done. Both are asked for
- * at once: where there is a new layer then, the journal can tell from that how far it came, and the
- * call runs already when `done` is called. Where there is none, as nothing had changed, the call is
- * asked for again after `done`.
- */
-struct session_first {
-	const struct buf *request;    /* its fields */
-	const struct buf *call;	      /* of MSG_C_EXEC, with SWITCHING */
-	void (*meanwhile)(void *ctx); /* what can be done before the answer comes */
-	/* It is done. Where this fails the call is ended. */
-	int (*done)(void *ctx, const struct frame *answer, struct err *e);
-	void *ctx;
-	bool answered, refused; /* filled in: it was done; the warden would not do it */
-};
-
 struct session {
 	int warden_fd; /* connected and greeted; borrowed, but non-blocking from now on */
-	const struct buf *request;   /* fields of MSG_C_EXEC */
-	struct session_first *first; /* or NULL */
-	int in_fd;		     /* FD_NONE: empty */
-	int out_fd, err_fd;	     /* FD_NONE: dropped */
-	struct buf *err_text;	     /* stderr goes here instead, as far as it fits; or NULL */
-	bool tty;		     /* in_fd is a terminal that the command takes over */
-	bool signals;		     /* pass on what we receive */
-	/* The command has been running for later_ms: time for work that need not delay it. */
-	void (*later)(void *ctx);
-	uint64_t later_ms;
+	const struct buf *request; /* fields of MSG_C_EXEC */
+	int in_fd;		   /* FD_NONE: empty */
+	/* At the end of in_fd: whether that is really its end. Else the call is killed; or NULL. */
+	bool (*in_whole)(void *ctx);
+	void *in_ctx;
+	int out_fd, err_fd;	    /* FD_NONE: dropped */
+	struct buf *err_text;	    /* stderr goes here instead, as far as it fits; or NULL */
+	bool tty;		    /* in_fd is a terminal that the command takes over */
+	bool signals;		    /* pass on what we receive */
+	void (*started)(void *ctx); /* the command runs now; or NULL */
 	void *ctx;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
-#include "cli/sandboxes.h"
-#include "store/snapshots.h"
+#include "cli/context.h"
+#include "ops/destroy.h"
 
 enum { SETTLE_MS = 5000 };
 
@@ -13,19 +13,16 @@ static struct opt opts[] = {
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
 
 	if (cmd_need_args(ctx, 1, 1, "ID", e) < 0)
 		return -1;
 	if (!state_id_ok(ctx->args[0]))
 		return err_set(e, ERR_INVALID, "'%s' is not an id", ctx->args[0]);
-	if (cli_store_open(&s, e) < 0)
+	if (cli_open_state(&s, e) < 0)
 		return -1;
-	if (remove_it ? sandbox_settle(&s, ctx->args[0], SETTLE_MS, e) < 0
-		      : catalog_reconcile_one(s.catalog, &s.state, ctx->args[0], e) < 0)
-		return -1;
-	catalog_free_layers_soon(s.catalog, &s.state);
-	return 0;
+	return remove_it ? op_remove(&s, ctx->args[0], SETTLE_MS, e)
+			 : op_reconcile(&s, ctx->args[0], e);
 }
 
 const struct cmd cmd_settle = {

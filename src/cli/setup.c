@@ -2,15 +2,12 @@
 /* cay setup: what root prepares once on a host. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/output.h"
-#include "cli/sandboxes.h"
-#include "store/pool.h"
-
-#define SIZE_MIN (128ull << 20) /* mkfs.btrfs wants 109 MiB */
-#define GIB	 (1ull << 30)
+#include "ops/storage.h"
 
 static uint64_t size;
 static bool want_removal;
@@ -21,12 +18,12 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int print(const struct cmd_ctx *ctx, const struct state *s, const char *done, struct err *e)
+static int print(const struct cmd_ctx *ctx, struct cay *c, const char *done, struct err *e)
 {
 	struct out_json j = { .f = stdout };
 	struct pool_info info;
 	char total[OUT_NUMBER], left[OUT_NUMBER];
-	int r = pool_look(s, &info, e);
+	int r = op_storage_info(c, &info, e);
 
 	if (r < 0)
 		return -1;
@@ -52,49 +49,28 @@ static int print(const struct cmd_ctx *ctx, const struct state *s, const char *d
 	return 0;
 }
 
-/* Half of what is free, in whole GiB where there are some. */
-static uint64_t default_size(const struct state *s)
+static int make(struct cmd_ctx *ctx, struct cay *c, struct err *e)
 {
-	struct statvfs st;
-	uint64_t half;
+	const struct storage_spec spec = { ctx->nargs > 1 ? ctx->args[1] : NULL, size };
+	bool made;
 
-	if (fstatvfs(s->fd, &st) < 0)
-		return SIZE_MIN;
-	half = (uint64_t)st.f_bavail * st.f_frsize / 2;
-	return half >= GIB ? half / GIB * GIB : half;
+	if (spec.dir && size && !pool_exists(&c->state))
+		return cmd_usage(ctx, e, "--size is for a pool in a file, not in '%s'", spec.dir);
+	if (op_storage_make(c, &spec, &made, e) < 0)
+		return -1;
+	return print(ctx, c, made ? "Pool is set up" : "There is a pool already", e);
 }
 
-static int make(struct cmd_ctx *ctx, const struct state *s, struct err *e)
-{
-	const char *dir = ctx->nargs > 1 ? ctx->args[1] : NULL;
-
-	if (pool_exists(s))
-		return print(ctx, s, "There is a pool already", e);
-	if (dir && size)
-		return cmd_usage(ctx, e, "--size is for a pool in a file, not in '%s'", dir);
-	if (dir)
-		return pool_take_dir(s, dir, e) < 0 ? -1 : print(ctx, s, "Pool is set up", e);
-	if (!size)
-		size = default_size(s);
-	if (size < SIZE_MIN)
-		return err_set(e, ERR_INVALID, "a pool has at least 128 MiB");
-	return pool_make_image(s, size, e) < 0 ? -1 : print(ctx, s, "Pool is set up", e);
-}
-
-static int take_away(struct cmd_ctx *ctx, struct cli_store *s, struct err *e)
+static int take_away(struct cmd_ctx *ctx, struct cay *c, struct err *e)
 {
 	if (ctx->nargs > 1 || size)
 		return cmd_usage(ctx, e, "--remove goes alone");
-	/* What dead sandboxes have left must not keep it. */
-	if (catalog_reconcile(s->catalog, &s->state, 0, NULL, e) < 0 ||
-	    pool_unmake(&s->state, e) < 0)
-		return -1;
-	return print(ctx, &s->state, "There is no pool", e);
+	return op_storage_remove(c, e) < 0 ? -1 : print(ctx, c, "There is no pool", e);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
+	auto_done(cli_done) struct cay s = { 0 };
 
 	if (cmd_need_args(ctx, 1, 2, "what to set up", e) < 0)
 		return -1;
@@ -102,11 +78,11 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return cmd_usage(ctx, e, "'%s' cannot be set up; there is: pool", ctx->args[0]);
 	if (geteuid() != 0) {
 		(void)err_set(e, ERR_NOT_ALLOWED, "setting up a pool needs root");
-		return err_hint(e, "without one, --disk is watched instead");
+		return err_code(e, "storage.root", NULL);
 	}
-	if (cli_store_open(&s, e) < 0)
+	if (cli_open(&s, e) < 0)
 		return -1;
-	return want_removal ? take_away(ctx, &s, e) : make(ctx, &s.state, e);
+	return want_removal ? take_away(ctx, &s, e) : make(ctx, &s, e);
 }
 
 const struct cmd cmd_setup = {

@@ -15,13 +15,6 @@
 
 enum { CHUNK = 256 * 1024, PIPE_SIZE = 1 << 20 };
 
-/* What the child reports; both ends are the same program, so it travels as it is. */
-struct side_result {
-	int rc;
-	struct tree_counts n;
-	struct err e;
-};
-
 static __attribute__((noreturn)) void child(side_fn *fn, void *ctx, int fd, int result_fd)
 {
 	struct side_result r = { 0 };
@@ -36,6 +29,7 @@ int side_start(struct side *s, side_fn *fn, void *ctx, bool writes, struct err *
 {
 	int data[2], result[2];
 
+	s->has_result = false;
 	if (pipe2(data, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
 	/* Fewer wakeups; where the system grants less, less will do. */
@@ -66,22 +60,39 @@ fail:
 	return -1;
 }
 
+/* Blocks until the child is done. */
+static void read_result(struct side *s)
+{
+	if (s->has_result)
+		return;
+	s->has_result = true;
+	if (io_read_exact(s->result_fd, &s->result, sizeof s->result) < 0) {
+		s->result = (struct side_result){ .rc = -1 };
+		(void)err_set(&s->result.e, ERR_FAILED, "the local side of the copy died");
+	}
+	fd_close(&s->result_fd);
+}
+
+bool side_is_whole(void *side)
+{
+	struct side *s = side;
+
+	read_result(s);
+	return s->result.rc == 0;
+}
+
 int side_wait(struct side *s, struct tree_counts *n, struct err *e)
 {
-	struct side_result r;
-	int k, st;
+	int st;
 
 	fd_close(&s->fd);
-	k = io_read_exact(s->result_fd, &r, sizeof r);
-	fd_close(&s->result_fd);
+	read_result(s);
 	while (waitpid(s->pid, &st, 0) < 0 && errno == EINTR)
 		;
-	if (k < 0)
-		return err_set(e, ERR_FAILED, "the local side of the copy died");
-	*n = r.n;
-	if (r.rc < 0)
-		*e = r.e;
-	return r.rc;
+	*n = s->result.n;
+	if (s->result.rc < 0)
+		*e = s->result.e;
+	return s->result.rc;
 }
 
 bool side_is_echo(const struct err *e)
@@ -120,8 +131,8 @@ static int pass_on(int out_fd, const char *chunk, size_t n, struct err *e)
 	return k < 0 ? err_sys(e, -k, "cannot pass data on") : 0;
 }
 
-int side_relay_bytes(int in_fd, int out_fd, const struct tree_progress *p, struct tree_counts *n,
-		     struct err *e)
+int side_relay_bytes(int in_fd, int out_fd, uint64_t max_bytes, const struct tree_progress *p,
+		     struct tree_counts *n, struct err *e)
 {
 	auto_free char *chunk = malloc(CHUNK);
 	ssize_t len;
@@ -130,7 +141,8 @@ int side_relay_bytes(int in_fd, int out_fd, const struct tree_progress *p, struc
 		return err_sys(e, ENOMEM, "cannot copy");
 	n->files = 1;
 	while ((len = read_chunk(in_fd, out_fd, chunk, e)) > 0) {
-		if (pass_on(out_fd, chunk, (size_t)len, e) < 0)
+		if (tree_check_size(n, (uint64_t)len, max_bytes, e) < 0 ||
+		    pass_on(out_fd, chunk, (size_t)len, e) < 0)
 			return -1;
 		n->bytes += (uint64_t)len;
 		tree_report(p, n);
@@ -152,8 +164,8 @@ static int check_entry(const struct tar_entry *t, const char *want, struct err *
 }
 
 /* Look at a chunk before it is passed on. 1 at the end mark. */
-static int check_chunk(struct tar_reader *r, struct str in, const char *want, struct tree_counts *n,
-		       struct err *e)
+static int check_chunk(struct tar_reader *r, struct str in, const char *want, uint64_t max_bytes,
+		       struct tree_counts *n, struct err *e)
 {
 	struct str data;
 	int ev;
@@ -162,7 +174,8 @@ static int check_chunk(struct tar_reader *r, struct str in, const char *want, st
 		n->bytes += data.n;
 		if (ev != TAR_ENTRY)
 			continue;
-		if (check_entry(&r->entry, want, e) < 0)
+		if (check_entry(&r->entry, want, e) < 0 ||
+		    tree_check_size(n, r->entry.size, max_bytes, e) < 0)
 			return -1;
 		if (r->entry.type == TAR_DIR)
 			n->dirs++;
@@ -174,8 +187,8 @@ static int check_chunk(struct tar_reader *r, struct str in, const char *want, st
 	return ev == TAR_END;
 }
 
-int side_relay_tar(int in_fd, int out_fd, const char *want, const struct tree_progress *p,
-		   struct tree_counts *n, struct err *e)
+int side_relay_tar(int in_fd, int out_fd, const char *want, uint64_t max_bytes,
+		   const struct tree_progress *p, struct tree_counts *n, struct err *e)
 {
 	auto_done(tar_reader_done) struct tar_reader r;
 	auto_free char *chunk = malloc(CHUNK);
@@ -193,7 +206,7 @@ int side_relay_tar(int in_fd, int out_fd, const char *want, const struct tree_pr
 			return err_set(e, ERR_INVALID, "the tar stream goes on after its end mark");
 		if (end)
 			continue;
-		end = check_chunk(&r, (struct str){ chunk, (size_t)len }, want, n, e);
+		end = check_chunk(&r, (struct str){ chunk, (size_t)len }, want, max_bytes, n, e);
 		if (end < 0 || pass_on(out_fd, chunk, (size_t)len, e) < 0)
 			return -1;
 		tree_report(p, n);

@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/moment.h"
+#include "cli/context.h"
 #include "cli/output.h"
+#include "ops/json.h"
 
 static struct {
 	const char *name, *note;
@@ -22,98 +23,41 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static const char *const kinds[SNAPSHOT_KINDS] = { "snapshot", "transaction", "lost", "fork" };
-
-static void put_row(struct out_json *j, const struct snapshot_row *row)
-{
-	out_json_c(j, "id", row->id);
-	out_json_c(j, "name", row->name);
-	out_json_c(j, "note", row->note);
-	out_json_c(j, "kind", kinds[row->kind]);
-	out_json_c(j, "sandbox", row->sandbox);
-	out_json_c(j, "template", row->template_);
-	out_json_c(j, "layer", row->top);
-	out_json_time(j, "created", row->created_ns);
-}
-
-static void print_made(const struct cmd_ctx *ctx, const struct snapshot_row *row,
-		       const struct client_switched *res)
-{
-	struct out_json j = { .f = stdout };
-
-	if (!ctx->json) {
-		puts(row->id);
-		return;
-	}
-	out_json_open(&j, NULL, '{');
-	out_json_c(&j, "id", row->id);
-	out_json_c(&j, "name", row->name);
-	out_json_c(&j, "sandbox", row->sandbox);
-	out_json_c(&j, "layer", row->top);
-	out_json_bool(&j, "changed", res->result != OP_UNCHANGED);
-	out_json_ms(&j, "took_ms", res->duration_us);
-	out_json_ms(&j, "freeze_ms", res->freeze_us);
-	out_json_close(&j, '}');
-	out_json_line(&j);
-}
-
-static int remove_one(struct cli_store *s, const char *ref, bool quiet, struct err *e)
-{
-	auto_done(snapshot_row_done) struct snapshot_row row = { 0 };
-
-	if (catalog_find_snapshot(s->catalog, ref, &row, e) < 0)
-		return -1;
-	if (row.kind == SNAPSHOT_TX) {
-		err_set(e, ERR_CONFLICT, "snapshot '%s' is the begin of a transaction", row.id);
-		return err_hint(e, "end it with: cay tx commit %s, or cay tx abort %s", row.sandbox,
-				row.sandbox);
-	}
-	if (catalog_del_snapshot(s->catalog, row.id, e) < 0)
-		return -1;
-	if (!quiet)
-		puts(row.id);
-	return 0;
-}
-
 static int remove_all(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	int r = 0;
+	auto_done(cli_done) struct cay c = { 0 };
+	char id[ID_SIZE];
 
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "missing a snapshot to remove");
-	if (cli_store_open(&s, e) < 0)
+	if (cli_open(&c, e) < 0)
 		return -1;
-	for (int i = 1; i < ctx->nargs && r == 0; i++)
-		r = remove_one(&s, ctx->args[i], ctx->quiet, e);
-	/* Also of those that went before one that could not. */
-	catalog_free_layers_soon(s.catalog, &s.state);
-	return r;
+	for (int i = 1; i < ctx->nargs; i++) {
+		if (op_snapshot_remove(&c, ctx->args[i], id, e) < 0)
+			return -1;
+		if (!ctx->quiet)
+			puts(id);
+	}
+	return 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(moment_done) struct moment m = MOMENT_INIT;
-	struct snapshot_row row = { .note = (char *)o.note };
-	struct client_switched res = { 0 };
+	auto_done(cli_done) struct cay c = { 0 };
+	struct snapshot_spec spec = { .name = o.name, .note = o.note, .sync = o.sync };
+	struct snapshot_result made;
 
 	if (ctx->nargs && strcmp(ctx->args[0], "rm") == 0)
 		return remove_all(ctx, e);
 	if (cmd_need_args(ctx, 1, 1, "a sandbox", e) < 0)
 		return -1;
-	if (o.name && !state_name_ok(o.name))
-		return err_set(
-			e, ERR_INVALID,
-			"--name '%.200s': letters, digits and '_.-', a letter or digit first",
-			o.name);
-	(void)snprintf(row.name, sizeof row.name, "%s", o.name ? o.name : "");
-	if (cli_store_open(&s, e) < 0 || moment_open(&m, &s, ctx->args[0], e) < 0 ||
-	    moment_snapshot(&m, &row, &res, e) < 0)
+	spec.sandbox = ctx->args[0];
+	if (cli_open_state(&c, e) < 0 || op_snapshot(&c, &spec, &made, e) < 0)
 		return -1;
-	if (o.sync && moment_sync(&m, e) < 0)
-		return -1;
-	print_made(ctx, &row, &res);
+	if (ctx->json)
+		PRINT_JSON(json_snapshot_made, &made);
+	else
+		puts(made.id);
 	return 0;
 }
 
@@ -155,7 +99,7 @@ static int add_row(struct out_table *t, const struct snapshot_row *row)
 
 	r |= out_cell(t, OUT_PLAIN, row->name);
 	r |= out_cell(t, OUT_PLAIN, row->sandbox);
-	r |= out_cell(t, OUT_PLAIN, kinds[row->kind]);
+	r |= out_cell(t, OUT_PLAIN, snapshot_kind_names[row->kind]);
 	r |= out_cell(t, OUT_PLAIN, out_age(row->created_ns, clock_real_ns(), age));
 	r |= out_cell(t, OUT_PLAIN, row->note);
 	return r;
@@ -163,20 +107,15 @@ static int add_row(struct out_table *t, const struct snapshot_row *row)
 
 static int list_one(void *arg, const struct snapshot_row *row)
 {
-	struct out_json j = { .f = stdout };
 	struct listing *l = arg;
 
 	l->shown++;
-	if (l->ctx->json) {
-		out_json_open(&j, NULL, '{');
-		put_row(&j, row);
-		out_json_close(&j, '}');
-		out_json_line(&j);
-	} else if (l->ctx->quiet) {
+	if (l->ctx->json)
+		PRINT_JSON(json_snapshot, row);
+	else if (l->ctx->quiet)
 		puts(row->id);
-	} else {
+	else
 		l->r |= add_row(&l->t, row);
-	}
 	return 0;
 }
 
@@ -192,24 +131,13 @@ static void say_none(const struct cmd_ctx *ctx)
 
 static int list(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_store_done) struct cli_store s = { 0 };
-	auto_done(sandbox_row_done) struct sandbox_row box = { 0 };
+	auto_done(cli_done) struct cay c = { 0 };
 	struct listing l = { .ctx = ctx, .t = { .cols = cols, .ncols = ARRAY_LEN(cols) } };
-	struct err unknown = { 0 };
-	const char *of = NULL;
 	int r;
 
-	if (cmd_need_args(ctx, 0, 1, "a sandbox", e) < 0 || cli_store_open(&s, e) < 0)
+	if (cmd_need_args(ctx, 0, 1, "a sandbox", e) < 0 || cli_open_state(&c, e) < 0)
 		return -1;
-	/* One that is gone may still have snapshots under its id. */
-	if (ctx->nargs == 1)
-		of = catalog_find(s.catalog, ctx->args[0], &box, &unknown) == 0 ? box.id
-										: ctx->args[0];
-	r = catalog_each_snapshot(s.catalog, of, list_one, &l, e);
-	if (r == 0 && !l.shown && of && !box.id[0]) {
-		*e = unknown;
-		r = -1;
-	}
+	r = op_snapshot_list(&c, ctx->nargs ? ctx->args[0] : NULL, list_one, &l, e);
 	if (r == 0 && l.r < 0)
 		r = err_sys(e, ENOMEM, "list the snapshots");
 	if (r == 0 && l.t.n)

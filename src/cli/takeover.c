@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "cli/client.h"
 #include "cli/output.h"
+#include "link/wait.h"
 
 void takeover_done(struct takeover *t)
 {
@@ -20,12 +20,12 @@ void takeover_done(struct takeover *t)
 		free(d->host);
 	}
 	free(t->dirs);
-	layers_done(&t->layers);
+	diff_view_done(&t->layers);
 	*t = (struct takeover){ 0 };
 }
 
 /* The paths that lie below this mount, in p; false where none of those named does. */
-static bool scope_of(const struct takeover *t, const struct layers_mount *m,
+static bool scope_of(const struct takeover *t, const struct diff_mount *m,
 		     const struct takeover_opts *o, char *const *named, struct diff_scope *s,
 		     const char **p, const char **skip)
 {
@@ -40,7 +40,7 @@ static bool scope_of(const struct takeover *t, const struct layers_mount *m,
 		if (len <= n && strncmp(m->dest, path, len) == 0 &&
 		    (m->dest[len] == '/' || !m->dest[len] || len == 1))
 			all = true;
-		else if (layers_find(&t->layers, path, &rest) == m)
+		else if (diff_view_find(&t->layers, path, &rest) == m)
 			p[s->npaths++] = rest;
 	}
 	for (int i = 0; i < t->layers.n; i++) {
@@ -68,7 +68,7 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 {
 	if (open_dir(d, o->to ? o->to : d->mount->host, e) < 0)
 		return -1;
-	apply_init(&d->apply, d->fd, id);
+	apply_init(&d->apply, d->fd, t->state_fd, id);
 	if (apply_memory_load(&d->memory, sandbox_fd, d->mount->index, e) < 0 ||
 	    diff_compare(&d->mount->base, &d->mount->now, scope, &d->diff, e) < 0)
 		return -1;
@@ -108,7 +108,7 @@ static int plan_all(struct takeover *t, int sandbox_fd, const char *id,
 	if (!paths || !skip || !t->dirs)
 		return err_sys(e, ENOMEM, "plan");
 	for (int i = 0; i < t->layers.n; i++) {
-		const struct layers_mount *m = &t->layers.mounts[i];
+		const struct diff_mount *m = &t->layers.mounts[i];
 		struct takeover_dir *d = &t->dirs[t->n];
 		struct diff_scope scope;
 
@@ -127,26 +127,35 @@ static int plan_all(struct takeover *t, int sandbox_fd, const char *id,
 	return t->n ? 0 : err_set(e, ERR_INVALID, "the sandbox was made without --dir");
 }
 
-int takeover_plan(struct takeover *t, struct cli_store *s, const struct sandbox_row *row,
+static void sync_trace(struct cay *c, const char *id)
+{
+	auto_done(link_free) struct link *l = NULL;
+	struct err ignored = { 0 };
+	char hash[65];
+	uint64_t seq;
+
+	if (link_connect(&c->wait, &c->state, id, &l, &ignored) == 0)
+		(void)link_sync_trace(l, &c->wait, &seq, hash, &ignored);
+}
+
+int takeover_plan(struct takeover *t, struct cay *s, const struct sandbox_row *row,
 		  const struct takeover_opts *o, struct err *e)
 {
 	auto_close int sandbox_fd = FD_NONE;
 	auto_free char **named = calloc((size_t)o->npaths + 1, sizeof *named);
-	struct err ignored;
-	char hash[65];
-	uint64_t seq;
 	int r = 0;
 
+	t->state_fd = s->state.fd;
 	if (!named)
 		return err_sys(e, ENOMEM, "plan");
 	/* What the last command changed is known to the warden then. */
 	if (state_is_alive(&s->state, row->id))
-		(void)client_settle(&s->state, row->id, &seq, hash, &ignored);
-	if (layers_open(s, row, &t->layers, e) < 0 ||
+		sync_trace(s, row->id);
+	if (diff_view_open(s, row, &t->layers, e) < 0 ||
 	    state_sandbox_open(&s->state, row->id, &sandbox_fd, e) < 0)
 		return -1;
 	for (int i = 0; i < o->npaths && r == 0; i++)
-		r = layers_path(&t->layers, o->paths[i], &named[i], e);
+		r = diff_view_path(&t->layers, o->paths[i], &named[i], e);
 	if (r == 0)
 		r = plan_all(t, sandbox_fd, row->id, o, named, e);
 	for (int i = 0; i < o->npaths; i++)
@@ -228,6 +237,15 @@ bool takeover_may_merge(const struct takeover *t)
 	for (int i = 0; i < t->n; i++)
 		for (size_t k = 0; k < t->dirs[i].apply.nrefused; k++)
 			if (t->dirs[i].apply.refused[k].why == APPLY_HOST_CHANGED)
+				return true;
+	return false;
+}
+
+bool takeover_left_config(const struct takeover *t)
+{
+	for (int i = 0; i < t->n; i++)
+		for (size_t k = 0; k < t->dirs[i].apply.nleft_out; k++)
+			if (apply_why_is_config(t->dirs[i].apply.left_out[k].why))
 				return true;
 	return false;
 }

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "cli/apply_memory.h"
-#include "cli/layers.h"
+#include "cli/cmd.h"
+#include "ops/diff_view.h"
 
 /* One --dir with its changes. */
 struct takeover_dir {
-	const struct layers_mount *mount;
+	const struct diff_mount *mount;
 	int fd; /* of the host's directory */
 	char *host;
 	struct diff diff;
@@ -17,7 +18,8 @@ struct takeover_dir {
 };
 
 struct takeover {
-	struct layers layers;
+	struct diff_view layers;
+	int state_fd; /* borrowed */
 	struct takeover_dir *dirs;
 	int n;
 };
@@ -30,13 +32,15 @@ struct takeover_opts {
 };
 
 /* Plan everything. Nothing is written. */
-int takeover_plan(struct takeover *t, struct cli_store *s, const struct sandbox_row *row,
+int takeover_plan(struct takeover *t, struct cay *s, const struct sandbox_row *row,
 		  const struct takeover_opts *o, struct err *e);
 /* Steps and what is refused, over all directories. */
 size_t takeover_steps(const struct takeover *t);
 size_t takeover_refused(const struct takeover *t);
 /* Whether some of it was refused that a merge could settle. */
 bool takeover_may_merge(const struct takeover *t);
+/* Whether some of it was left out that git_config would take. */
+bool takeover_left_config(const struct takeover *t);
 /* A line per change, then what is left out and refused; `refused`: only that, nothing was done. */
 void takeover_print(const struct takeover *t, const struct cmd_ctx *ctx, bool refused, FILE *f);
 /* Do it, directory by directory. *ret_conflicts: files with conflict markers. */

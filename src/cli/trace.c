@@ -12,9 +12,10 @@
 
 #include "base/limits.h"
 #include "base/sha256.h"
-#include "cli/client.h"
 #include "cli/cmd.h"
-#include "cli/trace_file.h"
+#include "cli/context.h"
+#include "link/client.h"
+#include "ops/trace_open.h"
 #include "trace/filter.h"
 #include "trace/text.h"
 #include "trace/verify.h"
@@ -31,7 +32,8 @@ static bool opt_follow;
 /* One run of the command. */
 struct show {
 	struct cmd_ctx *ctx;
-	struct trace_file file;
+	struct cay cay;
+	struct trace_found file;
 	struct trace_lines lines;
 	struct trace_filter filter;
 	struct trace_text text;
@@ -46,7 +48,8 @@ static void show_done(struct show *s)
 	trace_lines_done(&s->lines);
 	trace_filter_done(&s->filter);
 	buf_done(&s->out);
-	trace_file_done(&s->file);
+	trace_open_done(&s->file);
+	cli_done(&s->cay);
 }
 DEFINE_AUTO(struct show, show_done)
 
@@ -150,7 +153,7 @@ static int follow(struct show *s)
 	if (watch_file(s, &in) < 0)
 		return -1;
 	for (;;) {
-		bool alive = trace_file_is_alive(&s->file);
+		bool alive = trace_open_is_alive(&s->file);
 
 		if (show_lines(s) < 0)
 			return -1;
@@ -166,10 +169,9 @@ static int show_trace(struct cmd_ctx *ctx, struct err *e)
 	auto_done(show_done) struct show s = { .ctx = ctx, .e = e };
 
 	s.file.fd = FD_NONE;
-	s.file.state.fd = FD_NONE;
 	s.out = (struct buf)BUF_INIT(OUT_MAX);
 	if (trace_filter_init(&s.filter, opt_kind, opt_call, e) < 0 ||
-	    trace_file_open(ctx->args[0], &s.file, e) < 0)
+	    cli_open_state(&s.cay, e) < 0 || op_trace_open(&s.cay, ctx->args[0], &s.file, e) < 0)
 		return -1;
 	if (s.file.note[0] && !ctx->quiet)
 		(void)fprintf(stderr, "cay: %s\n", s.file.note);
@@ -184,7 +186,7 @@ static int show_trace(struct cmd_ctx *ctx, struct err *e)
 	return 0;
 }
 
-static int print_summary(struct cmd_ctx *ctx, const struct trace_file *f,
+static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 			 const struct trace_summary *sum, struct err *e)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(4096);
@@ -215,12 +217,13 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_file *f,
 
 static int verify_trace(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(trace_file_done) struct trace_file f = { .fd = FD_NONE, .state.fd = FD_NONE };
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(trace_open_done) struct trace_found f = { .fd = FD_NONE };
 	struct trace_summary sum = { 0 };
 
 	if (opt_call || opt_kind || opt_follow)
 		return err_set(e, ERR_INVALID, "verify takes no --call, --kind or --follow");
-	if (trace_file_open(ctx->args[1], &f, e) < 0)
+	if (cli_open_state(&c, e) < 0 || op_trace_open(&c, ctx->args[1], &f, e) < 0)
 		return -1;
 	if (f.note[0])
 		(void)fprintf(stderr, "cay: %s\n", f.note);

@@ -4,7 +4,8 @@
  *
  *   plan     the difference becomes a list of steps; what may not be taken over is refused
  *   stage    every new file is written below DIR/.cay-apply, and synced
- *   journal  the steps are written there; from now on the work can be finished or undone
+ *   journal  the steps are written there, and the journal's hash into the state directory; from
+ *            now on the work can be finished or undone
  *   commit   each step is one rename (or mkdir, rmdir, chmod), so it is done or not done, and
  *            which of both can be told from the inodes: no step is ever marked as done
  *   clean    the journal goes first, then the rest
@@ -44,6 +45,7 @@ struct apply_step {
 	size_t entry;	       /* of the difference; not in the journal */
 	bool merged;	       /* the staged file holds the merge of both */
 	bool conflict;	       /* and that has conflict markers */
+	bool git_index;	       /* must still pass guard_index_ok() when it is staged */
 	/* of what the sandbox had then; not in the journal */
 	uint8_t theirs[SHA256_SIZE];
 };
@@ -54,10 +56,17 @@ enum apply_why {
 	APPLY_HOST_CREATED, /* there was none */
 	APPLY_SPECIAL,	    /* device, socket, fifo */
 	APPLY_OTHER_FS,	    /* lies on another file system than the directory */
-	APPLY_GUARDED,	    /* could make git run something: left out, not refused */
 	APPLY_UNREADABLE,
-	APPLY_NOT_EMPTY, /* holds what is left out */
-	APPLY_BINARY,	 /* the host's file changed, and a merge was wanted but is no text */
+	APPLY_BINARY, /* the host's file changed, and a merge was wanted but is no text */
+	/* Left out, not refused (guard.h). The first three are taken with git_config. */
+	APPLY_GUARDED,	  /* could make git run something */
+	APPLY_GIT_BARE,	  /* a part of a bare repository that the host does not have yet */
+	APPLY_OTHER_TOOL, /* the same of .hg, .jj and their like */
+	APPLY_GIT_LINK,	  /* a link that git would write through */
+	APPLY_GIT_INDEX,  /* an index that names files of .git */
+	APPLY_OWN,	  /* .cay-apply */
+	APPLY_BELOW,	  /* of a directory that became a file which is left out */
+	APPLY_NOT_EMPTY,  /* holds what is left out */
 };
 
 /* Something that is not taken over. */
@@ -68,8 +77,10 @@ struct apply_issue {
 
 struct apply {
 	int dir_fd;	  /* the directory; borrowed */
+	int state_fd;	  /* the state directory, which knows our journals; borrowed */
 	int stage_fd;	  /* DIR/.cay-apply, or FD_NONE */
 	char id[32];	  /* of the sandbox */
+	char nonce[33];	  /* of the journal: apply_note.c; "": it has none yet */
 	bool has_journal; /* found there, of a run that was cut off */
 	struct apply_step *steps;
 	size_t n, cap;
@@ -88,7 +99,7 @@ struct apply {
 struct apply_rules {
 	uint64_t base_ns; /* files that changed later are not what the sandbox saw */
 	bool elsewhere;	  /* the directory is another than the one that the sandbox saw */
-	bool git_config;  /* take over what may make git run something, too */
+	bool git_config;  /* take over what may make git and its like run something, too */
 	/* True for a host's file (of this path, inode, ctime and size) that we wrote before. */
 	bool (*is_ours)(void *ctx, const char *path, uint64_t ino, uint64_t ctime_ns,
 			uint64_t size);
@@ -106,7 +117,7 @@ struct apply_rules {
 	bool merge;
 };
 
-void apply_init(struct apply *a, int dir_fd, const char *id);
+void apply_init(struct apply *a, int dir_fd, int state_fd, const char *id);
 void apply_done(struct apply *a);
 DEFINE_AUTO(struct apply, apply_done)
 
@@ -114,11 +125,16 @@ DEFINE_AUTO(struct apply, apply_done)
 int apply_plan(struct apply *a, const struct diff *d, const struct apply_rules *rules,
 	       struct err *e);
 const char *apply_why_text(enum apply_why why);
+/* Left out only because struct apply_rules does not say git_config. */
+static inline bool apply_why_is_config(enum apply_why why)
+{
+	return why == APPLY_GUARDED || why == APPLY_GIT_BARE || why == APPLY_OTHER_TOOL;
+}
 
 /*
  * Take DIR/.cay-apply, where an earlier run may have left something. CONFLICT where another one
  * is at work. Without a journal what is there is removed; else has_journal, and steps and id
- * are those of that run.
+ * are those of that run. NOT_ALLOWED for a journal that the state directory does not know.
  */
 int apply_lock(struct apply *a, struct err *e);
 /* Stage, write the journal, commit, clean. On failure all is undone, where that is possible. */
@@ -136,6 +152,13 @@ int apply_journal_write(struct apply *a, struct err *e);
 /* Its text, and back: 0, or -EBADMSG for what we would not write. */
 int apply_journal_put(const struct apply *a, struct buf *b);
 int apply_journal_parse(struct apply *a, struct str body);
+int apply_nonce_new(struct apply *a);
+/* False where the text is no nonce. */
+bool apply_nonce_take(struct apply *a, const char *text);
+/* 0 or -errno. */
+int apply_note_write(const struct apply *a, struct str journal);
+bool apply_note_check(const struct apply *a, struct str journal);
+void apply_note_drop(const struct apply *a);
 /* 1: read, 0: there is none. */
 int apply_journal_read(struct apply *a, struct err *e);
 void apply_stage_name(char out[40], char kind, size_t i);

@@ -84,10 +84,9 @@ static int do_delete(const struct place *p)
 	struct apply_file old;
 	int r = move(p->dir, p->name, a->stage_fd, p->old, RAW_RENAME_NOREPLACE);
 
-	if (r == -EEXIST)
-		return 0; /* moved away already; what is there now is a later step's */
-	if (r == -ENOENT)
-		return apply_look(a->stage_fd, p->old, &old) == 0 ? 0 : -ESTALE;
+	/* Moved away already; what is there now is a later step's. */
+	if (r == -EEXIST || r == -ENOENT)
+		return has_ino(a, p->old, p->s->old.ino) ? 0 : -ESTALE;
 	if (r < 0)
 		return r;
 	r = apply_look(a->stage_fd, p->old, &old);
@@ -106,12 +105,18 @@ static int do_add(const struct place *p)
 	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_NOREPLACE);
 }
 
-static int set_mode(const struct place *p, uint32_t mode)
+/* ino: which directory it must be; 0: one that we have just made. */
+static int set_mode(const struct place *p, uint32_t mode, uint64_t ino)
 {
 	auto_close int fd =
 		openat(p->dir, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	return fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (ino && st.st_ino != ino)
+		return -ESTALE;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
 static int do_mkdir(const struct place *p)
@@ -125,7 +130,7 @@ static int do_mkdir(const struct place *p)
 	if (r == 0 && geteuid() == 0 && fstat(p->dir, &st) == 0 &&
 	    fchownat(p->dir, p->name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
 		r = -errno;
-	return r < 0 ? r : set_mode(p, p->s->mode | 0700);
+	return r < 0 ? r : set_mode(p, p->s->mode | 0700, 0);
 }
 
 static int do_rmdir(const struct place *p)
@@ -149,7 +154,7 @@ static int do_step(const struct place *p)
 	case APPLY_REPLACE:
 		return do_replace(p);
 	case APPLY_CHMOD:
-		return set_mode(p, p->s->mode);
+		return set_mode(p, p->s->mode, p->s->old.ino);
 	}
 	return -EINVAL;
 }
@@ -160,8 +165,9 @@ static int undo_replace(const struct place *p)
 
 	if (has_ino(p->a, p->new, p->s->new_ino))
 		return 0; /* never exchanged */
-	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino)
-		return -ESTALE; /* somebody has put another one there */
+	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino ||
+	    !has_ino(p->a, p->new, p->s->old.ino))
+		return -ESTALE; /* somebody has put another file there, or into the stage */
 	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 }
 
@@ -182,6 +188,8 @@ static int undo_delete(const struct place *p)
 
 	if (apply_look(p->a->stage_fd, p->old, &f) < 0)
 		return 0;
+	if (f.ino != p->s->old.ino)
+		return -ESTALE;
 	return move(p->a->stage_fd, p->old, p->dir, p->name, RAW_RENAME_NOREPLACE);
 }
 
@@ -192,7 +200,7 @@ static int undo_rmdir(const struct place *p)
 	if (geteuid() == 0 &&
 	    fchownat(p->dir, p->name, p->s->old.uid, p->s->old.gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	return set_mode(p, p->s->old.mode & 07777);
+	return set_mode(p, p->s->old.mode & 07777, 0);
 }
 
 static int undo_step(const struct place *p)
@@ -213,7 +221,7 @@ static int undo_step(const struct place *p)
 	case APPLY_REPLACE:
 		return undo_replace(p);
 	case APPLY_CHMOD:
-		return set_mode(p, p->s->old.mode & 07777);
+		return set_mode(p, p->s->old.mode & 07777, p->s->old.ino);
 	}
 	return -EINVAL;
 }
@@ -288,6 +296,7 @@ static int clean(struct apply *a, struct err *e)
 		return err_sys(e, errno, "remove the journal");
 	apply_tick(a);
 	failpoint("apply.done");
+	apply_note_drop(a);
 	fd_close(&a->stage_fd);
 	(void)rmtree_at(a->dir_fd, APPLY_DIR);
 	return 0;
@@ -323,8 +332,11 @@ int apply_lock(struct apply *a, struct err *e)
 	    fstatat(a->dir_fd, APPLY_DIR, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    st.st_ino != there.st_ino)
 		return err_set(e, ERR_CONFLICT, "another cay apply was at work; try again");
-	if (st.st_uid != geteuid() && geteuid() != 0)
-		return err_set(e, ERR_NOT_ALLOWED, APPLY_DIR " belongs to somebody else");
+	if (st.st_uid != geteuid()) {
+		(void)err_set(e, ERR_NOT_ALLOWED, APPLY_DIR " belongs to uid %u, not to you",
+			      st.st_uid);
+		return err_hint(e, "where that user has no cay apply to finish, remove " APPLY_DIR);
+	}
 	r = apply_journal_read(a, e);
 	if (r < 0)
 		return -1;
@@ -368,7 +380,10 @@ int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *r
 	if (commit(a, &done, e) == 0)
 		return clean(a, e);
 	if (undo(a, done, &why) < 0) {
-		(void)err_ctx(e, "%.200s; then undoing it failed: %.200s", e->msg, why.msg);
+		struct err first = *e;
+
+		(void)snprintf(e->msg, sizeof e->msg, "%.200s; then undoing it failed: %.200s",
+			       first.msg, why.msg);
 		return err_hint(e, "look at the directory, then: cay apply --undo");
 	}
 	(void)clean_undone(a, &why);

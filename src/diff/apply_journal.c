@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal: "cay-apply 1\0ID\0", then per step its numbers and its path, each ended by NUL,
- * then "end\0". It is written beside its place and renamed there, so it is whole or not there.
+ * The journal: "cay-apply 2\0NONCE\0ID\0", then per step its numbers and its path, each ended by
+ * NUL, then "end\0". It is written beside its place and renamed there, so it is whole or not there.
+ * It counts only where the state directory knows it (apply_note.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +14,13 @@
 #include "base/io.h"
 #include "diff/apply.h"
 
-#define HEAD "cay-apply 1"
+#define HEAD "cay-apply 2"
 
 enum { MOST = 1 << 30, MERGED = 'R' };
 
 int apply_journal_put(const struct apply *a, struct buf *b)
 {
-	int r = buf_printf(b, "%s%c%s%c", HEAD, 0, a->id, 0);
+	int r = buf_printf(b, "%s%c%s%c%s%c", HEAD, 0, a->nonce, 0, a->id, 0);
 
 	for (size_t i = 0; i < a->n && r == 0; i++) {
 		const struct apply_step *s = &a->steps[i];
@@ -37,8 +38,12 @@ int apply_journal_write(struct apply *a, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(MOST);
 	auto_close int fd = FD_NONE;
-	int r = apply_journal_put(a, &b);
+	int r = apply_nonce_new(a);
 
+	if (r == 0)
+		r = apply_journal_put(a, &b);
+	if (r == 0)
+		r = apply_note_write(a, buf_str(&b));
 	apply_tick(a);
 	fd = openat(a->stage_fd, "journal.new", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
 	if (r == 0 && fd < 0)
@@ -109,6 +114,7 @@ int apply_journal_parse(struct apply *a, struct str body)
 	const char *at = body.p, *end = body.p + body.n, *text = next(&at, end);
 
 	if (!text || strcmp(text, HEAD) != 0 || !(text = next(&at, end)) ||
+	    !apply_nonce_take(a, text) || !(text = next(&at, end)) ||
 	    !str_copy(a->id, sizeof a->id, str_of(text)))
 		return -EBADMSG;
 	while ((text = next(&at, end)) && strcmp(text, "end") != 0) {
@@ -135,10 +141,19 @@ static int open_own(const struct apply *a)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
+		return errno == ELOOP ? -EBADMSG : -errno;
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600 || st.st_nlink != 1)
 		return -EBADMSG;
 	return TAKE_FD(fd);
+}
+
+static int journal_unknown(struct err *e)
+{
+	(void)err_set(e, ERR_NOT_ALLOWED,
+		      APPLY_DIR "/journal is not known to cay's state directory; nothing was done");
+	return err_hint(
+		e, "it came with the directory, or with another CAY_STATE or user; where no cay "
+		   "apply was cut off here, remove " APPLY_DIR);
 }
 
 int apply_journal_read(struct apply *a, struct err *e)
@@ -153,9 +168,11 @@ int apply_journal_read(struct apply *a, struct err *e)
 		r = io_read_all(fd, &b);
 	if (r == 0)
 		r = b.len ? apply_journal_parse(a, buf_str(&b)) : -EBADMSG;
+	if (r == 0 && !apply_note_check(a, buf_str(&b)))
+		r = -EBADMSG;
 	if (r == 0)
 		return 1;
-	err_sys(e, -r, "read the journal in " APPLY_DIR);
-	return err_hint(
-		e, "where no cay apply was cut off here it is somebody else's: remove " APPLY_DIR);
+	if (r == -EBADMSG)
+		return journal_unknown(e);
+	return err_sys(e, -r, "read the journal in " APPLY_DIR);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -11,6 +10,7 @@
 #include "base/limits.h"
 #include "diff/apply.h"
 #include "diff/content.h"
+#include "diff/guard.h"
 #include "diff/merge.h"
 
 const char *apply_why_text(enum apply_why why)
@@ -21,19 +21,28 @@ const char *apply_why_text(enum apply_why why)
 		[APPLY_HOST_CREATED] = "created on the host meanwhile",
 		[APPLY_SPECIAL] = "a device, socket or pipe",
 		[APPLY_OTHER_FS] = "on another file system than the directory",
-		[APPLY_GUARDED] = "could make git run a command on the host",
 		[APPLY_UNREADABLE] = "cannot be read",
-		[APPLY_NOT_EMPTY] = "holds files that are left out",
 		[APPLY_BINARY] =
 			"changed on the host meanwhile, and is no text that could be merged",
+		[APPLY_GUARDED] = "could make git run a command on the host",
+		[APPLY_GIT_BARE] = "part of a git repository that the host does not have, and that "
+				   "could make git run a command",
+		[APPLY_OTHER_TOOL] = "belongs to a version control tool, and could make it run a "
+				     "command on the host",
+		[APPLY_GIT_LINK] = "would lead git to files elsewhere; never taken over",
+		[APPLY_GIT_INDEX] = "a git index that names files of .git, or cannot be checked; "
+				    "rebuild it with: git reset",
+		[APPLY_OWN] = "the name of cay's own directory; never taken over",
+		[APPLY_BELOW] = "was replaced by what is left out",
+		[APPLY_NOT_EMPTY] = "holds files that are left out",
 	};
 
 	return texts[why];
 }
 
-void apply_init(struct apply *a, int dir_fd, const char *id)
+void apply_init(struct apply *a, int dir_fd, int state_fd, const char *id)
 {
-	*a = (struct apply){ .dir_fd = dir_fd, .stage_fd = FD_NONE };
+	*a = (struct apply){ .dir_fd = dir_fd, .state_fd = state_fd, .stage_fd = FD_NONE };
 	(void)str_copy(a->id, sizeof a->id, str_of(id));
 }
 
@@ -52,7 +61,7 @@ void apply_done(struct apply *a)
 	free_issues(a->refused, a->nrefused);
 	free_issues(a->left_out, a->nleft_out);
 	fd_close(&a->stage_fd);
-	*a = (struct apply){ .stage_fd = FD_NONE, .dir_fd = FD_NONE };
+	*a = (struct apply){ .stage_fd = FD_NONE, .dir_fd = FD_NONE, .state_fd = FD_NONE };
 }
 
 int apply_add_step(struct apply *a, const struct apply_step *s, const char *path)
@@ -120,52 +129,6 @@ int apply_look(int dirfd, const char *name, struct apply_file *ret)
 	return 0;
 }
 
-/*
- * Of a repository's own directory only what git keeps there itself: history, never what tells
- * it to run something (hooks, config, filters in info/attributes, other repositories).
- */
-static bool is_guarded(const char *path)
-{
-	static const char *const fine[] = { "objects/",	 "refs/",	"logs/",
-					    "HEAD",	 "ORIG_HEAD",	"FETCH_HEAD",
-					    "index",	 "packed-refs", "MERGE_HEAD",
-					    "MERGE_MSG", "MERGE_MODE",	"COMMIT_EDITMSG",
-					    "objects",	 "refs",	"logs" };
-
-	for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
-		size_t n = strcspn(p, "/");
-
-		if (n == sizeof APPLY_DIR - 1 && strncmp(p, APPLY_DIR, n) == 0)
-			return true;
-		if (n != 4 || strncasecmp(p, ".git", 4) != 0)
-			continue;
-		if (!p[n])
-			return true; /* decided by what it is: see guarded() */
-		if (strncmp(p + n + 1, "objects/info/", 13) == 0)
-			return true;
-		for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
-			size_t len = strlen(fine[i]);
-
-			if (strncmp(p + n + 1, fine[i], len) == 0 &&
-			    (fine[i][len - 1] == '/' || !p[n + 1 + len]))
-				return false;
-		}
-		return true;
-	}
-	return false;
-}
-
-static bool guarded(const struct diff_entry *en)
-{
-	const char *slash = strrchr(en->path, '/');
-	bool is_git = strcasecmp(slash ? slash + 1 : en->path, ".git") == 0;
-
-	/* The directory itself may come and go; a file of that name points elsewhere. */
-	if (is_git && (!en->new.mode || S_ISDIR(en->new.mode)))
-		return false;
-	return is_guarded(en->path);
-}
-
 enum { HANDLE = sizeof(struct file_handle) + MAX_HANDLE_SZ };
 
 /* What identifies an inode for as long as it lives. */
@@ -179,6 +142,8 @@ struct planner {
 	struct apply *a;
 	const struct diff *d;
 	const struct apply_rules *rules;
+	struct guard guard;
+	const char *replaced; /* a directory whose replacement is left out; of the difference */
 	dev_t dev;
 	struct handle *seen; /* of what the host has at the paths of the difference, sorted */
 	size_t nseen;
@@ -410,12 +375,13 @@ static bool is_merged_already(const struct planner *p, const struct diff_entry *
 
 /* Steps of one entry of which `st` (NULL: nothing) is what the host has. */
 static int add_steps(struct planner *p, const struct diff_entry *en, const struct stat *st,
-		     bool merge)
+		     bool merge, bool git_index)
 {
 	struct apply_step s = {
 		.entry = (size_t)(en - p->d->v),
 		.mode = en->new.mode & 0777,
 		.merged = merge,
+		.git_index = git_index,
 	};
 	bool to_dir = S_ISDIR(en->new.mode), to_file = en->new.mode && !to_dir;
 	bool from_dir = st && S_ISDIR(st->st_mode), from_file = st && !from_dir;
@@ -446,20 +412,49 @@ static int refuse(struct planner *p, const struct diff_entry *en, enum apply_why
 	return add_issue(&p->a->refused, &p->a->nrefused, en->path, why);
 }
 
+static int leave_out(struct planner *p, const struct diff_entry *en, enum apply_why why)
+{
+	if (S_ISDIR(en->old.mode) && en->new.mode && !S_ISDIR(en->new.mode))
+		p->replaced = en->path;
+	return add_issue(&p->a->left_out, &p->a->nleft_out, en->path, why);
+}
+
+/* Why an entry is left out; -1: it is not. *ret_index: it is an index that was checked. */
+static int why_left_out(struct planner *p, const struct diff_entry *en, bool *ret_index)
+{
+	size_t n = p->replaced ? strlen(p->replaced) : 0;
+	int why = guard_check(&p->guard, en);
+
+	if (why >= 0)
+		return why;
+	if (n && strncmp(en->path, p->replaced, n) == 0 && en->path[n] == '/')
+		return APPLY_BELOW;
+	*ret_index = S_ISREG(en->new.mode) && !p->rules->git_config &&
+		     guard_is_index(&p->guard, en->path);
+	if (*ret_index) {
+		auto_close int fd = diff_open_new(p->d, en);
+
+		if (fd < 0 || !guard_index_has_sha1(&p->guard, en->path) || !guard_index_ok(fd))
+			return APPLY_GIT_INDEX;
+	}
+	return -1;
+}
+
 static int plan_entry(struct planner *p, const struct diff_entry *en)
 {
 	const char *name;
 	auto_close int dir = apply_parent(p->a, en->path, &name);
 	const mode_t m = en->new.mode;
-	bool there, merge = false;
+	bool there, merge = false, index = false;
 	struct stat st;
-	int why = -1, gone = 0;
+	int why, gone = 0;
 
 	/* The directory's own mode, and owners, are the host's business. */
 	if (!en->path[0] || (en->kind == DIFF_CHANGED && !en->content && !en->mode))
 		return 0;
-	if (guarded(en) && !p->rules->git_config)
-		return add_issue(&p->a->left_out, &p->a->nleft_out, en->path, APPLY_GUARDED);
+	why = why_left_out(p, en, &index);
+	if (why >= 0)
+		return leave_out(p, en, (enum apply_why)why);
 	if (m && !S_ISREG(m) && !S_ISDIR(m) && !S_ISLNK(m))
 		return refuse(p, en, APPLY_SPECIAL);
 	if (en->unread)
@@ -490,7 +485,7 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 	}
 	if (why >= 0)
 		return refuse(p, en, why);
-	return add_steps(p, en, there ? &st : NULL, merge);
+	return add_steps(p, en, there ? &st : NULL, merge, index);
 }
 
 static int rank(enum apply_op op)
@@ -541,7 +536,12 @@ static int keep_parents(struct apply *a)
 int apply_plan(struct apply *a, const struct diff *d, const struct apply_rules *rules,
 	       struct err *e)
 {
-	auto_done(planner_done) struct planner p = { .a = a, .d = d, .rules = rules };
+	auto_done(planner_done) struct planner p = {
+		.a = a,
+		.d = d,
+		.rules = rules,
+		.guard = { a->dir_fd, d, rules->git_config },
+	};
 	struct stat st;
 	int r = 0;
 

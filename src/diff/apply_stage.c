@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "diff/apply.h"
+#include "diff/guard.h"
 #include "diff/merge.h"
 
 enum { CHUNK = 256 * 1024 };
@@ -143,6 +144,9 @@ static int stage_file(struct apply *a, const struct diff *d, const struct apply_
 		from = diff_open_new(d, &d->v[s->entry]);
 		r = from < 0 ? from : copy_file(from, to);
 	}
+	/* The plan has looked at the sandbox's file, which may have changed since. */
+	if (r == 0 && s->git_index && !guard_index_ok(to))
+		r = -ESTALE;
 	if (r == 0)
 		r = give_owner(a, s, a->stage_fd, name);
 	/* After the owner, which would clear bits. */

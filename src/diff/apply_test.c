@@ -52,7 +52,7 @@ static void describe(const char *dir, char *out, size_t size)
 
 struct fixture {
 	struct stack base, now;
-	int host;
+	int host, state;
 	struct diff d;
 };
 
@@ -63,6 +63,8 @@ static void setup(struct fixture *f)
 
 	*f = (struct fixture){ .base.userxattr = true, .now.userxattr = true };
 	f->host = t_open("host");
+	(void)mkdir(t_path("state"), 0700);
+	f->state = t_open("state");
 	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = t_open("upper") }) == 0);
 	CHECK(stack_add(&f->now, (struct stack_layer){ .fd = t_open("host") }) == 0);
 	CHECK(stack_add(&f->base, (struct stack_layer){ .fd = t_open("host") }) == 0);
@@ -75,6 +77,7 @@ static void teardown(struct fixture *f)
 	stack_done(&f->base);
 	stack_done(&f->now);
 	(void)close(f->host);
+	(void)close(f->state);
 }
 
 static const struct apply_rules calm = { .base_ns = UINT64_MAX };
@@ -98,7 +101,7 @@ static int apply_until(int step)
 		struct err e = { 0 };
 
 		setup(&f);
-		apply_init(&a, f.host, "box");
+		apply_init(&a, f.host, f.state, "box");
 		a.before = crash;
 		a.ctx = &step;
 		if (apply_plan(&a, &f.d, &calm, &e) < 0 || a.nrefused ||
@@ -121,10 +124,10 @@ static bool settle(int (*how)(struct apply *a, struct err *e), int crash_at)
 {
 	struct apply a;
 	struct err e = { 0 };
-	int host = t_open("host"), r;
+	int host = t_open("host"), state = t_open("state"), r;
 	bool found;
 
-	apply_init(&a, host, "");
+	apply_init(&a, host, state, "");
 	CHECK(apply_lock(&a, &e) == 0);
 	found = a.has_journal;
 	if (found) {
@@ -138,6 +141,7 @@ static bool settle(int (*how)(struct apply *a, struct err *e), int crash_at)
 	}
 	apply_done(&a);
 	(void)close(host);
+	(void)close(state);
 	return found;
 }
 
@@ -233,7 +237,7 @@ static void plan_of(struct fixture *f, struct apply *a, const struct apply_rules
 	struct err e;
 
 	setup(f);
-	apply_init(a, f->host, "box");
+	apply_init(a, f->host, f->state, "box");
 	CHECK(apply_plan(a, &f->d, rules, &e) == 0);
 }
 
@@ -279,6 +283,33 @@ static void a_change_in_the_last_moment_undoes_everything(void)
 	t_tree_end();
 }
 
+/* Somebody also takes a name back that was deleted: undoing cannot give it back. */
+static void edit_and_take_back(void *ctx, int step)
+{
+	if (step == *(int *)ctx)
+		t_sh("echo edited by somebody >> host/change; test ! -e host/delete && echo mine > "
+		     "host/delete");
+}
+
+static void an_undo_that_fails_tells_both_reasons_once(void)
+{
+	struct fixture f;
+	struct apply a;
+	struct err e = { 0 };
+	int step = 12;
+
+	fresh();
+	plan_of(&f, &a, &calm);
+	a.before = edit_and_take_back;
+	a.ctx = &step;
+	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
+	CHECK_STR(e.msg, "'change' changed on the host just now; then undoing it failed: 'delete' "
+			 "changed on the host just now");
+	apply_done(&a);
+	teardown(&f);
+	t_tree_end();
+}
+
 /* What is staged, and what was there before, is all that it has. */
 static void one_that_is_at_work_is_left_alone(void)
 {
@@ -288,7 +319,7 @@ static void one_that_is_at_work_is_left_alone(void)
 
 	fresh();
 	plan_of(&f, &a, &calm);
-	apply_init(&other, f.host, "other");
+	apply_init(&other, f.host, f.state, "other");
 	CHECK(apply_lock(&other, &e) == 0);
 	t_sh("echo old > host/.cay-apply/o0");
 	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
@@ -310,7 +341,7 @@ static void one_that_was_cut_off_can_still_be_undone_after_another(void)
 	CHECK(apply_until(14) == 42);
 	t_sh("test -e host/.cay-apply/journal");
 	setup(&f);
-	apply_init(&a, f.host, "another");
+	apply_init(&a, f.host, f.state, "another");
 	CHECK(apply_plan(&a, &f.d, &calm, &e) == 0);
 	CHECK(apply_run(&a, &f.d, &calm, &e) < 0 && e.kind == ERR_CONFLICT);
 	apply_done(&a);
@@ -374,24 +405,51 @@ static void special_files_and_git_hooks_are_not_taken(void)
 	t_tree_end();
 }
 
-/* Whether a journal of one step on this path is taken up, after what `then` does to the file. */
-static bool takes_up_journal(const char *path, const char *then, struct err *e)
+/* printf(1) would take a digit after \0 for a part of the number. */
+#define NONCE "fedcba9876543210fedcba9876543210"
+
+/* The state directory knows the journal as it is now. */
+static void note_journal(void)
+{
+	char body[4096], hash[SHA256_SIZE];
+	FILE *f = fopen(t_path("host/.cay-apply/journal"), "re");
+	size_t n = f ? fread(body, 1, sizeof body, f) : 0;
+
+	CHECK(f && fclose(f) == 0);
+	sha256(body, n, (uint8_t *)hash);
+	t_sh("mkdir state/applying");
+	f = fopen(t_path("state/applying/" NONCE), "we");
+	CHECK(f && fwrite(hash, 1, sizeof hash, f) == sizeof hash && fclose(f) == 0);
+}
+
+/*
+ * Whether a journal of one step on this path is taken up, after what `then` does to the file.
+ * known: the state directory knew the journal before that.
+ */
+static bool takes_up_journal(const char *path, bool known, const char *then, struct err *e)
 {
 	char script[512];
 	struct apply a;
-	int host, r;
+	int host, state, r;
 
 	t_tree_begin();
 	CHECK(snprintf(script, sizeof script,
-		       "mkdir -p host/.cay-apply && cd host/.cay-apply && printf 'cay-apply "
-		       "1\\0box\\0d 0 0 0 0 0 0 0 493\\0%s\\0end\\0' > journal && %s",
-		       path, then) < (int)sizeof script);
+		       "mkdir -p state host/.cay-apply && cd host/.cay-apply && printf 'cay-apply "
+		       "2\\0" NONCE "\\0box\\0d 0 0 0 0 0 0 0 493\\0%s\\0end\\0' > journal",
+		       path) < (int)sizeof script);
+	t_sh(script);
+	if (known)
+		note_journal();
+	CHECK(snprintf(script, sizeof script, "cd host/.cay-apply && %s", then) <
+	      (int)sizeof script);
 	t_sh(script);
 	host = t_open("host");
-	apply_init(&a, host, "");
+	state = t_open("state");
+	apply_init(&a, host, state, "");
 	r = apply_lock(&a, e);
 	apply_done(&a);
 	(void)close(host);
+	(void)close(state);
 	t_tree_end();
 	return r == 0;
 }
@@ -403,7 +461,7 @@ static void a_journal_with_a_path_that_leads_out_is_refused(void)
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		struct err e = { 0 };
 
-		CHECK(!takes_up_journal(paths[i], "chmod 600 journal", &e));
+		CHECK(!takes_up_journal(paths[i], true, "chmod 600 journal", &e));
 	}
 }
 
@@ -411,28 +469,78 @@ static void a_journal_that_is_not_ours_is_refused(void)
 {
 	static const struct {
 		const char *made_by;
-		bool ours;
+		bool known, ours;
 	} cases[] = {
-		{ "chmod 600 journal", true },
-		{ "chmod 644 journal", false },
-		{ "mv journal j; chmod 600 j; ln -s j journal", false },
-		{ "chmod 600 journal; ln journal j", false },
-		{ "rm journal; mkfifo -m 600 journal", false },
-		{ "sed -i s/493/2541/ journal; chmod 600 journal", false }, /* setuid */
+		{ "chmod 600 journal", true, true },
+		{ "chmod 600 journal", false, false },
+		{ "sed -i s/sub/.git/ journal; chmod 600 journal", true, false },
+		{ "chmod 644 journal", true, false },
+		{ "mv journal j; chmod 600 j; ln -s j journal", true, false },
+		{ "chmod 600 journal; ln journal j", true, false },
+		{ "rm journal; mkfifo -m 600 journal", true, false },
+		{ "sed -i s/493/2541/ journal; chmod 600 journal", true, false }, /* setuid */
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct err e = { 0 };
 
-		CHECK(takes_up_journal("sub", cases[i].made_by, &e) == cases[i].ours);
+		CHECK(takes_up_journal("sub", cases[i].known, cases[i].made_by, &e) ==
+		      cases[i].ours);
 		CHECK(cases[i].ours || strstr(e.hint, ".cay-apply"));
 	}
 }
 
-T_MAIN(T(all_of_it_is_taken_over), T(a_crash_anywhere_can_be_finished),
+/* After the crash somebody puts another file into the stage, or into the place of ours. */
+static void undo_moves_only_the_files_that_it_knows(void)
+{
+	static const char *const swaps[] = {
+		"for f in host/.cay-apply/o*; do echo evil > x; mv x $f; done",
+		"for f in host/.cay-apply/n*; do echo evil > x; mv x $f; done",
+		"mv host/mode host/mode.old; mkdir host/mode",
+	};
+
+	for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
+		struct apply a;
+		struct err e = { 0 };
+		int host, state;
+
+		fresh();
+		/* All steps are done, the journal is still there. */
+		for (int step = 60;
+		     apply_until(step) == 0 || access(t_path("host/.cay-apply/journal"), F_OK) < 0;
+		     step--) {
+			t_tree_end();
+			fresh();
+		}
+		t_sh("test -e host/.cay-apply/journal");
+		t_sh(swaps[i]);
+		host = t_open("host");
+		state = t_open("state");
+		apply_init(&a, host, state, "");
+		CHECK(apply_lock(&a, &e) == 0 && a.has_journal);
+		CHECK(apply_undo(&a, &e) < 0 && e.kind == ERR_CONFLICT);
+		t_sh("! grep -rqs evil host --exclude-dir=.cay-apply");
+		apply_done(&a);
+		(void)close(host);
+		(void)close(state);
+		t_tree_end();
+	}
+}
+
+static void the_note_goes_with_the_journal(void)
+{
+	fresh();
+	CHECK(apply_until(-1) == 0);
+	t_sh("test -d state/applying && test -z \"$(ls state/applying)\"");
+	t_tree_end();
+}
+
+T_MAIN(T(undo_moves_only_the_files_that_it_knows), T(the_note_goes_with_the_journal),
+       T(all_of_it_is_taken_over), T(a_crash_anywhere_can_be_finished),
        T(a_crash_anywhere_can_be_undone), T(a_crash_while_finishing_can_be_finished),
        T(a_crash_while_undoing_can_be_undone), T(what_changed_on_the_host_is_refused),
-       T(a_change_in_the_last_moment_undoes_everything), T(one_that_is_at_work_is_left_alone),
+       T(a_change_in_the_last_moment_undoes_everything),
+       T(an_undo_that_fails_tells_both_reasons_once), T(one_that_is_at_work_is_left_alone),
        T(one_that_was_cut_off_can_still_be_undone_after_another),
        T(a_link_put_in_the_way_leads_nowhere), T(special_files_and_git_hooks_are_not_taken),
        T(a_journal_with_a_path_that_leads_out_is_refused), T(a_journal_that_is_not_ours_is_refused))

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "diff/content.h"
+#include "diff/start.h"
 
 /* Directories that wait for their turn. */
 struct pending {
@@ -138,6 +139,8 @@ int diff_read_link(const struct stack *s, const struct stack_node *n, const char
 
 int diff_open_old(const struct diff *d, const struct diff_entry *en)
 {
+	if (en->from_copy)
+		return d->start->open_copy(d->start->ctx, diff_old_path(en));
 	return stack_open_file(d->old, en->old.layer, diff_old_path(en));
 }
 
@@ -350,6 +353,13 @@ void diff_sort(struct diff *d)
 	d->sorted = d->n;
 }
 
+const struct diff_entry *diff_find(const struct diff *d, const char *path)
+{
+	const struct diff_entry key = { .path = (char *)path };
+
+	return d->sorted ? bsearch(&key, d->v, d->sorted, sizeof key, by_path) : NULL;
+}
+
 /* A layer that both do not have says something about the path, or about one above it. */
 static bool is_spoken_of(const struct diff *d, const char *path)
 {
@@ -376,7 +386,7 @@ int diff_add_deleted(struct diff *d, const char *path)
 {
 	struct diff_entry en = { .kind = DIFF_DELETED, .path = (char *)path, .content = true };
 
-	if (d->sorted && bsearch(&en, d->v, d->sorted, sizeof en, by_path))
+	if (diff_find(d, path))
 		return 0;
 	if (is_spoken_of(d, path) || stack_find(d->old, path, &en.old) <= 0 || S_ISDIR(en.old.mode))
 		return 0;

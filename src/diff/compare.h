@@ -23,12 +23,17 @@ struct diff_entry {
 	char *old_path;		    /* of one that was renamed; else NULL */
 	struct stack_node old, new; /* mode 0: none */
 	bool content, mode, owner, xattr;
-	bool unread; /* content could not be compared and counts as changed */
-	int percent; /* of one that was renamed: how similar */
+	bool from_copy;	   /* the old content is a kept copy: start.h */
+	bool host_changed; /* the host's file is not what the sandbox started from */
+	bool unread;	   /* content could not be compared and counts as changed */
+	int percent;	   /* of one that was renamed: how similar */
 };
 
+struct diff_start;
+
 struct diff {
-	const struct stack *old, *new; /* borrowed */
+	const struct stack *old, *new;	/* borrowed */
+	const struct diff_start *start; /* set by diff_find_start(); borrowed */
 	struct diff_entry *v;
 	size_t n, cap;
 	size_t sorted;	 /* so many, from the first on */
@@ -56,6 +61,8 @@ DEFINE_AUTO(struct diff, diff_done)
  */
 int diff_add_deleted(struct diff *d, const char *path);
 void diff_sort(struct diff *d);
+/* The entry of this path, as far as the difference is sorted; NULL: there is none. */
+const struct diff_entry *diff_find(const struct diff *d, const char *path);
 
 /* Pair what was deleted with what was added: rename.c. 0 or -errno. */
 int diff_find_renames(struct diff *d);

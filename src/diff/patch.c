@@ -263,6 +263,9 @@ static int put(FILE *f, const struct diff *d, const struct diff_entry *en, const
 {
 	int r = 0;
 
+	n->host_changed = f && en->host_changed;
+	if (n->host_changed)
+		return 0;
 	if (in_git(en->old.mode) && in_git(en->new.mode) && en->kind != DIFF_TYPE)
 		return two_sided(f, d, en, prefix, n);
 	if (S_ISDIR(en->old.mode) && S_ISDIR(en->new.mode))

@@ -1,28 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an isolation driver must do. The warden knows only this table; ns/ fills one, vm/ and
- * others may follow. Whatever the mechanism, what comes back is a stream to an init inside
- * that speaks the init protocol (docs/protocol.md).
+ * What an isolation driver must do. The warden knows this table and nothing of the mechanism
+ * behind it: ns/ fills it with namespaces and control groups, others may follow. Whatever the
+ * mechanism, the driver gives a stream to an init inside that speaks the init protocol
+ * (docs/protocol.md).
  *
- * Order: create, the looks, perhaps adopt, renew and seal any number of times, kill, destroy.
- * destroy is legal after any failed or finished call, once.
+ * Order of calls: create, verify, perhaps claim; renew, enter and seal any number of times; kill,
+ * reap, destroy. destroy is legal after any failed or finished call, once.
  *
  * A *generation* is one set of the sandbox's file systems. Processes, network and host name last
- * as long as the cell; renew makes the next generation from other layers, and whoever enters it
- * sees those. Nothing is ever changed under a running process.
+ * as long as the cell. renew makes the next generation from other layers, and enter moves init
+ * into it. The driver never changes a generation under a running process.
+ *
+ * Not every mechanism can do everything. `has` of the driver says what its mechanism can do, and
+ * `has` of the cell what this host allows of it. The warden refuses a request that needs more
+ * before it makes anything (warden/features.h). A function that belongs to a feature is NULL in a
+ * driver without that feature.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/limits.h"
-#include "sys/cgroup_limit.h"
 #include "wire/proto.h"
+
+struct cell;
+struct generation; /* one that nobody has entered yet, or that init has left */
+
+/* Features, by bits. */
+enum {
+	HAS_FDS = 1 << 0,	  /* descriptors pass to and from init */
+	HAS_RENEW = 1 << 1,	  /* renew, enter, stay, drop: snapshots and rollbacks */
+	HAS_UPPER = 1 << 2,	  /* changed files can be seen from outside: diff, layers */
+	HAS_EXEC_EVENTS = 1 << 3, /* a listener tells of every exec inside */
+	HAS_NETWORK = 1 << 4,	  /* net_fds: a gateway can be put in front */
+	HAS_FREEZE = 1 << 5,	  /* freeze */
+	HAS_TERMINAL = 1 << 6,	  /* terminal */
+	HAS_PORTS = 1 << 7,	  /* init dials ports inside */
+	HAS_CLAIM = 1 << 8,	  /* claim: it can be made ahead of its owner */
+	HAS_VERIFY = 1 << 9,	  /* verify, and processes that can be checked by their pids */
+	HAS_GROUPS = 1 << 10,	  /* group_*: processes of a call are told apart from outside */
+	HAS_MEMORY = 1 << 11,	  /* limits */
+	HAS_CPU = 1 << 12,
+	HAS_PIDS = 1 << 13,
+	HAS_SPARE = 1 << 14, /* init can make a child ahead of its command */
+};
 
 /* 0: no limit. */
 struct cell_limits {
@@ -34,10 +60,12 @@ struct cell_limits {
 	bool best_effort;   /* go on without what cannot be enforced */
 };
 
-/* One that this host cannot enforce. */
+enum { CELL_WHY = 280, CELL_UNENFORCED = 4 };
+
+/* A limit that this host cannot enforce. */
 struct cell_unenforced {
 	const char *limit;
-	char why[CGROUP_WHY];
+	char why[CELL_WHY];
 };
 
 /* Sockets in the sandbox's network, for its gateway. A host without IPv6 has no last two. */
@@ -60,23 +88,20 @@ struct cell_mount {
  * the file systems are put together.
  */
 struct cell_meanwhile {
-	int (*building)(void *ctx, struct err *e);
+	int (*building)(void *ctx, struct cell *c, struct err *e);
 	void *ctx;
 };
 
 /*
- * Looks from outside at a new cell, each once. Until the last one nothing but init may run inside.
- * Built comes first. Without root, init closes itself to us with its first order: then open comes
- * before that order, else when what it has made of it waits.
+ * When the warden has a new cell verified from outside. A stage includes all before it, and the
+ * driver verifies each thing once. Nothing but init runs inside before VERIFY_ALL is done.
  */
-enum cell_look {
-	LOOK_BUILT, /* mounts, maps and namespaces: final when create returns */
-	LOOK_INIT,  /* what init has become, once it has said hello */
-	LOOK_OPEN,  /* the descriptors that it holds while it waits */
-	LOOKS,
+enum verify_stage {
+	VERIFY_BUILT, /* create has returned */
+	VERIFY_ORDER, /* init has said hello, and has had no order yet */
+	VERIFY_HELLO, /* init has said hello */
+	VERIFY_ALL,   /* init has nothing to do, or its first command waits to be let go on */
 };
-
-struct birth;
 
 struct cell_spec {
 	const char *id;
@@ -103,150 +128,130 @@ struct cell_spec {
 	struct cell_meanwhile meanwhile;
 };
 
-/* What the driver keeps to make the next generation. */
-struct cell_keep {
-	int mount_ns; /* the running one, where it was put together: the next begins with a copy */
-	int outer_ns; /* user namespace that owns it; FD_NONE: ours */
-	int user_ns;  /* user namespace of the workload */
-	int owner_ns[CELL_MOUNTS]; /* id map of a mount with an owner of its own */
-	int mount_fd[CELL_MOUNTS]; /* those of the generation that init is in */
-	unsigned generation;	   /* the running one */
-	pid_t ending[16]; /* helpers that made the last generations and let go of things; 0: none */
-	pid_t ready;	  /* that waits for the order to make the next one; 0: none */
-	int ready_fd;	  /* to it */
-};
-
 /* What becomes of the running generation's mounts in the next one. */
 struct cell_change {
 	bool same[CELL_MOUNTS];	 /* taken over as they are */
 	bool below[CELL_MOUNTS]; /* their uppers lie below, as the topmost layer */
 };
 
-/* A generation that nobody has entered yet, or that has been left. */
-struct cell_next {
-	int mount_ns;		   /* to enter */
-	int base_ns;		   /* where it was put together */
-	int root_fd;		   /* its root, to be changed to then */
-	int devpts_fd;		   /* where terminals are made in it */
-	int mount_fd[CELL_MOUNTS]; /* by mount */
-	int helper_fd; /* who made it stays until this is closed: it has much to let go of then */
-	unsigned generation;
+/* What a driver asks of the warden, or tells it. */
+struct cell_events {
+	/* Send init this frame, without fields. Takes fds. 0 or -errno. */
+	int (*order)(void *w, uint8_t type, int *fds, int nfds);
+	/* The answer to enter, where init itself does not send MSG_ENTERED. err: errno or 0. */
+	void (*entered)(void *w, int err);
+	void *w;
 };
 
-/* One running isolation. Descriptors are FD_NONE where the driver has no such thing. */
+/* What the kernel has counted so far for a group. */
+struct group_counts {
+	uint64_t oom_kills; /* processes killed for lack of memory */
+	uint64_t oom_call;  /* more than 0: the call's own memory limit was reached */
+	uint64_t pids_hits; /* forks refused */
+};
+
+/* One running isolation, as far as the warden may know it. A driver puts its own behind it. */
 struct cell {
-	pid_t pid;
-	int pidfd;
-	int stream_fd; /* to init; the warden takes it */
-	int root_fd;   /* O_PATH of the root inside */
-	int devpts_fd; /* where terminals are made */
-	int mount_ns;  /* of the generation that init is in */
-	struct cgroup cgroup;
-	bool has_cgroup;
-	uint64_t nproc; /* RLIMIT_NPROC that stands in for the group's limit; 0: none */
-	struct cell_unenforced unenforced[4];
+	unsigned has;	     /* what this host allows of the driver's features */
+	pid_t pid;	     /* init, as it is called out here; 0: it is gone, or not to be seen */
+	unsigned generation; /* number of the running one */
+	uint64_t nproc;	     /* RLIMIT_NPROC that stands in for a limit on processes; 0: none */
+	struct cell_unenforced unenforced[CELL_UNENFORCED];
 	int nunenforced;
-	struct cell_keep keep;
-	bool has_quota;	      /* the file system itself holds the limit on disk */
-	struct birth *birth;  /* what looks compare with; NULL: all are done */
-	bool refused;	      /* it was built, and is not what it must be */
-	int net_fds[NET_FDS]; /* FD_NONE without a network */
+	bool has_quota;	   /* the file system itself holds the limit on disk */
+	bool verify_first; /* init closes itself to us with its first order: VERIFY_ORDER before */
+	bool verified;	   /* VERIFY_ALL is done */
+	bool refused;	   /* it was built, and is not what it must be */
 };
-
-static inline void cell_init(struct cell *c)
-{
-	*c = (struct cell){ .pidfd = FD_NONE,
-			    .stream_fd = FD_NONE,
-			    .root_fd = FD_NONE,
-			    .devpts_fd = FD_NONE,
-			    .mount_ns = FD_NONE,
-			    .cgroup = cgroup_none,
-			    .keep = { .mount_ns = FD_NONE,
-				      .outer_ns = FD_NONE,
-				      .user_ns = FD_NONE,
-				      .ready_fd = FD_NONE } };
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		c->keep.owner_ns[i] = c->keep.mount_fd[i] = FD_NONE;
-	for (int i = 0; i < NET_FDS; i++)
-		c->net_fds[i] = FD_NONE;
-}
-
-static inline void cell_next_init(struct cell_next *n)
-{
-	*n = (struct cell_next){ .mount_ns = FD_NONE,
-				 .base_ns = FD_NONE,
-				 .root_fd = FD_NONE,
-				 .devpts_fd = FD_NONE,
-				 .helper_fd = FD_NONE };
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		n->mount_fd[i] = FD_NONE;
-}
-
-static inline void cell_next_done(struct cell_next *n)
-{
-	fd_close(&n->mount_ns);
-	fd_close(&n->base_ns);
-	fd_close(&n->root_fd);
-	fd_close(&n->devpts_fd);
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		fd_close(&n->mount_fd[i]);
-	fd_close(&n->helper_fd);
-}
-
-/* Changes places with the one that init is in. */
-static inline void cell_swap(struct cell *c, struct cell_next *n)
-{
-	struct cell_next was = { .mount_ns = c->mount_ns,
-				 .base_ns = c->keep.mount_ns,
-				 .root_fd = c->root_fd,
-				 .devpts_fd = c->devpts_fd,
-				 .helper_fd = n->helper_fd,
-				 .generation = c->keep.generation };
-
-	memcpy(was.mount_fd, c->keep.mount_fd, sizeof was.mount_fd);
-	c->mount_ns = n->mount_ns;
-	c->keep.mount_ns = n->base_ns;
-	c->keep.generation = n->generation;
-	c->root_fd = n->root_fd;
-	c->devpts_fd = n->devpts_fd;
-	memcpy(c->keep.mount_fd, n->mount_fd, sizeof n->mount_fd);
-	*n = was;
-}
 
 struct driver {
 	const char *name;
-	/* The file systems are whole, and init is about to start, or has. spec lasts as long as
-	 * ret. */
-	int (*create)(const struct cell_spec *spec, struct cell *ret, struct err *e);
-	/* command: one that init has made and that waits to be let go on; 0: none. */
-	int (*look)(struct cell *c, enum cell_look what, pid_t command, struct err *e);
+	const char *boundary; /* what stands between the sandbox and the host */
+	unsigned has;
+
+	/* Find already what create will need. May be NULL. */
+	void (*prefetch)(void);
 	/*
-	 * It was made before anybody asked for it, and nothing has run in it: what tells its age
-	 * is as of now, and where renamed it has the host name of spec.
+	 * The file systems are complete, and init is about to start, or has. spec and events last
+	 * as long as the cell. *ret is set at once, also where create fails: destroy it.
 	 */
-	int (*adopt)(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e);
+	int (*create)(const struct cell_spec *spec, const struct cell_events *events,
+		      struct cell **ret, struct err *e);
+	/* call: the first command, which init has made and which waits; 0: none. */
+	int (*verify)(struct cell *c, enum verify_stage stage, pid_t call, struct err *e);
 	/*
-	 * The next generation over the layers of spec, with new uppers in the directory `next` of
-	 * the sandbox's own. The one that is running is not touched, but where it lies below
-	 * nothing may be changed in it any more. The caller makes init enter it and, once that is
-	 * done, each new upper the upper.
+	 * The cell was made before anybody asked for it, and nothing has run in it: set its file
+	 * times to now, and where renamed its host name to that of spec.
+	 */
+	int (*claim)(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e);
+
+	/*
+	 * Make the next generation over the layers of spec, with new uppers in the directory
+	 * `next` of the sandbox's own. The running generation is not touched; where it will lie
+	 * below, nothing may change in it any more.
 	 */
 	int (*renew)(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
-		     struct cell_next *ret, struct err *e);
+		     struct generation **ret, struct err *e);
 	/* Do what of the next renew can be done before it is asked for. */
 	void (*renew_ahead)(struct cell *c, const struct cell_spec *spec);
 	/*
-	 * No file of these mounts of a generation that was left is ever written again, whoever has
-	 * kept what of it. 1: somebody has one open for writing. For a child of the warden's that
-	 * does little else: without root it enters other namespaces.
+	 * Tell init to enter it; from now on g stands for the last generation. Again, where init
+	 * said that it is busy. Once init has entered, each new upper must become the upper.
 	 */
-	int (*seal)(struct cell *c, const struct cell_next *left, const bool *which, struct err *e);
-	/* Ends every process inside. */
+	int (*enter)(struct cell *c, struct generation *g, struct err *e);
+	/* Init did not enter: g stands for the generation that was made, as before enter. */
+	void (*stay)(struct cell *c, struct generation *g);
+	/*
+	 * Make sure that nothing writes to a file of these mounts of the last generation any more,
+	 * whatever a process inside has kept open. 1: something has one open for writing. Called
+	 * in a child of the warden that does little else: without root it enters other namespaces.
+	 */
+	int (*seal)(struct cell *c, const struct generation *left, const bool *which,
+		    struct err *e);
+	/* The descriptors that seal needs: how many. */
+	int (*keep_fds)(const struct cell *c, const struct generation *left, int *fds, int most);
+	void (*drop)(struct cell *c, struct generation *g);
+	/* In a child: become the one who may read all files of the uppers. 0 or -errno. */
+	int (*as_owner)(struct cell *c);
+
+	/* A group for the processes of one call, by name. *ret_fd: what init puts it into. */
+	int (*group_open)(struct cell *c, const char *name, int *ret_fd);
+	/* Memory of one group. *ret_entry: what its first process writes "0" to, or FD_NONE. */
+	int (*group_limit)(struct cell *c, const char *name, uint64_t bytes, int *ret_entry,
+			   char why[CELL_WHY]);
+	int (*group_kill)(struct cell *c, const char *name);
+	void (*group_count)(struct cell *c, const char *name, struct group_counts *ret);
+	int (*group_pids)(struct cell *c, const char *name, long *pids, int most);
+	/* -EBUSY while processes are in it. */
+	int (*group_remove)(struct cell *c, const char *name);
+	/* Every process stands still when this returns, or goes on. -ETIME after wait_ms, thawed.
+	 */
+	int (*freeze)(struct cell *c, bool on, int wait_ms);
+
+	/*
+	 * How many processes init has as children, at most 2; *ret_pid: of the only one. Everything
+	 * inside descends from init. -errno: the host does not tell.
+	 */
+	int (*others)(struct cell *c, long *ret_pid);
+	/* Pids outside of all processes, init first: how many. */
+	int (*pids)(struct cell *c, long *pids, int most);
+
+	/* A new terminal inside. 0 or -errno. */
+	int (*terminal)(struct cell *c, int *ret_master, int *ret_slave);
+	/* The stream to init, once; the caller owns it. */
+	int (*stream)(struct cell *c);
+	/* O_PATH of the root of the running generation, borrowed; FD_NONE: none to be seen. */
+	int (*root)(const struct cell *c);
+	/* NET_FDS sockets, borrowed, FD_NONE at the end where there are fewer. */
+	const int *(*net_fds)(const struct cell *c);
+
+	/* End every process inside. */
 	void (*kill)(struct cell *c);
-	/* Ends them all and waits for the last one. */
+	/* End them all and wait for the last one. */
 	void (*reap)(struct cell *c);
-	/* The same, and lets go of everything. */
+	/* The same, and free everything, also the cell. */
 	int (*destroy)(struct cell *c, struct err *e);
 };
 
-extern const struct driver ns_driver;
+/* The driver of this name, or NULL. */
+const struct driver *driver_find(const char *name);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream to the warden: configuration and policies come, events go. */
+/* The front's stream to the warden: configuration and policies come, events go. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "gateway/dial.h"
 #include "gateway/flow.h"
 #include "gateway/gateway.h"
 
@@ -96,39 +93,18 @@ static void on_drained(struct conn *c)
 	accept_hold(container_of(c, struct gateway, warden), false);
 }
 
-static int add_server(struct buf *servers, struct str text)
-{
-	int r = servers->len ? buf_add(servers, ",", 1) : 0;
-
-	return r < 0 ? r : buf_add_str(servers, text);
-}
-
 static int take_config(struct gateway *g, const struct frame *f, int *fds)
 {
-	auto_done(buf_done) struct buf servers = BUF_INIT(1024);
 	struct str body = f->body;
 	struct field field;
-	int r = 0;
 
-	if (g->resolver || f->nfds < SOCK_TCP6)
+	if (g->ledger || f->nfds < 1 + SOCK_TCP6)
 		return -EBADMSG;
-	for (int i = 0; i < f->nfds && i < SOCKS; i++)
-		g->fds[i] = TAKE_FD(fds[i]);
-	while (r == 0 && field_next(&body, &field) > 0) {
-		if (field.tag == GW_T_NAMESERVER)
-			r = add_server(&servers, field.value);
-		else if (field.tag == GW_T_PROXY)
-			r = via_parse(&g->via, field.value);
-		else if (field.tag == GW_T_ASK)
-			g->ask = true;
-		else if (field.tag == GW_T_NO_PROXY) {
-			free(g->via.no_proxy);
-			g->via.no_proxy = strndup(field.value.p, field.value.n);
-		}
-	}
-	if (r == 0)
-		r = resolver_new(&g->loop, servers.len ? servers.data : "127.0.0.1", &g->resolver);
-	return r;
+	for (int i = 1; i < f->nfds && i <= SOCKS; i++)
+		g->fds[i - 1] = TAKE_FD(fds[i]);
+	while (field_next(&body, &field) > 0)
+		g->ask |= field.tag == GW_T_ASK;
+	return ledger_map(fds[0], &g->ledger);
 }
 
 static int take_policy(struct gateway *g, struct str compiled)
@@ -156,7 +132,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	if (f->type == GW_CONFIG)
 		r = take_config(g, f, fds);
 	else if (f->type == GW_POLICY)
-		r = g->resolver ? take_policy(g, f->body) : -EBADMSG;
+		r = g->ledger ? take_policy(g, f->body) : -EBADMSG;
 	else if (f->type == GW_LIST)
 		r = flow_list(g, f->chan);
 	else if (f->type == GW_OWNED)

@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "policy/address.h"
-#include "sys/route.h"
 
 /* A rule for exactly this address, and not for a range that happens to hold it. */
 static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
@@ -18,44 +17,35 @@ static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
 	return false;
 }
 
-/* Where the kernel does not say, it may be. To what has no route nothing can be sent anyway. */
-static bool may_be_local(struct gateway *g, const struct ip *ip)
-{
-	int r = route_is_local(g->route_fd, ip->b, ip->len);
-
-	return r != 0 && r != -ENETUNREACH && r != -EHOSTUNREACH;
-}
-
-void dial_allowed(struct gateway *g, const struct policy_query *q, struct policy_verdict *ret)
+void dial_verdict(const struct policy *p, const struct policy_query *q, bool local,
+		  struct policy_verdict *ret)
 {
 	struct ip ip = ip_plain(q->addr);
 	struct address_info info = address_classify(&ip);
 
-	policy_decide(g->policy, q, ret);
+	policy_decide(p, q, ret);
 	if (ret->kind == POLICY_DENY)
 		return;
-	if (info.class == ADDRESS_NEVER) {
-		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
-		return;
-	}
-	if (!names_exactly(ret->rule, &ip) && may_be_local(g, &ip))
+	if (info.class == ADDRESS_NEVER || (local && !names_exactly(ret->rule, &ip)))
 		*ret = (struct policy_verdict){ .kind = POLICY_DENY, .reason = REASON_NEVER };
 }
 
-/* On this host a connection is open when connect(2) has returned, though it says it is not yet. */
-static bool has_peer(int fd)
+/*
+ * The kernel takes a socket for connecting until somebody calls connect(2) again. If the peer
+ * resets such a socket, it becomes an unconnected one, which MSG_FASTOPEN connects to any address.
+ * After the second call it stays connected or dead. -EALREADY: it is not connected yet.
+ */
+static int finish(int fd, const struct sockaddr_storage *sa, socklen_t n)
 {
-	struct sockaddr_storage sa;
-	socklen_t n = sizeof sa;
-
-	return getpeername(fd, (void *)&sa, &n) == 0;
+	return connect(fd, (const void *)sa, n) == 0 || errno == EISCONN ? 0 : -errno;
 }
 
+/* To this host a connection is open when connect(2) has returned, though it says it is not yet. */
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = ip_to_sockaddr(ip, port, &sa);
-	int on = 1;
+	int on = 1, r;
 	auto_close int fd =
 		socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 
@@ -66,8 +56,25 @@ int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	if (connect(fd, (void *)&sa, n) < 0 && errno != EINPROGRESS)
 		return -errno;
-	*ret_open = has_peer(fd);
+	r = finish(fd, &sa, n);
+	if (r < 0 && r != -EALREADY)
+		return r;
+	*ret_open = r == 0;
 	return TAKE_FD(fd);
+}
+
+int dial_finish(int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+	int err = 0;
+	socklen_t size = sizeof err;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0)
+		return -errno;
+	if (err)
+		return -err;
+	return getpeername(fd, (void *)&sa, &n) < 0 ? -errno : finish(fd, &sa, n);
 }
 
 void dial_keep(int fd)

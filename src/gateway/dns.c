@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "base/netplan.h"
-#include "gateway/dial.h"
 #include "gateway/gateway.h"
 #include "wire/dns.h"
 
@@ -30,12 +29,12 @@ struct udp_peer {
 
 /* A query on its way to an answer. */
 struct dns_pending {
-	struct resolve_wait wait;
 	struct gateway *g;
+	uint32_t slot;	/* in queries */
+	uint32_t asked; /* number of the ask to the dialer */
 	struct dns_query q;
 	struct sockdiag_owner owner;
 	bool tcp;
-	bool *answered; /* set while the question is being asked; or NULL */
 	dns_send *send;
 	void *ctx;
 	struct udp_peer peer; /* len 0: tcp */
@@ -183,24 +182,35 @@ static struct str rule_of(struct gateway *g, const char *name)
 	return v.rule ? v.rule->id : STR_NONE;
 }
 
-static void on_resolved(struct resolve_wait *w, const struct resolve_answer *a)
+static void pending_free(struct dns_pending *p)
 {
-	struct dns_pending *p = container_of(w, struct dns_pending, wait);
-	struct outcome o = a->status == 0 ? known(p->g, &p->q) : unknown(a->status);
-
-	tell(p->g, &p->q, &p->owner, &o, rule_of(p->g, p->q.name));
-	reply(&p->q, p->tcp, &o, p->send, p->ctx, &p->peer);
+	p->g->queries[p->slot] = NULL;
 	p->g->nqueries--;
-	if (p->answered)
-		*p->answered = true;
 	free(p);
 }
 
 void dns_cancel(struct dns_pending *p)
 {
-	resolve_cancel(&p->wait);
-	p->g->nqueries--;
-	free(p);
+	ask_cancel(p->g, LIMIT_NET_FLOWS + p->slot, &p->asked);
+	pending_free(p);
+}
+
+static int status_of(const struct dial_answer *a)
+{
+	return a->outcome == DIAL_DONE ? 0 : a->outcome == DIAL_FAILED ? -a->err : -EBUSY;
+}
+
+void dns_answered(struct gateway *g, const struct dial_answer *a)
+{
+	struct dns_pending *p = g->queries[a->slot - LIMIT_NET_FLOWS];
+	struct outcome o;
+
+	if (!p || p->asked != a->serial)
+		return; /* it was cancelled */
+	o = status_of(a) == 0 ? known(g, &p->q) : unknown(status_of(a));
+	tell(g, &p->q, &p->owner, &o, rule_of(g, p->q.name));
+	reply(&p->q, p->tcp, &o, p->send, p->ctx, &p->peer);
+	pending_free(p);
 }
 
 /* What needs no look at the world. False: it does. */
@@ -233,7 +243,7 @@ static bool answer_now(struct gateway *g, const struct dns_query *q,
 				       .text = policy_reason_text(v.reason) };
 		return true;
 	}
-	if ((q->type == DNS_A || q->type == DNS_AAAA) && !via_wanted(&g->via, q->name))
+	if (q->type == DNS_A || q->type == DNS_AAAA)
 		return false;
 	*o = known(g, q);
 	return true;
@@ -244,11 +254,17 @@ static struct dns_pending *pending_new(struct gateway *g, const struct dns_query
 				       void *ctx, const struct udp_peer *peer)
 {
 	struct dns_pending *p = g->nqueries < LIMIT_NET_QUERIES ? calloc(1, sizeof *p) : NULL;
+	uint32_t slot = 0;
 
 	if (!p)
 		return NULL;
+	while (g->queries[slot])
+		slot++;
 	g->nqueries++;
-	*p = (struct dns_pending){ .g = g, .q = *q, .tcp = tcp, .send = send, .ctx = ctx };
+	*p = (struct dns_pending){
+		.g = g, .slot = slot, .q = *q, .tcp = tcp, .send = send, .ctx = ctx
+	};
+	g->queries[slot] = p;
 	if (owner)
 		p->owner = *owner;
 	if (peer)
@@ -256,21 +272,16 @@ static struct dns_pending *pending_new(struct gateway *g, const struct dns_query
 	return p;
 }
 
-/* Frees p where it fails, or where the answer is there already. */
-static int look_up(struct dns_pending *p, struct dns_pending **ret)
+/* Frees p where it fails. */
+static int look_up(struct dns_pending *p)
 {
-	bool answered = false;
+	struct dial_ask a = { .kind = DIAL_ASK_RESOLVE, .slot = LIMIT_NET_FLOWS + p->slot };
 	int r;
 
-	p->answered = &answered;
-	r = resolve(p->g->resolver, p->q.name, &p->wait, on_resolved);
-	if (answered)
-		return 0;
-	p->answered = NULL;
+	(void)str_copy(a.name, sizeof a.name, str_of(p->q.name));
+	r = ask_send(p->g, &a, &p->asked);
 	if (r < 0)
-		dns_cancel(p);
-	else
-		*ret = p;
+		pending_free(p);
 	return r;
 }
 
@@ -293,8 +304,10 @@ static int ask(struct gateway *g, struct str msg, bool tcp, const struct sockdia
 		o = busy;
 	} else if (r == 0 && !answer_now(g, &q, owner, &o)) {
 		p = pending_new(g, &q, tcp, owner, send, ctx, peer);
-		if (p && look_up(p, ret) == 0)
+		if (p && look_up(p) == 0) {
+			*ret = p;
 			return 0;
+		}
 		o = busy;
 	} else if (r == 0 && o.word) {
 		tell(g, &q, owner, &o, q.name[0] ? rule_of(g, q.name) : STR_NONE);

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "base/netplan.h"
-#include "gateway/dial.h"
 
 enum {
 	OWN_MS = 200,
@@ -30,12 +29,8 @@ const struct sockdiag_owner *flow_owner(struct flow *f)
 
 void flow_subject(struct flow *f, struct subject *s)
 {
-	const struct ip *addr = &f->dst;
+	const struct ip *addr = f->dialled.len ? &f->dialled : f->name ? NULL : &f->dst;
 
-	if (f->resolved && f->at < f->addrs.n)
-		addr = &f->addrs.addrs[f->at];
-	else if (f->name)
-		addr = NULL;
 	*s = (struct subject){ .owner = flow_owner(f),
 			       .name = str_of(f->name),
 			       .addr = addr,
@@ -49,6 +44,7 @@ void flow_query(const struct flow *f, struct policy_query *q)
 	if (!f->name)
 		q->addr = ip_plain(f->dst);
 	q->proto = f->looked ? f->proto : PROTO_UNKNOWN;
+	q->silent = f->looked && f->silent;
 	if (f->hello && f->looked) {
 		q->has_sni = f->hello->has_sni;
 		q->ech = f->hello->ech;
@@ -89,10 +85,35 @@ static void unthrottle(struct flow *f)
 	}
 }
 
+/* The time to tell what the client speaks is over. */
+static bool look_is_over(const struct flow *f)
+{
+	if (f->looked)
+		return false;
+	return f->state == FLOW_LOOK || (f->state == FLOW_PASS && f->sniff && f->look_by_ns &&
+					 f->look_by_ns <= clock_mono_ns());
+}
+
+static void on_pass_deadline(struct flow *f)
+{
+	bool over = look_is_over(f);
+
+	unthrottle(f);
+	if (over) {
+		f->look_by_ns = 0;
+		if (flow_let_go(f) < 0)
+			return;
+	}
+	if (f->http)
+		flow_http(f);
+	else
+		flow_pass(f);
+}
+
 static void on_deadline(struct flow *f)
 {
 	flow_deadline(f, 0);
-	if (!f->looked && f->likely && (f->state == FLOW_LOOK || f->state == FLOW_PASS)) {
+	if (f->likely && look_is_over(f)) {
 		flow_end(f, "the first message is unfinished", true);
 		return;
 	}
@@ -105,20 +126,10 @@ static void on_deadline(struct flow *f)
 		f->proto = PROTO_TCP;
 		flow_step(f);
 		break;
-	case FLOW_DIAL:
-	case FLOW_VIA:
-		f->dial_err = ETIMEDOUT;
-		f->at++;
-		flow_dial(f);
+	case FLOW_DIAL: /* the dialer keeps the time */
 		break;
 	case FLOW_PASS:
-		unthrottle(f);
-		if (f->sniff && !f->looked && flow_let_go(f) < 0)
-			return;
-		if (f->http)
-			flow_http(f);
-		else
-			flow_pass(f);
+		on_pass_deadline(f);
 		break;
 	case FLOW_FRONT:
 	case FLOW_LAST:
@@ -189,7 +200,7 @@ static void flow_free(struct flow *f, bool reset)
 
 	flow_deadline(f, 0);
 	unthrottle(f);
-	resolve_cancel(&f->wait);
+	ask_cancel(g, f->slot, &f->asked);
 	if (f->dns)
 		dns_cancel(f->dns);
 	if (f->counted) {
@@ -357,11 +368,9 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	case FLOW_LAST:
 		return dir == UP && !f->dns_waits ? READ : 0;
 	case FLOW_LOOK:
-		return dir == UP && !f->wait.lookup && !s->eof ? READ : 0;
+		return dir == UP && !s->eof ? READ : 0;
 	case FLOW_DIAL:
-		return dir == DOWN ? EPOLLOUT : 0;
-	case FLOW_VIA:
-		return dir == DOWN ? READ : 0;
+		return 0;
 	case FLOW_PASS:
 		break;
 	}
@@ -429,10 +438,6 @@ static void on_side(struct loop_io *io, uint32_t events)
 		flow_step(f);
 		break;
 	case FLOW_DIAL:
-		flow_dialled(f);
-		break;
-	case FLOW_VIA:
-		flow_via(f);
 		break;
 	case FLOW_PASS:
 		if (f->http)
@@ -447,52 +452,6 @@ static void on_side(struct loop_io *io, uint32_t events)
 }
 
 /* --- the decision --- */
-
-static void on_resolved(struct resolve_wait *w, const struct resolve_answer *a)
-{
-	struct flow *f = container_of(w, struct flow, wait);
-
-	f->resolved = true;
-	f->addrs = *a;
-	if (a->status < 0)
-		flow_fail(f, -a->status);
-	else
-		flow_dial(f);
-}
-
-void flow_resolve(struct flow *f, const char *name,
-		  void (*fn)(struct resolve_wait *, const struct resolve_answer *))
-{
-	struct gateway *g = f->g;
-	uint32_t slot = f->slot;
-	int r = resolve(g->resolver, name, &f->wait, fn);
-
-	if (r < 0)
-		flow_fail(f, -r);
-	else if (g->flows[slot] == f && f->state == FLOW_LOOK) /* no answer yet */
-		flow_watch(f);
-}
-
-static void find_addresses(struct flow *f)
-{
-	flow_deadline(f, 0);
-	if (f->resolved) {
-		flow_dial(f);
-		return;
-	}
-	if (!f->name) {
-		f->resolved = true;
-		f->addrs = (struct resolve_answer){ .n = 1, .addrs = { ip_plain(f->dst) } };
-		flow_dial(f);
-		return;
-	}
-	if (via_wanted(&f->g->via, f->name)) {
-		f->via = true;
-		flow_dial(f);
-		return;
-	}
-	flow_resolve(f, f->name, on_resolved);
-}
 
 void flow_step(struct flow *f)
 {
@@ -525,5 +484,5 @@ void flow_step(struct flow *f)
 		flow_watch(f);
 		return;
 	}
-	find_addresses(f);
+	flow_dial(f);
 }

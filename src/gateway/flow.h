@@ -4,9 +4,8 @@
  *
  *   OWN    the warden looks whose it is, where control groups do not tell
  *   FRONT  it came to the proxy's or the resolver's port: the target is still to be told
- *   LOOK   addresses are looked up, and the first bytes awaited, as far as the policy needs them
- *   DIAL   one address after the other
- *   VIA    through the host's proxy: its answer is awaited
+ *   LOOK   the first bytes are awaited, as far as the policy needs them
+ *   DIAL   the dialer was asked: its answer is awaited
  *   PASS   bytes go both ways
  *   LAST   refused in words: the client reads them and closes
  *
@@ -20,7 +19,7 @@
 #include "wire/http1.h"
 #include "wire/tls_hello.h"
 
-enum flow_state { FLOW_OWN, FLOW_FRONT, FLOW_LOOK, FLOW_DIAL, FLOW_VIA, FLOW_PASS, FLOW_LAST };
+enum flow_state { FLOW_OWN, FLOW_FRONT, FLOW_LOOK, FLOW_DIAL, FLOW_PASS, FLOW_LAST };
 enum flow_front { FRONT_NONE, FRONT_DNS, FRONT_HTTP, FRONT_SOCKS };
 enum flow_dir { UP, DOWN }; /* out of the sandbox, into it */
 
@@ -96,22 +95,23 @@ struct flow {
 	bool refused; /* DENY or FAIL was told */
 	bool looked;  /* proto is what it is */
 	bool sniff;   /* it is to be looked at what it speaks, in passing */
-	bool silent;  /* it had said nothing that tells when it was decided on: look later */
+	bool silent;  /* it was decided on before its first bytes told all: look again once it is
+			 open */
 	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
 	enum policy_proto proto;
-	char *first; /* what was let go before it was known what it begins, at most SNIFF_LINE */
+	uint64_t look_by_ns; /* in PASS: when what was judged is let go, or a likely beginning ended
+			      */
+	char *first; /* what was let go before it was known what it begins: SNIFF_LINE bytes */
 	size_t nfirst;
 	struct tls_hello *hello;
 	struct http_relay *http;
 	struct dns_pending *dns;
 	bool dns_waits;
-	struct resolve_wait wait;
-	bool resolved, via;
-	struct resolve_answer addrs;
-	int at; /* the address that is dialled */
-	int dial_err;
+	uint32_t asked;	   /* number of the ask to the dialer that is under way; 0: none */
+	struct ip dialled; /* len 0: nothing yet, or the host's proxy */
+	bool local;	   /* dialled is one of the host's own */
 	uint64_t began_ns, deadline_ns;
-	unsigned via_step;
+	bool greeted; /* SOCKS: the greeting was answered */
 };
 
 /* flow.c */
@@ -124,9 +124,6 @@ void flow_new(struct gateway *g, int fd, const struct target *from, const struct
 const struct sockdiag_owner *flow_owner(struct flow *f);
 /* The warden has looked whose it is. */
 void flow_owned(struct gateway *g, uint32_t slot);
-/* fn is called with the answer, now or later. May free f. */
-void flow_resolve(struct flow *f, const char *name,
-		  void (*fn)(struct resolve_wait *, const struct resolve_answer *));
 /* Decide with what is known, and do what follows. May free f. */
 void flow_step(struct flow *f);
 /* Let go, and tell. reset: the client sees a reset rather than an end. */
@@ -157,30 +154,20 @@ void flow_watch(struct flow *f);
 /* flow_dial.c */
 void flow_tell_connected(struct flow *f);
 void flow_tell_tls(struct flow *f);
+/* Ask the dialer for it. May free f. */
 void flow_dial(struct flow *f);
-void flow_dialled(struct flow *f);
+/* Takes fd, a connection where the dialer has made one. May free f. */
+void flow_answered(struct flow *f, const struct dial_answer *a, int fd);
 /* Count it against the limits: false where one is reached, f may be gone. */
 bool flow_dial_count(struct flow *f);
 /* What it says now is allowed by this rule (NULL: by none yet), which may be another. Likewise. */
 bool flow_dial_recount(struct flow *f, const struct policy_rule *rule);
-/* 0 where it is under way, f may be gone; -1: f->dial_err. */
-int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port);
-/* The way is open: bytes may go. May free f. */
-void flow_opened(struct flow *f);
-
-/* flow_via.c */
-enum { FLOW_VIA_MS = 15000 };
-void flow_via_dial(struct flow *f);
-/* It is connected. */
-void flow_via_greet(struct flow *f);
-/* It has answered something. */
-void flow_via(struct flow *f);
 
 /* flow_look.c: the first bytes */
-enum look { LOOK_DONE, LOOK_MORE, LOOK_BAD };
-/* BAD: it has been refused, f may be gone. */
+enum look { LOOK_DONE, LOOK_MORE, LOOK_PART, LOOK_BAD };
+/* PART: let go of what was judged, and look on. BAD: it has been refused, f may be gone. */
 enum look flow_look(struct flow *f);
-/* It has begun something and waits: pass that on, but remember it. -1: f is gone. */
+/* Pass on what flow_look() has judged, no byte more, and remember it. -1: f is gone. */
 int flow_let_go(struct flow *f);
 /* What there is, without taking it: a view of a buffer that all share. -EAGAIN where nothing is. */
 int flow_peek(struct side *s, struct str *ret);
@@ -200,6 +187,8 @@ int flow_front_opened(struct flow *f);
 /* flow_pump.c */
 /* As much as goes now; at most *limit, which is counted down. -1: f is gone. */
 int flow_pump(struct flow *f, enum flow_dir dir, uint64_t *limit);
+/* What is in the pipe: 1 where all went, 0 where the other side is full, -1: f is gone. */
+int flow_flush(struct flow *f, enum flow_dir dir);
 /* How many bytes may go: 0 where it must wait, or f was ended (-1). */
 int flow_quota(struct flow *f, enum flow_dir dir, uint64_t *ret);
 void flow_count(struct flow *f, enum flow_dir dir, uint64_t n);

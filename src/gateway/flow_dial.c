@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an allowed target to an open connection. */
+/* From an allowed target to an open connection, which the dialer makes. */
 #include <errno.h>
-#include <sys/socket.h>
+#include <string.h>
 
 #include "gateway/dial.h"
 #include "gateway/flow.h"
-
-enum { DIAL_MS = 5000 };
 
 void flow_tell_connected(struct flow *f)
 {
@@ -45,7 +43,7 @@ void flow_tell_tls(struct flow *f)
 }
 
 /* The first bytes go before anything is told of it: the client waits for them. */
-void flow_opened(struct flow *f)
+static void opened(struct flow *f)
 {
 	struct gateway *g = f->g;
 	uint32_t slot = f->slot;
@@ -59,7 +57,6 @@ void flow_opened(struct flow *f)
 	}
 	f->state = FLOW_PASS;
 	f->side[UP].ready = true; /* most clients have spoken by now */
-	f->via_step = 0;
 	if (flow_front_opened(f) < 0) {
 		flow_end(f, "reset by the client", true);
 		return;
@@ -68,7 +65,7 @@ void flow_opened(struct flow *f)
 		flow_http(f);
 	else
 		flow_pass(f);
-	if (g->flows[slot] != f)
+	if (g->flows[slot] != f || f->state != FLOW_PASS)
 		return;
 	flow_tell_connected(f);
 	dial_keep(f->side[DOWN].fd);
@@ -83,7 +80,7 @@ bool flow_dial_count(struct flow *f)
 	if (hit == METER_OK && m) {
 		hit = meter_open(m, now);
 		if (hit != METER_OK)
-			meter_close(&f->g->total);
+			meter_undo(&f->g->total);
 	}
 	f->counted = hit == METER_OK;
 	if (hit != METER_OK)
@@ -111,82 +108,89 @@ bool flow_dial_recount(struct flow *f, const struct policy_rule *rule)
 	return true;
 }
 
-static void connected(struct flow *f)
-{
-	if (!f->via) {
-		flow_opened(f);
-		return;
-	}
-	flow_via_greet(f);
-}
-
-int flow_dial_start(struct flow *f, const struct ip *ip, uint16_t port)
-{
-	struct side *s = &f->side[DOWN];
-	bool open = false;
-
-	loop_del(&f->g->loop, &s->io);
-	fd_close(&s->fd);
-	s->fd = dial_start(ip, port, &open);
-	if (s->fd < 0) {
-		f->dial_err = -s->fd;
-		s->fd = FD_NONE;
-		return -1;
-	}
-	flow_fit_buffers(f->g, s->fd);
-	(void)flow_owner(f); /* while the other end is busy: a short one is soon gone */
-	f->state = FLOW_DIAL;
-	if (open) { /* near by: no need to wait for the news of it */
-		connected(f);
-		return 0;
-	}
-	flow_deadline(f, f->via ? FLOW_VIA_MS : DIAL_MS);
-	flow_watch(f);
-	return 0;
-}
-
 void flow_dial(struct flow *f)
 {
-	struct policy_query q;
-	struct policy_verdict v, denied = { .kind = POLICY_ALLOW };
+	struct dial_ask a = { .kind = DIAL_ASK_DIAL, .slot = f->slot, .port = f->port };
+	int r;
 
-	if (f->via) {
-		flow_via_dial(f);
+	flow_deadline(f, 0);
+	if (!f->counted && !flow_dial_count(f))
+		return;
+	if (f->name)
+		(void)str_copy(a.name, sizeof a.name, str_of(f->name));
+	else
+		a.addr = ip_plain(f->dst);
+	a.proto = f->looked ? (uint8_t)f->proto : PROTO_UNKNOWN;
+	r = ask_send(f->g, &a, &f->asked);
+	if (r < 0) {
+		flow_fail(f, -r);
 		return;
 	}
-	for (; f->at < f->addrs.n; f->at++) {
-		flow_query(f, &q);
-		q.addr = f->addrs.addrs[f->at];
-		dial_allowed(f->g, &q, &v);
-		if (v.kind == POLICY_DENY) {
-			denied = v;
-			continue;
-		}
-		f->rule = v.rule;
-		if (!f->counted && !flow_dial_count(f))
-			return;
-		if (flow_dial_start(f, &q.addr, f->port) == 0)
-			return;
-	}
-	flow_query(f, &q);
-	q.addr = f->addrs.addrs[0];
-	if (denied.kind == POLICY_DENY && !f->dial_err)
-		flow_deny(f, &q, &denied);
-	else
-		flow_fail(f, f->dial_err ? f->dial_err : EHOSTUNREACH);
+	f->state = FLOW_DIAL;
+	(void)flow_owner(f); /* while the dialer is busy: a short connection is soon gone */
+	flow_watch(f);
 }
 
-void flow_dialled(struct flow *f)
+/* Our own policy decides with the address too: it may be newer, and it tells the rule. */
+static void take_connection(struct flow *f, const struct dial_answer *a, int fd)
 {
-	struct side *s = &f->side[DOWN];
-	socklen_t size = sizeof f->dial_err;
+	struct policy_query q;
+	struct policy_verdict v;
 
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &f->dial_err, &size) < 0)
-		f->dial_err = errno;
-	if (f->dial_err) {
-		f->at++;
-		flow_dial(f);
+	f->side[DOWN].fd = fd;
+	f->dialled = a->addr;
+	f->local = a->local;
+	flow_query(f, &q);
+	if (a->addr.len) {
+		q.addr = a->addr;
+		dial_verdict(f->g->policy, &q, f->local, &v);
+	} else {
+		policy_decide(f->g->policy, &q, &v);
+	}
+	if (v.kind == POLICY_DENY) {
+		flow_deny(f, &q, &v);
 		return;
 	}
-	connected(f);
+	if (!flow_dial_recount(f, v.rule))
+		return;
+	flow_fit_buffers(f->g, fd);
+	opened(f);
+}
+
+static void take_denial(struct flow *f, const struct dial_answer *a)
+{
+	struct policy_query q;
+	struct policy_verdict v;
+
+	flow_query(f, &q);
+	if (a->addr.len)
+		q.addr = a->addr;
+	policy_decide(f->g->policy, &q, &v);
+	if (v.kind != POLICY_DENY || v.reason != (enum policy_reason)a->detail)
+		v = (struct policy_verdict){ .kind = POLICY_DENY,
+					     .reason = (enum policy_reason)a->detail };
+	flow_deny(f, &q, &v);
+}
+
+void flow_answered(struct flow *f, const struct dial_answer *a, int fd)
+{
+	auto_close int owned = fd;
+
+	switch (a->outcome) {
+	case DIAL_DONE:
+		if (owned < 0) /* we had no descriptor left for it */
+			flow_fail(f, EMFILE);
+		else
+			take_connection(f, a, TAKE_FD(owned));
+		break;
+	case DIAL_FAILED:
+		flow_fail(f, a->err);
+		break;
+	case DIAL_DENIED:
+		take_denial(f, a);
+		break;
+	case DIAL_LIMITED:
+		flow_deny_limit(f, f->rule, (enum meter_hit)a->detail);
+		break;
+	}
 }

@@ -9,8 +9,6 @@
 #include "wire/dns.h"
 #include "wire/socks5.h"
 
-enum { SOCKS_GREETED = 1 };
-
 static int say(struct flow *f, const void *words, size_t n)
 {
 	return send(f->side[UP].fd, words, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n ? 0 : -1;
@@ -74,7 +72,7 @@ static void front_socks(struct flow *f, struct str in)
 	uint8_t out[SOCKS_REPLY];
 	struct socks_request q;
 	bool ok = false;
-	int64_t n = f->via_step ? socks_request_parse(in, &q, &rep) : socks_greeting_parse(in, &ok);
+	int64_t n = f->greeted ? socks_request_parse(in, &q, &rep) : socks_greeting_parse(in, &ok);
 
 	if (n == 0 && !f->side[UP].hup) {
 		flow_await_more(&f->side[UP], in.n);
@@ -82,13 +80,13 @@ static void front_socks(struct flow *f, struct str in)
 	}
 	if (n <= 0) {
 		const struct ip none = { .len = 4 };
-		size_t k = f->via_step ? socks_reply(rep, &none, 0, out) : 0;
+		size_t k = f->greeted ? socks_reply(rep, &none, 0, out) : 0;
 
 		flow_last_words(f, (struct str){ (char *)out, k });
 		return;
 	}
-	if (f->via_step) {
-		f->via_step = 0;
+	if (f->greeted) {
+		f->greeted = false;
 		go_to(f, &q.host, q.port, (size_t)n);
 		return;
 	}
@@ -98,7 +96,7 @@ static void front_socks(struct flow *f, struct str in)
 	if (!ok || say(f, out, SOCKS_METHOD_REPLY) < 0)
 		flow_end(f, "refused", !ok);
 	else
-		f->via_step = SOCKS_GREETED;
+		f->greeted = true;
 }
 
 static void front_http(struct flow *f, struct str in)

@@ -99,8 +99,8 @@ static int check_request(struct flow *f, const struct http_head *h)
 	if (f->http->absolute && f->name && strcmp(host, f->name) != 0)
 		return 0;
 	flow_query(f, &q);
-	if (f->at < f->addrs.n)
-		q.addr = f->addrs.addrs[f->at];
+	if (f->dialled.len)
+		q.addr = f->dialled;
 	q.has_request = true;
 	q.host = str_of(host);
 	q.host_port = h->port;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client speaks, by its first bytes, which stay where they are. */
+/*
+ * What the client speaks, by its first bytes. They stay in the kernel while they are judged. Only
+ * bytes that were judged are let go before the judgement is final; f->first remembers them, at most
+ * SNIFF_LINE, so that the next look sees the whole beginning.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +14,16 @@
 
 enum { SCRATCH = 64 * 1024 }; /* more than any head or hello that is accepted */
 
+_Static_assert((int)SNIFF_LINE < (int)SCRATCH, "what was let go leaves room for what is there");
+
 static char scratch[SCRATCH];
 
 static int peek_behind(struct side *s, size_t before, struct str *ret)
 {
 	ssize_t n;
 
+	if (before >= sizeof scratch)
+		return -ENOBUFS;
 	do {
 		n = recv(s->fd, scratch + before, sizeof scratch - before, MSG_PEEK | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
@@ -56,7 +64,10 @@ void flow_await_more(struct side *s, size_t than)
 /* The first bytes, with those that were let go. */
 static int peek_first(struct flow *f, struct str *ret)
 {
-	memcpy(scratch, f->first ? f->first : "", f->nfirst);
+	if (f->nfirst > SNIFF_LINE)
+		return -ENOBUFS;
+	if (f->nfirst)
+		memcpy(scratch, f->first, f->nfirst);
 	return peek_behind(&f->side[UP], f->nfirst, ret);
 }
 
@@ -67,30 +78,42 @@ static enum look await_first(struct flow *f, struct str in, bool likely)
 	return LOOK_MORE;
 }
 
-int flow_let_go(struct flow *f)
+/* Append the first n bytes of the socket to f->first. -1: f is gone. */
+static int remember_first(struct flow *f, struct str in, size_t n)
 {
-	struct side *s = &f->side[UP];
-	uint64_t left;
-	size_t taken;
-	struct str in;
-	char *grown;
-
-	if (flow_peek(s, &in) < 0 || in.n == 0)
-		return 0; /* it will be found where it is read */
-	grown = realloc(f->first, f->nfirst + in.n);
-	if (!grown) {
+	if (n > in.n || f->nfirst > SNIFF_LINE || n > SNIFF_LINE - f->nfirst) {
+		flow_end(f, "the first line is too long", true);
+		return -1;
+	}
+	if (!f->first)
+		f->first = malloc(SNIFF_LINE);
+	if (!f->first) {
 		flow_end(f, "out of memory", true);
 		return -1;
 	}
-	f->first = grown;
-	memcpy(f->first + f->nfirst, in.p, in.n);
+	memcpy(f->first + f->nfirst, in.p, n);
+	return 0;
+}
+
+int flow_let_go(struct flow *f)
+{
+	struct side *s = &f->side[UP];
+	size_t judged = s->seen; /* bytes that came since may complete a request */
+	uint64_t left = judged;
+	struct str in;
+	int r = flow_flush(f, UP);
+
+	if (r <= 0)
+		return r; /* the server has not taken the last ones yet */
+	if (judged == 0 || flow_peek(s, &in) < 0 || in.n == 0)
+		return 0; /* the next read finds out why */
+	if (remember_first(f, in, judged) < 0)
+		return -1;
 	flow_await_more(s, 0);
-	left = in.n;
 	s->ready = true;
 	if (flow_pump(f, UP, &left) < 0)
 		return -1;
-	taken = in.n - (size_t)left + (f->way[UP].pipe ? f->way[UP].held : 0);
-	f->nfirst += taken;
+	f->nfirst += judged - (size_t)left + (f->way[UP].pipe ? f->way[UP].held : 0);
 	return 0;
 }
 
@@ -98,6 +121,7 @@ static void spoke(struct flow *f, enum policy_proto proto)
 {
 	f->proto = proto;
 	f->looked = true;
+	f->silent = false;
 	flow_await_more(&f->side[UP], 0);
 }
 
@@ -125,7 +149,7 @@ static enum look look_http(struct flow *f, struct str in)
 	static struct http_head head; /* large, and of no use after this */
 	int64_t n;
 
-	if (f->nfirst) { /* its beginning is at the server: nothing can be judged any more */
+	if (f->nfirst) { /* the server has its beginning: the request cannot be judged any more */
 		spoke(f, PROTO_HTTP);
 		flow_refuse_http(f, 400,
 				 "the first line has pauses, or is too long to be judged; "
@@ -146,6 +170,19 @@ static enum look look_http(struct flow *f, struct str in)
 	return LOOK_DONE;
 }
 
+/* A greeting is complete. Before the dial it decides; after it, the next bytes must agree with it.
+ */
+static enum look look_greeting(struct flow *f, struct str in)
+{
+	if (f->state != FLOW_LOOK) {
+		(void)await_first(f, in, false);
+		return LOOK_PART;
+	}
+	spoke(f, PROTO_SSH);
+	f->silent = true;
+	return LOOK_DONE;
+}
+
 enum look flow_look(struct flow *f)
 {
 	struct side *s = &f->side[UP];
@@ -158,10 +195,17 @@ enum look flow_look(struct flow *f)
 		flow_end(f, "reset by the client", true);
 		return LOOK_BAD;
 	}
+	if (in.n == 0 && s->eof && f->state == FLOW_LOOK) {
+		flow_end(f, "closed without data", false);
+		return LOOK_BAD;
+	}
 	switch (sniff(in, s->hup)) {
 	case SNIFF_MORE:
+		return await_first(f, in, false);
 	case SNIFF_LIKELY:
-		return await_first(f, in, sniff(in, s->hup) == SNIFF_LIKELY);
+		return await_first(f, in, true);
+	case SNIFF_GREETING:
+		return look_greeting(f, in);
 	case SNIFF_TLS:
 		return look_tls(f, in);
 	case SNIFF_HTTP:

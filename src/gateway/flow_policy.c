@@ -16,9 +16,9 @@ static const struct policy_rule *same_rule(const struct policy *p, const struct 
 static bool still_allowed(struct flow *f, struct policy_verdict *v, struct policy_query *q)
 {
 	flow_query(f, q);
-	if (f->resolved && f->at < f->addrs.n) {
-		q->addr = f->addrs.addrs[f->at];
-		dial_allowed(f->g, q, v);
+	if (f->dialled.len) {
+		q->addr = f->dialled;
+		dial_verdict(f->g->policy, q, f->local, v);
 	} else {
 		policy_decide(f->g->policy, q, v);
 	}

@@ -187,6 +187,13 @@ int flow_pump(struct flow *f, enum flow_dir dir, uint64_t *limit)
 	return drain(f, dir, limit) < 0 ? -1 : 0;
 }
 
+int flow_flush(struct flow *f, enum flow_dir dir)
+{
+	uint64_t any = UINT64_MAX;
+
+	return drain(f, dir, &any);
+}
+
 /* This side has said all, and it has been passed on. */
 static bool is_over(const struct flow *f, enum flow_dir dir)
 {
@@ -210,7 +217,19 @@ void flow_settle(struct flow *f)
 	flow_watch(f);
 }
 
-/* What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone.
+/* The client has begun and waits. The deadline is shared with rates, so it may come earlier. */
+static void await_rest(struct flow *f, bool restart)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (!f->look_by_ns || restart)
+		f->look_by_ns = now + (f->likely ? LIKELY_MS : SNIFF_MS) * NS_PER_MS;
+	if (!f->deadline_ns || restart)
+		flow_deadline(f, f->look_by_ns > now ? (f->look_by_ns - now) / NS_PER_MS + 1 : 1);
+}
+
+/*
+ * What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone.
  */
 static int look_in_passing(struct flow *f)
 {
@@ -219,15 +238,19 @@ static int look_in_passing(struct flow *f)
 	bool was_likely = f->likely;
 	enum look l = flow_look(f);
 
-	if (l == LOOK_MORE && f->side[UP].seen && (!f->deadline_ns || f->likely != was_likely))
-		flow_deadline(f, f->likely ? LIKELY_MS : SNIFF_MS);
-	if (l != LOOK_DONE)
-		return l == LOOK_MORE ? 0 : -1;
+	if (l == LOOK_MORE && f->side[UP].seen)
+		await_rest(f, f->likely != was_likely);
+	if (l == LOOK_MORE)
+		return flow_flush(f, UP) < 0 ? -1 : 0;
+	if (l == LOOK_PART)
+		return flow_let_go(f);
+	if (l == LOOK_BAD)
+		return -1;
 	flow_deadline(f, 0);
 	f->sniff = false;
 	flow_query(f, &q);
-	if (f->at < f->addrs.n)
-		q.addr = f->addrs.addrs[f->at];
+	if (f->dialled.len)
+		q.addr = f->dialled;
 	policy_decide(f->g->policy, &q, &v);
 	if (v.kind == POLICY_DENY) {
 		flow_deny(f, &q, &v);

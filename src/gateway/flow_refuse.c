@@ -29,6 +29,7 @@ void flow_last_words(struct flow *f, struct str words)
 	/* Little, into a buffer that is empty: it fits, or nobody reads. */
 	(void)send(s->fd, words.p, words.n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(s->fd, SHUT_WR);
+	ask_cancel(f->g, f->slot, &f->asked);
 	loop_del(&f->g->loop, &f->side[DOWN].io);
 	flow_close_reset(&f->side[DOWN].fd);
 	flow_await_more(s, 0);

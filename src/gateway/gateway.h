@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-gateway: the one way out of one sandbox.
+ * cay-gateway: the one way out of one sandbox. It runs as two processes.
  *
- *   program inside --any TCP, DNS--> sockets made inside --> gateway --dials--> the world
- *                                                              |  ^
- *                                           events, in order   v  |  policy, descriptors
- *                                                             warden
+ *   program inside --any TCP, DNS--> sockets made inside --> front --asks--> dialer --> the world
+ *                                                            |  ^  <-sockets-  |  ^
+ *                                         events, in order   v  | policy,      v  | policy
+ *                                                           warden            warden
  *
- * It resolves names, decides by the policy, dials, and passes bytes. It parses what the sandbox
- * and the world send, so it is jailed: namespaces of its own but for the network, an empty root,
- * no capabilities, a list of system calls (jail.h). All it can do is what it was given: sockets of
- * the sandbox, and connections of its own, whose addresses dial.h lets pass.
+ * This is the front. It parses what the sandbox and the world send, decides by the policy, and
+ * passes bytes. It is jailed (jail.h): namespaces of its own, an empty root, no capabilities, a
+ * list of system calls. Its network namespace is empty, and it can neither make nor connect a
+ * socket. All that it has is what it was given: sockets of the sandbox, and established connections
+ * from the dialer (dialer.h), which decides by the policy too.
  *
  * One thread, one loop. What it holds for others is bounded: LIMIT_NET_* in base/limits.h. Data
  * of connections is never copied here to wait: it waits in the kernel (flow.h).
@@ -18,11 +19,10 @@
 #pragma once
 
 #include "base/clock.h"
+#include "gateway/ask.h"
+#include "gateway/meters.h"
 #include "gateway/pool.h"
-#include "gateway/resolve.h"
-#include "gateway/via.h"
 #include "loop/conn.h"
-#include "policy/meter.h"
 #include "policy/policy.h"
 #include "sys/sockdiag.h"
 #include "wire/gateway_proto.h"
@@ -44,20 +44,20 @@ struct gateway {
 	struct conn warden;
 	int fds[SOCKS];
 	struct inlet tcp[2], udp[2];
-	int route_fd; /* asks the kernel which addresses are the host's own */
+	struct asker asker; /* of the dialer */
 	struct policy *policy;
+	struct ledger *ledger;
 	struct meter total;
 	struct meter *meters; /* by rule */
 	struct pool *pool;
-	struct resolver *resolver;
-	struct via via;
 	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
 	uint32_t nflows, top, *free_slots, nfree;
 	uint32_t nwaiting, nthrottled; /* of them with a deadline; of these for their rate */
 	struct loop_timer tick;
 	struct pipe *pipes; /* that are empty */
 	int npipes;
-	int nqueries;
+	struct dns_pending *queries[LIMIT_NET_QUERIES]; /* by slot, behind those of flows */
+	uint32_t nqueries;
 	struct bucket searches;	  /* for owners that are not where they should be */
 	struct bucket dns_events; /* how many queries are told */
 	uint64_t dns_untold;
@@ -114,6 +114,7 @@ typedef void dns_send(void *ctx, struct str answer);
 int dns_ask(struct gateway *g, struct str msg, bool tcp, const struct sockdiag_owner *owner,
 	    dns_send *send, void *ctx, struct dns_pending **ret);
 void dns_cancel(struct dns_pending *p);
+void dns_answered(struct gateway *g, const struct dial_answer *a);
 
 /* accept.c */
 int accept_begin(struct gateway *g);

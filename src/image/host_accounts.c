@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum {
-	NAMES_MAX = 1024, /* accounts kept; as many groups */
+	NAMES_MAX = 1024, /* accounts kept; the same number of groups */
 	NAME_MAX_LEN = 32,
 	LINE_MAX_LEN = 4096,
 	OUT_MAX = 2 << 20,
@@ -28,7 +28,7 @@ void host_accounts_done(struct host_accounts *a)
 	buf_done(&a->gshadow);
 }
 
-/* Cut the piece up to `sep` off the front of *rest. */
+/* Cut off the front of *rest up to `sep`. */
 static struct str cut(struct str *rest, char sep)
 {
 	const char *at = rest->n ? memchr(rest->p, sep, rest->n) : NULL;
@@ -50,7 +50,7 @@ static bool is_clean(struct str line)
 	return true;
 }
 
-/* True where the line has exactly n fields. */
+/* True if the line has exactly n fields. */
 static bool split(struct str line, struct str *field, int n)
 {
 	int colons = 0;
@@ -110,7 +110,7 @@ static bool names_have(const struct names *k, struct str name)
 	return false;
 }
 
-/* False where the name is taken, ours, or one too many. */
+/* False if the name is taken or ours, or the list is full. */
 static bool names_add(struct names *k, struct str name)
 {
 	if (k->n == NAMES_MAX || str_is(name, "user") || names_have(k, name))
@@ -156,7 +156,7 @@ static int add_users(struct host_accounts *a, struct names *users, struct str te
 	return r < 0 ? r : add_shadow(a, STR("user"));
 }
 
-/* Those of the members that are kept. */
+/* Add only members that are kept. */
 static int add_members(struct buf *out, const struct names *users, struct str members)
 {
 	const char *comma = "";

@@ -65,7 +65,7 @@ static void lines_that_are_not_well_formed_are_dropped(void)
 	CHECK_STR(a.group.data, "ok:x:5:last\nroot:x:0:\nuser:x:1000:\n");
 }
 
-static void huge_lines_and_many_lines_do_no_harm(void)
+static void huge_and_many_lines_are_harmless(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
 	auto_done(buf_done) struct buf line = BUF_INIT(1 << 20);
@@ -88,7 +88,7 @@ static void huge_lines_and_many_lines_do_no_harm(void)
 	host_accounts_done(&a);
 }
 
-static void bytes_that_are_no_text_do_no_harm(void)
+static void bytes_that_are_not_text_are_harmless(void)
 {
 	static const char raw[] =
 		"a\0b:x:1:1::/:/x\n\xff\xfe:x:1:1::/:/x\nok:x:1:1:\xc3\xa9:/:/x\n";
@@ -102,4 +102,4 @@ static void bytes_that_are_no_text_do_no_harm(void)
 }
 
 T_MAIN(T(system_accounts_stay_and_people_go), T(lines_that_are_not_well_formed_are_dropped),
-       T(huge_lines_and_many_lines_do_no_harm), T(bytes_that_are_no_text_do_no_harm))
+       T(huge_and_many_lines_are_harmless), T(bytes_that_are_not_text_are_harmless))

@@ -14,7 +14,7 @@
 
 enum {
 	DEPTH_MAX = 24,
-	SYSTEM_IDS = 1000, /* below: accounts of the system, the same inside */
+	SYSTEM_IDS = 1000, /* lower ids are system accounts, the same inside */
 };
 
 static void close_dir(DIR *d)
@@ -23,7 +23,7 @@ static void close_dir(DIR *d)
 }
 DEFINE_AUTO_PTR(DIR, close_dir)
 
-/* The report is for people: bytes that could forge a line or move a cursor become '?'. */
+/* The report is for people: bytes that could forge a line or move the cursor become '?'. */
 static int leave(struct host_copy *c, const char *why)
 {
 	char shown[LIMIT_PATH];
@@ -39,7 +39,7 @@ static int leave(struct host_copy *c, const char *why)
 	return 0;
 }
 
-/* Gone or closed to us since we looked: as good as never there. */
+/* Removed or closed to us meanwhile: treat it as missing. */
 static bool is_absent(int errnum)
 {
 	return errnum == ENOENT || errnum == EACCES || errnum == EPERM || errnum == ELOOP ||
@@ -165,12 +165,12 @@ static int copy_entry(struct host_copy *c, int dir, const char *name, int depth,
 		return copy_dir(c, dir, name, depth + 1, e);
 	if (S_ISLNK(st.st_mode))
 		return copy_link(c, dir, name, e);
-	/* Opening a device or a fifo can have effects: never even open them. */
+	/* Opening a device or a fifo can have effects: never open them. */
 	why = file_fault(c, &st);
 	return why ? leave(c, why) : copy_file(c, dir, name, e);
 }
 
-/* Takes fd. Extends c->path by each name in turn. */
+/* Owns fd. Extends c->path by each name in turn. */
 static int copy_entries(struct host_copy *c, int fd, int depth, struct err *e)
 {
 	auto_done(close_dir) DIR *d = fdopendir(fd);

@@ -12,7 +12,7 @@
 #include "image/host_filter.h"
 #include "image/layer.h"
 
-/* !fqdn: sudo must not ask a resolver for the sandbox's name at each use. */
+/* !fqdn: sudo must not query a resolver for the sandbox's name at each use. */
 static const char sudoers[] =
 	"Defaults !fqdn, env_reset\n"
 	"Defaults secure_path=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
@@ -30,13 +30,13 @@ static const struct own_file {
 } own_files[] = {
 	{ "etc/sudoers", 0440, sudoers },      { "etc/hosts", 0644, hosts },
 	{ "etc/hostname", 0644, "sandbox\n" }, { "etc/resolv.conf", 0644, "# no network\n" },
-	{ "etc/environment", 0644, "" }, /* pam_env complains where there is none */
+	{ "etc/environment", 0644, "" }, /* pam_env complains if it is missing */
 	{ "etc/machine-id", 0444, "" },	 /* each sandbox gets its own */
 };
 
 /*
- * Some of our files stand where packages bring their own, and nobody sits at the terminal:
- * dpkg must not stop and ask which to keep.
+ * Some of our files replace files of packages, and nobody can answer questions at the terminal. So
+ * dpkg must not ask which file to keep. Reinstalling a package restores files that were left out.
  */
 static int write_dpkg_config(int layer, struct err *e)
 {
@@ -47,7 +47,7 @@ static int write_dpkg_config(int layer, struct err *e)
 	    !S_ISDIR(st.st_mode))
 		return 0;
 	return layer_file(layer, "etc/dpkg/dpkg.cfg.d/cay-sandbox",
-			  STR("force-confdef\nforce-confold\n"), &attr, e);
+			  STR("force-confdef\nforce-confold\nforce-confmiss\n"), &attr, e);
 }
 
 static int write_own_files(int layer, struct err *e)
@@ -68,7 +68,7 @@ static int write_own_files(int layer, struct err *e)
 	return layer_link(layer, "etc/mtab", "../proc/self/mounts", e);
 }
 
-/* A file beyond the ceiling gives the whole lines that lie below it: a cut one would lie. */
+/* From a file above the ceiling use the whole lines below it: a cut line would be wrong. */
 static int read_lines(const char *path, struct buf *b, struct err *e)
 {
 	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

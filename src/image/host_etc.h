@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /etc of the base layer: the host's, less what host_filter.h leaves out, plus our own files. */
+/* /etc of the base layer: the host's, without what host_filter.h leaves out, plus our own files. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of the host's /etc never goes into a layer although every user of the host may read
- * it: secrets that often have too wide a mode, the identity of the machine, and files that
- * we write ourselves. Pure: names and bytes in, a reason or NULL out.
+ * Decides which of the host's files a sandbox sees. /etc is an allow-list, without files whose mode
+ * is often too wide, the machine's identity, and files that we write ourselves. /opt and /usr/local
+ * are shown except what looks like a credential. Pure: takes names and bytes, returns the reason to
+ * leave a file out, or NULL.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "base/str.h"
 
 /* path: relative to /, such as `etc/ssh/ssh_host_rsa_key`. */
 const char *host_filter_path(const char *path);
-/* Private keys, and addresses or settings that carry a password. */
+/* path: relative to /, such as `opt/app/.env`. */
+const char *host_filter_local(const char *path);
+/* True if we must check the content of this file in /opt or /usr/local. */
+bool host_filter_reads(const char *path);
+/* True if the name suggests a credential, but not clearly enough to hide the file. */
+bool host_filter_suspect(const char *path);
+/* Finds private keys, and addresses or settings that contain a password. */
 const char *host_filter_content(const char *path, struct str content);

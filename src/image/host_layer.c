@@ -24,7 +24,7 @@
 #include "image/layer.h"
 #include "sys/rmtree.h"
 
-#define PREFIX	  "v2-" /* the format of a layer: a new one makes all layers anew */
+#define PREFIX	  "v3-" /* the format of a layer: changing it rebuilds all layers */
 #define UNDER_WAY ".new-"
 
 enum {
@@ -68,7 +68,7 @@ int host_root_scan(struct host_root *ret, struct err *e)
 	return 0;
 }
 
-/* FNV-1a: names states of one host, keeps nobody out. */
+/* FNV-1a: it names states of one host and is no security boundary. */
 static void mix(uint64_t *h, const void *p, size_t n)
 {
 	for (const unsigned char *c = p; n > 0; n--, c++)
@@ -80,7 +80,7 @@ static void mix_u64(uint64_t *h, uint64_t v)
 	mix(h, &v, sizeof v);
 }
 
-/* The change time sees a chmod, too: a file that was closed to others must go. */
+/* ctime also reflects chmod: a file that became private must leave the layer. */
 static void mix_stat(uint64_t *h, const char *path)
 {
 	struct stat st;
@@ -98,7 +98,7 @@ static void mix_stat(uint64_t *h, const char *path)
 	mix_u64(h, (uint64_t)st.st_ctim.tv_nsec);
 }
 
-/* What lies in a directory, in whatever order. */
+/* The entries of a directory, in any order. */
 static void mix_entries(uint64_t *h, const char *dir)
 {
 	auto_done(close_dir) DIR *d = opendir(dir);
@@ -130,7 +130,7 @@ static void layer_name(const struct host_root *root, char out[NAME_SIZE])
 		"/etc/profile.d",
 		"/var/lib/dpkg/status",
 	};
-	/* Where people put things by hand. */
+	/* Where people install by hand. */
 	static const char *const masked[] = { "/opt", "/usr/local", "/usr/local/etc" };
 	uint64_t h = 0xcbf29ce484222325ull;
 
@@ -141,7 +141,7 @@ static void layer_name(const struct host_root *root, char out[NAME_SIZE])
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
 		mix_stat(&h, sources[i]);
-	for (size_t i = 0; i < ARRAY_LEN(masked) && geteuid() == 0; i++)
+	for (size_t i = 0; i < ARRAY_LEN(masked); i++)
 		mix_entries(&h, masked[i]);
 	(void)snprintf(out, NAME_SIZE, PREFIX "%016" PRIx64, h);
 }
@@ -204,23 +204,21 @@ static int mask_dir(int dir, const char *name, struct buf *report, struct err *e
 	return r < 0 ? -1 : 0;
 }
 
-/* Only root inside of a root's sandbox would see more than the user who made it. */
 static int make_masks(int dir, const struct host_root *root, struct buf *report, struct err *e)
 {
-	if (geteuid() != 0)
-		return 0;
 	if (mkdirat(dir, "mask", 0700) < 0)
 		return err_sys(e, errno, "cannot make 'mask'");
 	if (mask_dir(dir, "usr", report, e) < 0 || mask_dir(dir, "opt", report, e) < 0)
 		return -1;
-	for (int i = 0; i < HOST_TOPS; i++)
+	/* For a user, the kernel applies the same permissions inside and outside. */
+	for (int i = 0; i < HOST_TOPS && geteuid() == 0; i++)
 		if (root->top[i].kind == HOST_TOP_DIR &&
 		    mask_dir(dir, root->top[i].name, report, e) < 0)
 			return -1;
 	return 0;
 }
 
-/* dir: the directory of the layer under way. */
+/* dir: the directory of the unfinished layer. */
 static int fill(int dir, const struct host_root *root, struct err *e)
 {
 	auto_done(buf_done) struct buf report = BUF_INIT(REPORT_MAX);
@@ -236,7 +234,7 @@ static int fill(int dir, const struct host_root *root, struct err *e)
 	    host_var_make(layer, &report, e) < 0 || make_masks(dir, root, &report, e) < 0 ||
 	    layer_file(dir, "left-out", buf_str(&report), &text, e) < 0)
 		return -1;
-	/* After a power failure a name must not stand for files that never reached the disk. */
+	/* After a power failure, a named layer must not miss files that never reached the disk. */
 	if (syncfs(layer) < 0)
 		return err_sys(e, errno, "cannot write the layer to disk");
 	return 0;
@@ -251,7 +249,7 @@ static bool is_layer(int host, const char *name)
 	return fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Builds as tmp, which is removed by the caller where it is left over. */
+/* Builds as tmp; the caller removes tmp if it remains. */
 static int build_as(int host, const char *tmp, const char *name, const struct host_root *root,
 		    struct err *e)
 {
@@ -269,7 +267,7 @@ static int build_as(int host, const char *tmp, const char *name, const struct ho
 		failpoint("template.named");
 		return 0;
 	}
-	/* Where flock does not reach another builder, the first one wins. */
+	/* If flock does not reach another builder, the first one wins. */
 	if ((errno == ENOTEMPTY || errno == EEXIST) && is_layer(host, name))
 		return 0;
 	return err_sys(e, errno, "cannot rename '%s' to '%s'", tmp, name);
@@ -299,7 +297,7 @@ static DIR *list(int host)
 	return d;
 }
 
-/* What a crash left. A failure to remove it is no reason not to build. */
+/* Remove what a crash left. If that fails, build anyway. */
 static void sweep(int host)
 {
 	auto_done(close_dir) DIR *d = list(host);
@@ -324,7 +322,7 @@ static int open_dir(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The lock is given up when the descriptor is closed. */
+/* Closing the descriptor releases the lock. */
 static int lock(int templates)
 {
 	auto_close int fd =
@@ -383,10 +381,11 @@ int host_layer_get(const char *state_dir, const struct host_root *root, char **r
 	return 0;
 }
 
+/* Of any format: layers of older formats are removed when no sandbox uses them. */
 static bool is_layer_name(const char *name)
 {
-	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strlen(name) < NAME_SIZE &&
-	       !strstr(name, UNDER_WAY);
+	return name[0] == 'v' && name[1 + strspn(name + 1, "0123456789")] == '-' &&
+	       strlen(name) < NAME_SIZE && !strstr(name, UNDER_WAY);
 }
 
 static void find_newest(int host, DIR *d, char newest[NAME_SIZE])
@@ -408,7 +407,7 @@ static void find_newest(int host, DIR *d, char newest[NAME_SIZE])
 	}
 }
 
-/* How many, or -errno. */
+/* Returns the number removed, or -errno. */
 static int remove_all_but(int host, const char *current,
 			  bool (*in_use)(void *ctx, const char *name), void *ctx)
 {
@@ -430,7 +429,7 @@ static int remove_all_but(int host, const char *current,
 	return r < 0 ? r : n;
 }
 
-/* 1: *ret_host is the directory of the layers, locked by *ret_lock. 0: there is none. -errno. */
+/* 1: *ret_host is the layers' directory, locked by *ret_lock. 0: there is none. Or -errno. */
 static int open_locked(int state, int *ret_host, int *ret_lock)
 {
 	auto_close int templates =

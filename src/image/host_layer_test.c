@@ -111,45 +111,37 @@ static void put_sized(int dir, const char *name, size_t n, const char *text)
 
 static void put_dirs(int d)
 {
-	static const char *const dirs[] = { "apt",
-					    "apt/apt.conf.d",
-					    "apt/auth.conf.d",
-					    "ssh",
-					    "ssl",
-					    "ssl/certs",
-					    "ssl/private",
-					    "deep",
-					    "deep/er",
-					    ".git",
-					    "cron.d",
-					    "dpkg",
-					    "dpkg/dpkg.cfg.d" };
+	static const char *const dirs[] = {
+		"apt",	       "apt/apt.conf.d", "apt/auth.conf.d", "ssh",     "ssl",  "ssl/certs",
+		"ssl/private", "perl",		 "perl/er",	    "systemd", ".git", "cron.d",
+		"dpkg",	       "dpkg/dpkg.cfg.d"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		CHECK(mkdirat(d, dirs[i], 0755) == 0);
-	CHECK(mkdirat(d, "closed", 0750) == 0 && mkdirat(d, "blind", 0711) == 0);
-	CHECK(mkdirat(d, "listed", 0744) == 0);
-	CHECK(fchmodat(d, "closed", 0750, 0) == 0);
+	CHECK(mkdirat(d, "perl/closed", 0750) == 0 && mkdirat(d, "perl/blind", 0711) == 0);
+	CHECK(mkdirat(d, "perl/listed", 0744) == 0);
+	CHECK(fchmodat(d, "perl/closed", 0750, 0) == 0);
 }
 
 static void put_secrets_by_mode(int d)
 {
-	put(d, "private.conf", 0600, CANARY);
-	put(d, "group-only.conf", 0640, CANARY);
-	put(d, "closed/a", 0644, CANARY);
-	put(d, "blind/a", 0644, CANARY);
-	put(d, "listed/a", 0644, CANARY);
-	put(d, "suid", 04755, CANARY);
-	put(d, "sgid", 02755, CANARY);
-	put(d, "odd\n\xff\x01 private", 0600, CANARY);
-	put(d, "[*?", 0600, CANARY);
-	put_sized(d, "big", BIG + 1, CANARY);
-	CHECK(linkat(d, "private.conf", d, "hard", 0) == 0);
-	CHECK(symlinkat("/etc/shadow", d, "link-to-shadow") == 0);
-	CHECK(symlinkat("closed", d, "link-to-closed") == 0);
-	CHECK(symlinkat("private.conf", d, "resolv.conf") == 0);
-	CHECK(mkfifoat(d, "fifo", 0644) == 0);
-	CHECK(mknodat(d, "device", S_IFCHR | 0644, 0) == 0);
+	put(d, "perl/private.conf", 0600, CANARY);
+	put(d, "perl/group-only.conf", 0640, CANARY);
+	put(d, "perl/closed/a", 0644, CANARY);
+	put(d, "perl/blind/a", 0644, CANARY);
+	put(d, "perl/listed/a", 0644, CANARY);
+	put(d, "perl/suid", 04755, CANARY);
+	put(d, "perl/sgid", 02755, CANARY);
+	put(d, "perl/odd\n\xff\x01 private", 0600, CANARY);
+	put(d, "perl/[*?", 0600, CANARY);
+	put_sized(d, "perl/big", BIG + 1, CANARY);
+	CHECK(linkat(d, "perl/private.conf", d, "perl/hard", 0) == 0);
+	CHECK(symlinkat("/etc/shadow", d, "perl/link-to-shadow") == 0);
+	CHECK(symlinkat("closed", d, "perl/link-to-closed") == 0);
+	CHECK(symlinkat("perl/private.conf", d, "resolv.conf") == 0);
+	CHECK(mkfifoat(d, "perl/fifo", 0644) == 0);
+	CHECK(mknodat(d, "perl/device", S_IFCHR | 0644, 0) == 0);
 }
 
 static void put_secrets_by_kind(int d)
@@ -169,25 +161,28 @@ static void put_secrets_by_kind(int d)
 	put(d, "ssl/private/a", 0644, CANARY);
 	put(d, "ssl/certs/bundle.pem", 0644, "-----BEGIN PRIVATE KEY-----\n" CANARY "\n");
 	put(d, "site.pem", 0644, CANARY);
-	put(d, "deep/er/my.key", 0644, CANARY);
+	put(d, "perl/er/my.key", 0644, CANARY);
 	put(d, "machine-id", 0444, CANARY);
 	put(d, "hosts", 0644, CANARY);
 	put(d, "hostname", 0644, CANARY);
 	put(d, "environment", 0644, CANARY);
 	put(d, ".git/config", 0644, CANARY);
 	put(d, "cron.d/job", 0644, CANARY);
-	put(d, "site.conf.bak", 0644, CANARY);
+	put(d, "perl/site.conf.bak", 0644, CANARY);
+	put(d, "our-company.conf", 0644, CANARY);
+	put(d, "systemd/app.service", 0644, CANARY);
+	put(d, "profile", 0644, "export DEPLOY_TOKEN=" CANARY "\n");
 }
 
 static void put_public(int d)
 {
 	put(d, "nsswitch.conf", 0644, MARK);
-	put(d, "deep/er/a", 0444, MARK);
-	put(d, "odd\n\xff\x01", 0644, MARK);
+	put(d, "perl/er/a", 0444, MARK);
+	put(d, "perl/odd\n\xff\x01", 0644, MARK);
 	put(d, "apt/apt.conf.d/10plain", 0644, MARK);
 	put(d, "ssl/certs/root.pem", 0644, MARK);
-	put(d, "unreadable-by-owner", 0044, MARK);
-	put_sized(d, "just-fits", BIG, MARK);
+	put(d, "perl/unreadable-by-owner", 0044, MARK);
+	put_sized(d, "perl/just-fits", BIG, MARK);
 }
 
 /* Those of put_public, and passwd. */
@@ -211,9 +206,30 @@ static int count_marks(const char *path, const struct stat *st, int type, struct
 	return 0;
 }
 
+static bool is_masked(const char *name)
+{
+	struct stat st;
+	char *path;
+	bool r;
+
+	CHECK(asprintf(&path, "%s/../mask/opt/%s", layer, name) > 0);
+	r = lstat(path, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == 0;
+	free(path);
+	return r;
+}
+
+static void put_opt(int d)
+{
+	CHECK(mkdirat(d, "app", 0755) == 0 && mkdirat(d, "app/blind", 0711) == 0);
+	put(d, "app/.env", 0644, CANARY);
+	put(d, "app/private", 0600, CANARY);
+	put(d, "app/db.conf", 0644, "postgres://u:" CANARY "@db/x\n");
+	put(d, "app/public", 0644, MARK);
+}
+
 static void check_canaries(uid_t uid)
 {
-	auto_close int etc = FD_NONE, dpkg = FD_NONE;
+	auto_close int etc = FD_NONE, dpkg = FD_NONE, opt = FD_NONE;
 
 	if (!private_mounts())
 		return;
@@ -229,12 +245,17 @@ static void check_canaries(uid_t uid)
 	put(dpkg, "status", 0644, "");
 	put(dpkg, "lock", 0644, CANARY);
 	put(dpkg, "unheard-of", 0644, CANARY);
+	opt = bind_own("opt", "/opt");
+	put_opt(opt);
 	build_as(uid);
+	CHECK(is_masked("app/.env") && is_masked("app/private") && is_masked("app/db.conf"));
+	CHECK(is_masked("app/blind") && !is_masked("app/public"));
+	CHECK(umount2("/opt", MNT_DETACH) == 0);
 	CHECK(nftw(layer, count_marks, 16, FTW_PHYS) == 0);
 	CHECK(canaries == 0);
 	CHECK(marks == PUBLIC_FILES);
-	check_link(layer, "etc/link-to-shadow", "/etc/shadow");
-	check_link(layer, "etc/link-to-closed", "closed");
+	check_link(layer, "etc/perl/link-to-shadow", "/etc/shadow");
+	check_link(layer, "etc/perl/link-to-closed", "closed");
 	CHECK(umount2("/etc", MNT_DETACH) == 0 && umount2("/var/lib/dpkg", MNT_DETACH) == 0);
 	rm(state);
 	free(layer);

@@ -67,7 +67,7 @@ int host_mounts_read(struct host_mounts *ret, struct err *e)
 	return host_mounts_parse(buf_take(&b, NULL), ret, e);
 }
 
-/* The rest of path below dir ("" where equal, else "/..."), or NULL. */
+/* The rest of path below dir ("" if equal, else "/..."), or NULL. */
 static const char *rest_below(const char *dir, const char *path)
 {
 	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
@@ -100,7 +100,7 @@ static const struct host_mount *mount_of(const struct host_mounts *m, const char
 	return best;
 }
 
-/* Path within the file system of mount. False where it does not fit. */
+/* The path within the mount's file system. False if it is too long. */
 static bool place(const struct host_mount *mount, const char *path, char out[LIMIT_PATH])
 {
 	const char *root = strcmp(mount->root, "/") == 0 ? "" : mount->root;

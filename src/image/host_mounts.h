@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's mounts, to answer two questions about a lower: does something else lie mounted
- * below it, and would it show a given directory? A path alone cannot tell the second: a
- * bind mount gives the same files another name. So places are also compared as device and
- * path within that file system.
+ * The host's mounts. They answer two questions about a lower: is anything mounted below it, and
+ * would it show a given directory? A path alone cannot answer the second, because a bind mount
+ * gives the same files another name. So places are also compared by device and path within the file
+ * system.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct host_mount {
 	const char *dev;   /* major:minor */
 	const char *root;  /* path within the file system that is mounted here */
-	const char *point; /* where */
+	const char *point; /* mount point */
 };
 
 struct host_mounts {
@@ -26,7 +26,7 @@ struct host_mounts {
 };
 
 int host_mounts_read(struct host_mounts *ret, struct err *e);
-/* Takes text, in the format of /proc/PID/mountinfo; lines that are not so are skipped. */
+/* Owns text, in the format of /proc/PID/mountinfo; skips malformed lines. */
 int host_mounts_parse(char *text, struct host_mounts *ret, struct err *e);
 void host_mounts_done(struct host_mounts *m);
 DEFINE_AUTO(struct host_mounts, host_mounts_done)

@@ -42,7 +42,7 @@ static void mounts_below_a_directory_are_seen(void)
 	CHECK(!host_mounts_below(&m, "/bin"));
 }
 
-static void a_directory_shows_what_lies_below_it(void)
+static void a_directory_shows_everything_below_it(void)
 {
 	auto_done(host_mounts_done) struct host_mounts m = parse(sample);
 
@@ -70,4 +70,4 @@ static void a_bind_mount_hides_nothing(void)
 }
 
 T_MAIN(T(only_whole_lines_count_and_escapes_are_undone), T(mounts_below_a_directory_are_seen),
-       T(a_directory_shows_what_lies_below_it), T(a_bind_mount_hides_nothing))
+       T(a_directory_shows_everything_below_it), T(a_bind_mount_hides_nothing))

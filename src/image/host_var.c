@@ -48,7 +48,7 @@ static const struct {
 	{ "var/tmp", 01777 },
 };
 
-/* Those of /var/lib/dpkg that say what is installed; the rest are locks and backups. */
+/* Files of /var/lib/dpkg that record what is installed; the rest are locks and backups. */
 static const char *const dpkg_kept[] = {
 	"alternatives", "arch",		"available", "cmethopt", "diversions",
 	"info",		"statoverride", "status",    "triggers",

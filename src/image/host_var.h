@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /var of the base layer: empty but for what dpkg and apt need to know what is installed. */
+/* /var of the base layer: empty except for what dpkg and apt need to know what is installed. */
 #pragma once
 
 #include "base/buf.h"

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-/* In a user namespace root may lack some ids: the entry then stays the caller's. */
+/* In a user namespace root may lack some ids: the entry then stays with the caller. */
 static bool chown_failed(int r)
 {
 	return r < 0 && errno != EPERM && errno != EINVAL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a layer: entries below an open root, with mode and owner as they are to appear
- * inside a sandbox. The tree is new and nobody else's, so paths in it are plain names.
- * Only root can give files away: for others everything belongs to the caller.
+ * Write a layer: entries below an open root, with the mode and owner that a sandbox sees. No other
+ * process uses the new tree, so its paths are plain names. Only root can change owners; otherwise
+ * everything belongs to the caller.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/str.h"
 
 struct layer_attr {
-	mode_t mode; /* permission bits; the umask does not count */
+	mode_t mode; /* permission bits; the umask is ignored */
 	uid_t uid;
 	gid_t gid;
 	const struct timespec *mtime; /* of files; NULL: now */

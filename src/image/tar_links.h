@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files with several names, by inode: which name of each was packed first. Bounded. */
+/* Files with several names, by inode: the name of each that was packed first. Bounded. */
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct tar_links {
 void tar_links_init(struct tar_links *t);
 void tar_links_done(struct tar_links *t);
 
-/* The name under which the file was noted, valid until the next note; or NULL. */
+/* The recorded name of the file, valid until the next tar_links_note(); or NULL. */
 const char *tar_links_find(const struct tar_links *t, dev_t dev, ino_t ino);
-/* Best effort: what does not fit is forgotten, its other names are then packed as copies. */
+/* Best effort: if the table is full, the file's other names are packed as copies. */
 void tar_links_note(struct tar_links *t, dev_t dev, ino_t ino, const char *name);

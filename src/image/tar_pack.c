@@ -19,7 +19,7 @@
 
 enum {
 	FLUSH_AT = 256 * 1024,
-	SMALL = 64 * 1024, /* files up to here are read into the buffer between headers */
+	SMALL = 64 * 1024, /* files up to this size are read into the header buffer */
 	OUT_MAX = FLUSH_AT + SMALL + LIMIT_PAX + 4 * LIMIT_PATH,
 };
 
@@ -31,14 +31,14 @@ struct pack {
 	struct tree_counts *n;
 	uint64_t entries;
 	struct buf out;
-	struct buf dirs; /* directories to do: path below the root, its length */
+	struct buf dirs; /* directories still to pack: path below the root, its length */
 	struct buf records;
 	struct tar_links links;
-	bool no_xattrs; /* the file system has none: do not ask again for each file */
-	dev_t good_dev; /* looked at last, not a kernel file system */
+	bool no_xattrs; /* the file system has none: do not ask for each file */
+	dev_t good_dev; /* last device checked that is not a kernel file system */
 	char top[256];
-	char rel[LIMIT_PATH];  /* directory being read, below the root; "" is the root */
-	char name[LIMIT_PATH]; /* of the current entry in the stream */
+	char rel[LIMIT_PATH];  /* current directory, below the root; "" is the root */
+	char name[LIMIT_PATH]; /* name of the current entry in the stream */
 };
 
 static void pack_done(struct pack *p)
@@ -87,7 +87,7 @@ static void unreadable(struct pack *p, const char *name, int errnum)
 			       name, strerror(errnum));
 }
 
-/* Attributes of an open file or directory as pax records; there are rarely any. */
+/* Extended attributes of an open file or directory as pax records; most have none. */
 static struct str xattrs(struct pack *p, int fd)
 {
 	char names[4096], value[4096];
@@ -160,7 +160,7 @@ static int put_zeros(struct pack *p, uint64_t n, struct err *e)
 	return 0;
 }
 
-/* Read at most `most` bytes into the buffer. The count, 0 at the end; -1 is our failure. */
+/* Read at most `most` bytes into the buffer. Returns the count, 0 at the end; -1 if we fail. */
 static ssize_t buffer_some(struct pack *p, int fd, uint64_t most, struct err *e)
 {
 	size_t part = most < SMALL ? (size_t)most : SMALL;
@@ -181,7 +181,7 @@ static ssize_t buffer_some(struct pack *p, int fd, uint64_t most, struct err *e)
 	return n;
 }
 
-/* The same without the buffer. *ret_can is false where the kernel cannot for this pair. */
+/* The same without the buffer. *ret_can is false if the kernel cannot do it for this pair. */
 static ssize_t send_some(struct pack *p, int fd, uint64_t most, bool *ret_can, struct err *e)
 {
 	const size_t part_max = 1 << 20;
@@ -201,7 +201,7 @@ static ssize_t send_some(struct pack *p, int fd, uint64_t most, bool *ret_can, s
 	return 0;
 }
 
-/* Exactly `size` bytes of content and the padding, whatever the file does meanwhile. */
+/* Write exactly `size` bytes of content and the padding, even if the file changes. */
 static int put_content(struct pack *p, int fd, uint64_t size, struct err *e)
 {
 	bool send = size > SMALL;
@@ -230,7 +230,7 @@ static int put_content(struct pack *p, int fd, uint64_t size, struct err *e)
 
 static int put_file(struct pack *p, int dirfd, const char *name, struct err *e)
 {
-	/* Should it have become a fifo since we looked, opening must not wait. */
+	/* If it has become a fifo meanwhile, opening must not block. */
 	auto_close int fd =
 		openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	const char *first;
@@ -248,7 +248,8 @@ static int put_file(struct pack *p, int dirfd, const char *name, struct err *e)
 	first = st.st_nlink > 1 ? tar_links_find(&p->links, st.st_dev, st.st_ino) : NULL;
 	if (first)
 		return put_entry(p, TAR_HARDLINK, &st, first, STR_NONE, e);
-	if (put_entry(p, TAR_FILE, &st, "", xattrs(p, fd), e) < 0)
+	if (tree_check_size(p->n, (uint64_t)st.st_size, p->o->max_bytes, e) < 0 ||
+	    put_entry(p, TAR_FILE, &st, "", xattrs(p, fd), e) < 0)
 		return -1;
 	if (st.st_nlink > 1)
 		tar_links_note(&p->links, st.st_dev, st.st_ino, p->name);
@@ -270,7 +271,7 @@ static int put_symlink(struct pack *p, int dirfd, const char *name, const struct
 	return put_entry(p, TAR_SYMLINK, st, target, STR_NONE, e);
 }
 
-/* p->name is set. Directories are not for here. */
+/* p->name is set. Not for directories. */
 static int put_leaf(struct pack *p, int dirfd, const char *name, const struct stat *st,
 		    struct err *e)
 {
@@ -362,7 +363,7 @@ static int put_children(struct pack *p, DIR *dir, struct err *e)
 	return 0;
 }
 
-/* /proc, /sys and their like are views of the kernel, endless or different at each look. */
+/* /proc, /sys and similar are views of the kernel: endless, or different at each read. */
 static bool is_kernel_fs(struct pack *p, int fd, dev_t dev)
 {
 	struct statfs fs;
@@ -391,7 +392,7 @@ static unsigned depth_of(const char *rel)
 	return n;
 }
 
-/* The directory p->rel below root: its own entry, then its files; subdirectories are queued. */
+/* Pack the directory p->rel: its own entry, then its files. Queue its subdirectories. */
 static int put_dir(struct pack *p, int root, struct err *e)
 {
 	auto_close int fd = tree_open(root, p->rel, O_RDONLY | O_DIRECTORY);
@@ -401,9 +402,9 @@ static int put_dir(struct pack *p, int root, struct err *e)
 
 	if (set_name(p, "", e) < 0)
 		return -1;
-	/* Above the components of rel comes the top, below them an entry. */
+	/* Add the top above rel's components and an entry below them. */
 	if (depth_of(p->rel) + 2 > LIMIT_TREE_DEPTH)
-		return err_set(e, ERR_LIMIT, SHOWN " lies too deep", p->name);
+		return err_set(e, ERR_LIMIT, SHOWN " is nested too deep", p->name);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		if (fd != -ENOENT)
 			unreadable(p, p->name, fd < 0 ? -fd : errno);
@@ -427,7 +428,7 @@ static int put_dir(struct pack *p, int root, struct err *e)
 
 static int put_tree(struct pack *p, struct err *e)
 {
-	/* No O_NOFOLLOW for "link/": the slash asks for what the link points to. */
+	/* No O_NOFOLLOW for "link/": the slash asks for the link's target. */
 	auto_close int root =
 		openat(p->o->dir_fd, p->o->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

@@ -79,7 +79,7 @@ static void build_tree(void)
 	set_time(in_scratch("b/locked"), 1400000000, 7);
 }
 
-static void a_tree_comes_back_as_it_was(void)
+static void a_tree_round_trips(void)
 {
 	auto_free char *before = NULL, *after = NULL;
 	struct tree_counts n;
@@ -236,7 +236,7 @@ static void a_deep_tree_needs_few_descriptors(void)
 	close(top);
 }
 
-static void a_missing_source_and_a_reader_that_left_are_told_apart(void)
+static void a_missing_source_differs_from_a_closed_reader(void)
 {
 	struct tree_counts n = { 0 };
 	struct err e;
@@ -259,10 +259,10 @@ static void a_missing_source_and_a_reader_that_left_are_told_apart(void)
 	close(p[1]);
 }
 
-T_MAIN(T(a_tree_comes_back_as_it_was), T(names_begin_with_the_last_component),
+T_MAIN(T(a_tree_round_trips), T(names_begin_with_the_last_component),
        T(a_link_is_packed_as_a_link_unless_a_slash_follows),
        T(sockets_fifos_and_kernel_files_are_left_out_and_counted),
        T(a_file_shorter_than_announced_is_padded_and_counted),
        T(a_file_that_changes_size_keeps_to_the_announced_one_and_is_counted),
        T(unreadable_files_are_left_out_and_named), T(a_deep_tree_needs_few_descriptors),
-       T(a_missing_source_and_a_reader_that_left_are_told_apart))
+       T(a_missing_source_differs_from_a_closed_reader))

@@ -5,17 +5,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A fresh directory, removed with all in it when the process that made it exits. */
+/* A new directory, removed with its content when the process that made it exits. */
 const char *scratch(void);
 /* An absolute path below the scratch directory; a ring of 16 static buffers. */
 const char *in_scratch(const char *rel);
 
 void make_file(const char *path, const char *text, unsigned mode);
-/* Content, terminated; the test fails where there is none. Static buffer. */
+/* Content, terminated; the test fails if the file is missing. Static buffer. */
 const char *content(const char *path);
 bool exists(const char *path);
 
-/* One raw header. Whatever is in it, the checksum is right. */
+/* One raw header. The checksum is always right. */
 struct raw {
 	const char *name;
 	char type; /* 0 for '0' */
@@ -30,7 +30,7 @@ void raw_text(struct buf *b, const char *name, const char *text);
 /* A pax header of one record. */
 void raw_pax(struct buf *b, char type, const char *key, const char *value);
 void raw_end(struct buf *b);
-/* Make the checksum of the block at `at` right again. */
+/* Correct the checksum of the block at `at`. */
 void raw_sum(struct buf *b, size_t at);
 
 /* A descriptor at the start of an unlinked file with this content. */

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "image/newfile.h"
 #include "wire/tar.h"
 
 enum { CHUNK = 256 * 1024 };
@@ -24,13 +25,13 @@ struct unpack {
 	uint64_t entries;
 	struct tar_reader r;
 	struct buf dirs; /* directories that we made: struct made_dir, path, its length */
-	char top[256];	 /* first component of the first entry; empty where that is "." */
+	char top[256];	 /* first component of the first entry; empty if that is "." */
 	bool has_top;
-	char path[LIMIT_PATH];	 /* of the current entry, below dir_fd */
+	char path[LIMIT_PATH];	 /* the current entry, below dir_fd */
 	const char *base;	 /* its last component */
-	char parent[LIMIT_PATH]; /* what parent_fd is open on */
+	char parent[LIMIT_PATH]; /* the directory of parent_fd */
 	int parent_fd;
-	int fd; /* file being written, named by parent_fd and base */
+	struct newfile file; /* the file being written; parent_fd and base name it */
 };
 
 struct made_dir {
@@ -41,14 +42,14 @@ struct made_dir {
 
 static void unpack_done(struct unpack *u)
 {
-	fd_close(&u->fd);
+	newfile_drop(&u->file, u->parent_fd, u->base);
 	fd_close(&u->parent_fd);
 	buf_done(&u->dirs);
 	tar_reader_done(&u->r);
 }
 DEFINE_AUTO(struct unpack, unpack_done)
 
-/* The first component of a clean path, and what follows it (with its slash). */
+/* The first component of a clean path, and the rest (with its slash). */
 static struct str first_of(const char *path, const char **ret_rest)
 {
 	size_t n = strcspn(path, "/");
@@ -57,7 +58,7 @@ static struct str first_of(const char *path, const char **ret_rest)
 	return (struct str){ path, n };
 }
 
-/* Where a name of the stream lies below dir_fd. */
+/* Map a name of the stream to its path below dir_fd. */
 static int map_name(struct unpack *u, const char *name, char out[LIMIT_PATH], struct err *e)
 {
 	const char *want = u->o->want, *as = u->o->as, *why, *rest;
@@ -85,7 +86,7 @@ static int map_name(struct unpack *u, const char *name, char out[LIMIT_PATH], st
 	return 0;
 }
 
-/* Make the directories of path one by one; links among them are not followed. */
+/* Make the directories of path one by one; follow no links. */
 static int make_parents(int dir_fd, const char *path)
 {
 	auto_close int at = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -121,7 +122,7 @@ static int parent_fault(struct err *e, int errnum, const char *path)
 	return err_sys(e, errnum, "cannot open the directory of " SHOWN, path);
 }
 
-/* Open the directory that path lies in, and make it where it is missing. */
+/* Open the parent directory of path; make it if missing. */
 static int enter_parent(struct unpack *u, struct err *e)
 {
 	const char *slash = strrchr(u->path, '/');
@@ -146,21 +147,30 @@ static int enter_parent(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* After EEXIST: make room for the entry, which is not a directory. */
-static int remove_old(struct unpack *u, struct err *e)
+/* An entry that is not a directory replaces what exists. */
+static int check_old(struct unpack *u, struct err *e)
 {
 	struct stat st;
 
-	/* Writing to a device is not the same as taking its name away from everybody. */
-	if (fstatat(u->parent_fd, u->base, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
-	    !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_CONFLICT, SHOWN " is a special file and is not replaced",
-			       u->path);
-	if (unlinkat(u->parent_fd, u->base, 0) == 0 || errno == ENOENT)
+	if (fstatat(u->parent_fd, u->base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (errno == EISDIR)
+	if (S_ISDIR(st.st_mode))
 		return err_set(e, ERR_CONFLICT, SHOWN " is a directory and is not replaced",
 			       u->path);
+	/* Unpacking over a device must not remove the device's name. */
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return err_set(e, ERR_CONFLICT, SHOWN " is a special file and is not replaced",
+			       u->path);
+	return 0;
+}
+
+/* After EEXIST. */
+static int remove_old(struct unpack *u, struct err *e)
+{
+	if (check_old(u, e) < 0)
+		return -1;
+	if (unlinkat(u->parent_fd, u->base, 0) == 0 || errno == ENOENT)
+		return 0;
 	return err_sys(e, errno, "cannot replace " SHOWN, u->path);
 }
 
@@ -231,20 +241,23 @@ static int make_dir(struct unpack *u, struct err *e)
 	return 0;
 }
 
-static int make_file(struct unpack *u, struct err *e)
+/* whole: all of its content has arrived, so writing does not wait. */
+static int make_file(struct unpack *u, bool whole, struct err *e)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int k;
 
-	u->fd = openat(u->parent_fd, u->base, flags, 0600);
-	if (u->fd < 0 && errno == EEXIST) {
+	if (tree_check_size(u->n, u->r.entry.size, u->o->max_bytes, e) < 0 || check_old(u, e) < 0)
+		return -1;
+	k = newfile_open(&u->file, u->parent_fd, u->base, whole);
+	if (k == -EEXIST) {
 		if (remove_old(u, e) < 0)
 			return -1;
-		u->fd = openat(u->parent_fd, u->base, flags, 0600);
+		k = newfile_open(&u->file, u->parent_fd, u->base, whole);
 	}
-	if (u->fd < 0)
-		return err_sys(e, errno, "cannot make " SHOWN, u->path);
+	if (k < 0)
+		return err_sys(e, -k, "cannot make " SHOWN, u->path);
 	if (u->r.entry.records.n)
-		set_xattrs(u, u->fd);
+		set_xattrs(u, u->file.fd);
 	return 0;
 }
 
@@ -269,7 +282,7 @@ static int make_symlink(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* The directory of a hard link's target, and the target's stat; it must be a regular file. */
+/* The directory and the stat of a hard link's target, which must be a regular file. */
 static int find_target(struct unpack *u, char *target, int *ret_fd, const char **ret_base,
 		       struct stat *ret_st, struct err *e)
 {
@@ -318,7 +331,8 @@ static int make_hardlink(struct unpack *u, struct err *e)
 	return k < 0 ? err_sys(e, errno, "cannot link '%s'", u->path) : 0;
 }
 
-static int on_entry(struct unpack *u, struct err *e)
+/* available: bytes of the stream already received after the header. */
+static int on_entry(struct unpack *u, size_t available, struct err *e)
 {
 	const struct tar_entry *t = &u->r.entry;
 
@@ -341,7 +355,7 @@ static int on_entry(struct unpack *u, struct err *e)
 		return -1;
 	switch (t->type) {
 	case TAR_FILE:
-		return make_file(u, e);
+		return make_file(u, available >= t->size, e);
 	case TAR_DIR:
 		return make_dir(u, e);
 	case TAR_SYMLINK:
@@ -354,7 +368,7 @@ static int on_entry(struct unpack *u, struct err *e)
 
 static int on_data(struct unpack *u, struct str data, struct err *e)
 {
-	int k = io_write_all(u->fd, data.p, data.n);
+	int k = newfile_write(&u->file, data);
 
 	if (k < 0)
 		return err_sys(e, -k, "cannot write " SHOWN, u->path);
@@ -362,21 +376,36 @@ static int on_data(struct unpack *u, struct str data, struct err *e)
 	return 0;
 }
 
+static int name_file(struct unpack *u, struct err *e)
+{
+	int k = newfile_commit(&u->file, u->parent_fd, u->base);
+
+	if (k == -EEXIST) {
+		if (remove_old(u, e) < 0)
+			return -1;
+		k = newfile_commit(&u->file, u->parent_fd, u->base);
+	}
+	return k < 0 ? err_sys(e, -k, "cannot make " SHOWN, u->path) : 0;
+}
+
 static int on_entry_end(struct unpack *u, struct err *e)
 {
 	struct made_dir m = meta_of(&u->r.entry);
-	int fd = u->fd;
 	int k;
 
-	if (fd < 0)
+	if (u->file.fd < 0)
 		return 0;
-	k = set_meta(u, fd, &m);
+	k = newfile_end(&u->file);
+	if (k < 0)
+		return err_sys(e, -k, "cannot write " SHOWN, u->path);
+	k = set_meta(u, u->file.fd, &m);
 	if (k < 0)
 		return err_sys(e, -k, "cannot set mode and time of " SHOWN, u->path);
-	u->fd = FD_NONE;
-	if (close(fd) < 0)
-		return err_sys(e, errno, "cannot write " SHOWN, u->path);
-	return 0;
+	if (name_file(u, e) < 0)
+		return -1;
+	k = close(u->file.fd) < 0 ? -errno : 0;
+	u->file.fd = FD_NONE;
+	return k < 0 ? err_sys(e, -k, "cannot write " SHOWN, u->path) : 0;
 }
 
 static int stream_fault(struct unpack *u, int errnum, struct err *e)
@@ -388,7 +417,7 @@ static int stream_fault(struct unpack *u, int errnum, struct err *e)
 	return err_set(e, ERR_INVALID, "the tar stream is damaged: %s", u->r.why);
 }
 
-/* All events of one chunk. 1 at the end mark. */
+/* Handle all events of one chunk. 1 at the end marker. */
 static int feed(struct unpack *u, struct str in, struct err *e)
 {
 	for (;;) {
@@ -401,7 +430,7 @@ static int feed(struct unpack *u, struct str in, struct err *e)
 		if (ev == TAR_MORE || ev == TAR_END)
 			return ev == TAR_END;
 		if (ev == TAR_ENTRY)
-			k = on_entry(u, e);
+			k = on_entry(u, in.n, e);
 		else if (ev == TAR_DATA)
 			k = on_data(u, data, e);
 		else
@@ -423,7 +452,7 @@ static int early_end(struct unpack *u, struct err *e)
 	return -1;
 }
 
-/* Read all of the stream, also what follows the end mark: its writer shall not see EPIPE. */
+/* Read the whole stream, also what follows the end marker, so that its writer gets no EPIPE. */
 static int read_stream(struct unpack *u, char *chunk, struct err *e)
 {
 	size_t after = 0;
@@ -441,7 +470,8 @@ static int read_stream(struct unpack *u, char *chunk, struct err *e)
 		if (end)
 			after += (size_t)n;
 		if (after > LIMIT_TAR_TRAILER)
-			return err_set(e, ERR_INVALID, "the tar stream goes on after its end mark");
+			return err_set(e, ERR_INVALID,
+				       "the tar stream continues after its end marker");
 		if (!end)
 			end = feed(u, (struct str){ chunk, (size_t)n }, e);
 		if (end < 0)
@@ -449,7 +479,7 @@ static int read_stream(struct unpack *u, char *chunk, struct err *e)
 	}
 }
 
-/* Children come after their parents in the list, so go backwards: modes may lock us out. */
+/* Go backwards, because children follow their parents in the list and a mode may lock us out. */
 static int finish_dirs(struct unpack *u, struct err *e)
 {
 	size_t at = u->dirs.len;
@@ -480,17 +510,12 @@ int tar_unpack(const struct tar_unpack *o, struct tree_counts *n, struct err *e)
 	auto_done(unpack_done) struct unpack u = { .o = o,
 						   .n = n,
 						   .parent_fd = FD_NONE,
-						   .fd = FD_NONE,
+						   .file = NEWFILE_INIT,
 						   .dirs = BUF_INIT(LIMIT_TREE_DIRS) };
 	auto_free char *chunk = malloc(CHUNK);
 
 	tar_reader_init(&u.r);
 	if (!chunk)
 		return err_sys(e, ENOMEM, "cannot read the tar stream");
-	if (read_stream(&u, chunk, e) < 0) {
-		if (u.fd >= 0)
-			(void)unlinkat(u.parent_fd, u.base, 0);
-		return -1;
-	}
-	return finish_dirs(&u, e);
+	return read_stream(&u, chunk, e) < 0 ? -1 : finish_dirs(&u, e);
 }

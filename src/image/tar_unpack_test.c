@@ -309,7 +309,7 @@ static const struct evil {
 	EVIL(global_path, "global header"),
 	EVIL(huge_size, "entry 'huge' has a malformed number"),
 	EVIL(pax_size_beyond_the_end, "ended early, after 1 entries, in 'a'"),
-	EVIL(link_with_data, "entry 'l' is no file, but has data"),
+	EVIL(link_with_data, "entry 'l' is not a file, but has data"),
 	EVIL(file_over_dir, "'dir' is a directory and is not replaced"),
 	EVIL(dir_over_file, "'old' exists and is not a directory"),
 	EVIL(below_a_file, "not a directory"),
@@ -322,9 +322,9 @@ static const struct evil {
 	EVIL(bad_checksum, "wrong checksum"),
 	EVIL(no_tar_at_all, "wrong checksum"),
 	EVIL(long_component, "component longer than 255"),
-	EVIL(too_deep, "lies too deep"),
+	EVIL(too_deep, "is nested too deep"),
 	EVIL(two_pax_headers, "two extended headers"),
-	EVIL(lone_zero_block, "end mark of one block only"),
+	EVIL(lone_zero_block, "end marker of only one block"),
 };
 /* clang-format on */
 
@@ -348,7 +348,7 @@ static void play(const struct evil *evil)
 	buf_done(&b);
 }
 
-static void no_evil_stream_touches_what_lies_outside(void)
+static void no_hostile_stream_touches_files_outside(void)
 {
 	int failed = 0;
 
@@ -370,7 +370,7 @@ static void no_evil_stream_touches_what_lies_outside(void)
 	CHECK(failed == 0);
 }
 
-static void what_was_not_asked_for_is_refused(void)
+static void unrequested_entries_are_refused(void)
 {
 	struct buf b = BUF_INIT(1 << 20);
 	struct err e;
@@ -459,7 +459,7 @@ static void overlay_attributes_do_not_arrive(void)
 	buf_done(&b);
 }
 
-static void a_stream_cut_anywhere_leaves_no_half_file(void)
+static void a_truncated_stream_leaves_no_partial_file(void)
 {
 	struct buf b = BUF_INIT(1 << 20);
 	char data[1200];
@@ -512,7 +512,7 @@ static void the_top_gets_the_name_that_was_chosen(void)
 	buf_done(&dot);
 }
 
-static void what_follows_the_end_mark_is_read_up_to_a_limit(void)
+static void bytes_after_the_end_marker_are_read_up_to_a_limit(void)
 {
 	struct buf b = BUF_INIT(16 << 20);
 	struct err e;
@@ -526,7 +526,7 @@ static void what_follows_the_end_mark_is_read_up_to_a_limit(void)
 	while (b.len < 2 * LIMIT_TAR_TRAILER)
 		raw_end(&b);
 	CHECK(unpack(&b, NULL, NULL, &e) == -1);
-	CHECK_STR(e.msg, "the tar stream goes on after its end mark");
+	CHECK_STR(e.msg, "the tar stream continues after its end marker");
 	buf_done(&b);
 }
 
@@ -565,9 +565,9 @@ static void special_files_are_not_replaced(void)
 	}
 }
 
-T_MAIN(T(no_evil_stream_touches_what_lies_outside), T(what_was_not_asked_for_is_refused),
+T_MAIN(T(no_hostile_stream_touches_files_outside), T(unrequested_entries_are_refused),
        T(links_are_replaced_and_never_written_through),
        T(a_second_name_of_a_file_is_not_written_through), T(set_id_bits_do_not_arrive),
-       T(overlay_attributes_do_not_arrive), T(a_stream_cut_anywhere_leaves_no_half_file),
-       T(the_top_gets_the_name_that_was_chosen), T(what_follows_the_end_mark_is_read_up_to_a_limit),
-       T(special_files_are_not_replaced))
+       T(overlay_attributes_do_not_arrive), T(a_truncated_stream_leaves_no_partial_file),
+       T(the_top_gets_the_name_that_was_chosen),
+       T(bytes_after_the_end_marker_are_read_up_to_a_limit), T(special_files_are_not_replaced))

@@ -30,7 +30,7 @@ void template_done(struct template *t)
 }
 DEFINE_AUTO(struct template, template_done)
 
-/* Takes lower; NULL: to be filled in. */
+/* Owns lower; NULL: set later. */
 static int add_mount(struct template *t, enum mount_kind kind, const char *dest, char *lower,
 		     struct err *e)
 {
@@ -45,7 +45,7 @@ static int add_mount(struct template *t, enum mount_kind kind, const char *dest,
 	return 0;
 }
 
-/* A sandbox that sees the state directory sees the files of all others. */
+/* A sandbox that sees the state directory would see the files of all others. */
 static int refuse_state_below(const struct host_mounts *m, const char *lower, const char *state,
 			      struct err *e)
 {
@@ -57,7 +57,7 @@ static int refuse_state_below(const struct host_mounts *m, const char *lower, co
 	return err_hint(e, "set CAY_STATE to a directory that no template shows");
 }
 
-/* False where it cannot be read, too: then there is nothing to show. */
+/* False if it cannot be read, too: then there is nothing to show. */
 static bool dir_has_entries(const char *path)
 {
 	bool found = false;
@@ -65,7 +65,7 @@ static bool dir_has_entries(const char *path)
 	struct stat st;
 	DIR *d;
 
-	/* Each subdirectory is one more link on most file systems. */
+	/* On most file systems each subdirectory adds a link. */
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_nlink > 2)
 		return true;
 	d = opendir(path);
@@ -77,8 +77,8 @@ static bool dir_has_entries(const char *path)
 }
 
 /*
- * An overlay does not show what is mounted below its lower, and without privilege the
- * kernel refuses such a lower: it could uncover what the mounts hide.
+ * An overlay does not show what is mounted below its lower. Without privileges the kernel refuses
+ * such a lower, because it could uncover what the mounts hide.
  */
 static int add_host_dir(struct template *t, const char *dir, const struct host_mounts *m,
 			const char *state, struct err *e)
@@ -94,7 +94,7 @@ static int add_host_dir(struct template *t, const char *dir, const struct host_m
 	return add_mount(t, kind, dir, TAKE_PTR(real), e);
 }
 
-/* The directories of the host that are shown as they are. */
+/* The host's directories that are shown as they are. */
 static int add_host_dirs(struct template *t, const struct host_root *root,
 			 const struct host_mounts *m, const char *state, struct err *e)
 {
@@ -112,13 +112,14 @@ static int add_host_dirs(struct template *t, const struct host_root *root,
 	return 0;
 }
 
-/* Put the mask that lies beside the base layer above a directory of the host. */
+/* Put the mask beside the base layer above a host directory. */
 static int add_mask(struct template_mount *m, const char *base, struct err *e)
 {
 	const char *slash = strrchr(base, '/');
 	char *mask;
 
-	if (m->kind != MOUNT_OVERLAY)
+	/* For a user, the kernel makes no overlay over a directory with mounts below it. */
+	if (m->kind != MOUNT_OVERLAY && geteuid() != 0)
 		return 0;
 	if (asprintf(&mask, "%.*s/mask%s", (int)(slash - base), base, m->dest) < 0)
 		return err_sys(e, ENOMEM, "cannot note the mask of '%s'", m->dest);
@@ -137,7 +138,7 @@ static int resolve_host(const char *state, struct template *t, const struct host
 {
 	struct host_root root;
 
-	/* The place of the root; its layer is built only when nothing speaks against it. */
+	/* The root's mount; its layer is built only after all checks pass. */
 	if (add_mount(t, MOUNT_OVERLAY, "/", NULL, e) < 0 || host_root_scan(&root, e) < 0 ||
 	    add_host_dirs(t, &root, m, state, e) < 0)
 		return -1;
@@ -157,7 +158,7 @@ static bool has_name(int dir, const char *name)
 	       (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-/* Links are not followed: those of another root lead elsewhere when seen from here. */
+/* Follow no links: links of another root point elsewhere from here. */
 static bool looks_like_root(int dir)
 {
 	auto_close int usr = openat(dir, "usr", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

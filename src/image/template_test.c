@@ -142,19 +142,19 @@ static void leftovers_of_a_crash_are_swept(void)
 	if (!private_mounts())
 		return;
 	etc = small_host();
-	make_dirs("templates/host/v2-0.new-dead/root/etc");
-	make_dirs("templates/host/v2-0.new-busy/root");
-	age("templates/host/v2-0.new-dead", 11 * 60);
+	make_dirs("templates/host/v3-0.new-dead/root/etc");
+	make_dirs("templates/host/v3-0.new-busy/root");
+	age("templates/host/v3-0.new-dead", 11 * 60);
 	t = resolve("host");
 	template_done(&t);
-	CHECK(!is_there("templates/host/v2-0.new-dead"));
-	CHECK(is_there("templates/host/v2-0.new-busy"));
+	CHECK(!is_there("templates/host/v3-0.new-dead"));
+	CHECK(is_there("templates/host/v3-0.new-busy"));
 	/* Also where there is nothing to build. */
-	make_dirs("templates/host/v2-0.new-later/root");
-	age("templates/host/v2-0.new-later", 11 * 60);
+	make_dirs("templates/host/v3-0.new-later/root");
+	age("templates/host/v3-0.new-later", 11 * 60);
 	CHECK(template_host_sweep(state) == 0);
-	CHECK(!is_there("templates/host/v2-0.new-later"));
-	CHECK(is_there("templates/host/v2-0.new-busy"));
+	CHECK(!is_there("templates/host/v3-0.new-later"));
+	CHECK(is_there("templates/host/v3-0.new-busy"));
 	small_host_done(etc);
 }
 
@@ -163,7 +163,7 @@ static bool is_used(void *ctx, const char *name)
 	return strcmp(name, ctx) == 0;
 }
 
-static void old_layers_go_only_when_there_is_no_sandbox(void)
+static void old_layers_are_removed_only_if_unused(void)
 {
 	struct template t;
 	int etc;
@@ -172,13 +172,13 @@ static void old_layers_go_only_when_there_is_no_sandbox(void)
 		return;
 	etc = small_host();
 	CHECK(template_host_prune(state, is_used, "none") == 0);
-	make_dirs("templates/host/v2-old/root");
+	make_dirs("templates/host/v3-old/root");
 	t = resolve("host");
-	age("templates/host/v2-old", 60);
-	CHECK(template_host_prune(state, is_used, "v2-old") == 0);
-	CHECK(is_there("templates/host/v2-old"));
+	age("templates/host/v3-old", 60);
+	CHECK(template_host_prune(state, is_used, "v3-old") == 0);
+	CHECK(is_there("templates/host/v3-old"));
 	CHECK(template_host_prune(state, is_used, "none") == 1);
-	CHECK(!is_there("templates/host/v2-old"));
+	CHECK(!is_there("templates/host/v3-old"));
 	CHECK(access(t.mounts[0].lower[0], F_OK) == 0);
 	template_done(&t);
 	small_host_done(etc);
@@ -192,7 +192,7 @@ static const struct template_mount *find_mount(const struct template *t, const c
 	return NULL;
 }
 
-static void what_has_mounts_below_it_is_shown_read_only(void)
+static void directories_with_mounts_below_are_read_only(void)
 {
 	const struct template_mount *m;
 	struct template t;
@@ -290,7 +290,7 @@ static void a_state_directory_that_would_show_is_refused(void)
 	rm(state);
 }
 
-static void resolving_a_layer_that_is_there_is_cheap(void)
+static void resolving_an_existing_layer_is_cheap(void)
 {
 	enum { ROUNDS = 300 };
 	uint64_t best = UINT64_MAX;
@@ -350,7 +350,7 @@ static enum err_kind refused_dir(const char *rel, const char *what)
 	return e.kind;
 }
 
-static void what_is_no_root_is_refused(void)
+static void a_directory_without_a_root_is_refused(void)
 {
 	state_new();
 	make_dirs("s/in/bin");
@@ -386,9 +386,8 @@ static void other_names_are_not_found(void)
 
 T_MAIN(T(four_at_once_make_one_layer), T(a_layer_is_kept_until_the_host_changes),
        T(a_failed_build_leaves_nothing_and_says_where), T(leftovers_of_a_crash_are_swept),
-       T(old_layers_go_only_when_there_is_no_sandbox),
-       T(what_has_mounts_below_it_is_shown_read_only),
+       T(old_layers_are_removed_only_if_unused), T(directories_with_mounts_below_are_read_only),
        T(a_directory_of_its_own_at_the_top_is_a_mount),
-       T(a_state_directory_that_would_show_is_refused), T(resolving_a_layer_that_is_there_is_cheap),
-       T(a_directory_with_a_root_is_a_template), T(what_is_no_root_is_refused),
+       T(a_state_directory_that_would_show_is_refused), T(resolving_an_existing_layer_is_cheap),
+       T(a_directory_with_a_root_is_a_template), T(a_directory_without_a_root_is_refused),
        T(other_names_are_not_found))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of templates share: a state directory, and a host of their own to change. */
+/* Shared by tests of templates: a state directory, and a private host to change. */
 #pragma once
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static char state[64];
 
-/* By its parent: removal enters no mount, and what is above may be one. */
+/* From its parent: removal enters no mount, and the path itself may be below one. */
 static inline void rm(const char *path)
 {
 	char parent[LIMIT_PATH];
@@ -30,7 +30,7 @@ static inline void rm(const char *path)
 	CHECK(dir >= 0 && rmtree_at(dir, slash + 1) == 0);
 }
 
-/* In memory where possible: thousands of small files, made and removed at once. */
+/* In memory if possible: tests make and remove thousands of small files. */
 static inline void state_new(void)
 {
 	t_scratch(state, sizeof state);
@@ -71,7 +71,7 @@ static inline bool is_root(void)
 	return geteuid() == 0;
 }
 
-/* A host of our own: /etc is ours, dpkg's directory empty or ours, for this process only. */
+/* A private host: our own /etc and an empty or own dpkg directory, for this process only. */
 static inline bool private_mounts(void)
 {
 	if (!is_root())
@@ -94,7 +94,7 @@ static inline void put(int dir, const char *name, mode_t mode, const char *text)
 	fd_close(&fd);
 }
 
-/* Bind STATE/name over target; gives the directory. */
+/* Bind STATE/name over target; returns the directory. */
 static inline int bind_own(const char *name, const char *target)
 {
 	auto_free char *p = path_of(name);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What packing and unpacking of trees share. */
+/* Shared by packing and unpacking of trees. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 struct tree_counts {
-	uint64_t files; /* everything that is not a directory */
+	uint64_t files; /* everything except directories */
 	uint64_t dirs;
 	uint64_t bytes;	     /* of content */
 	uint64_t skipped;    /* sockets, fifos, devices; attributes that could not be set */
@@ -21,10 +24,16 @@ struct tree_progress {
 };
 
 /*
- * Open a path below dirfd; no component may be a symbolic link or lead out of dirfd. "" is
- * dirfd itself. The caller owns the descriptor; -errno, -ELOOP for a symbolic link.
+ * Open a path below dirfd; no component may be a symbolic link or leave dirfd. "" is dirfd itself.
+ * The caller owns the descriptor. -errno; -ELOOP for a symbolic link.
  */
 int tree_open(int dirfd, const char *path, int flags);
+
+/*
+ * LIMIT if the bytes counted so far plus `more` exceed max; 0: no limit. Counts a file's apparent
+ * size, with holes.
+ */
+int tree_check_size(const struct tree_counts *n, uint64_t more, uint64_t max, struct err *e);
 
 static inline void tree_report(const struct tree_progress *p, const struct tree_counts *n)
 {

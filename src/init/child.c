@@ -42,7 +42,7 @@ static void __attribute__((noreturn, format(printf, 2, 3))) fail(int err, const 
 	_exit(n == (ssize_t)sizeof f ? 127 : 125);
 }
 
-/* Init handles no signal, it only blocks one: there is nothing else to put back. */
+/* Init handles no signal and blocks only one: nothing else needs resetting. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -51,7 +51,7 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* 0, 1, 2 from the request; a terminal is all three. Above them only CLOEXEC ones stay. */
+/* 0, 1, 2 from the request; a terminal is all three. Above them only CLOEXEC descriptors stay. */
 static void take_stdio(const struct request *r)
 {
 	int out = r->fds[FD_STDOUT] >= 0 ? r->fds[FD_STDOUT] : r->fds[FD_STDIN];
@@ -65,7 +65,7 @@ static void take_stdio(const struct request *r)
 		fail(errno, "set up standard descriptors");
 }
 
-/* A locked sandbox has one user, and no way to another. */
+/* A locked sandbox has one user, and no way to become another. */
 static void find_user(const struct request *r, struct user *u)
 {
 	int err = user_recall(request_user(r), u);
@@ -80,7 +80,7 @@ static void find_user(const struct request *r, struct user *u)
 		     u->name, u->uid, LOCKED_USER);
 }
 
-/* As the user, so that a directory it may not enter is refused. */
+/* As the user, so that a directory closed to that user is refused. */
 static void enter_cwd(const struct request *r, const struct user *u)
 {
 	char now[LIMIT_PATH];
@@ -92,13 +92,15 @@ static void enter_cwd(const struct request *r, const struct user *u)
 		if (chdir("/") < 0)
 			fail(errno, "working directory '/'");
 	}
-	/* A directory outside the root would show as "(unreachable)". */
+	/* The kernel shows a directory outside the root as "(unreachable)". */
 	if (syscall(SYS_getcwd, now, sizeof now) < 0 || now[0] != '/')
 		fail(EPERM, "working directory '%s' is outside the sandbox", cwd);
 }
 
-/* From here on execs are seen by the warden, where it listens, and what is init's alone is
- * refused. Needs the rights that are dropped next. */
+/*
+ * From now on a listening warden sees execs, and calls reserved for init are refused. Needs the
+ * privileges that we drop next.
+ */
 static void install_filter(const struct request *r)
 {
 	bool ahead = r->fds[FD_ORDER] >= 0;
@@ -121,16 +123,16 @@ static void install_filter(const struct request *r)
 }
 
 /*
- * From here on processes of the same user may look at us, and paths are resolved that they
- * may have laid out. Nothing that is init's is left to be found; our memory is a copy of
- * init's, so that we stay undumpable until exec.
+ * From now on processes of the same user may inspect us, and we resolve paths that they may have
+ * prepared. No resource of init may remain. Our memory is a copy of init's, so we stay undumpable
+ * until exec.
  */
 static void close_the_rest(const struct request *r)
 {
 	enum { FAIL_AT = 3, NEXT_AT, HIGH };
 	bool gated = r->fds[FD_GATE] >= 0, ahead = r->fds[FD_ORDER] >= 0;
 	int next = ahead ? r->fds[FD_ORDER] : r->fds[FD_GATE]; /* never both */
-	/* Out of the way first: each may be where the other has to go. */
+	/* Move both away first: each may occupy the other's place. */
 	int high_fail = fcntl(fail_to, F_DUPFD_CLOEXEC, HIGH);
 	int high_next = next >= 0 ? fcntl(next, F_DUPFD_CLOEXEC, HIGH) : FD_NONE;
 
@@ -146,8 +148,8 @@ static void close_the_rest(const struct request *r)
 }
 
 /*
- * One message from the warden, whole, is the command that we were made ready for. Its descriptors
- * came ahead with us, and are where they have to be.
+ * Wait for one complete message from the warden: the command to run. Its descriptors came earlier
+ * and are in place.
  */
 static void await_order(struct request *r)
 {
@@ -164,7 +166,7 @@ static void await_order(struct request *r)
 	if (n <= 0 || frame_parse((struct str){ text, (size_t)n }, &f) <= 0 || f.type != MSG_RUN)
 		fail(ECANCELED, "no order came");
 	f.nfds = ARRAY_LEN(stdio);
-	err = request_parse(&ordered, &f, stdio);
+	err = request_parse(&ordered, &f, stdio, false);
 	if (err < 0)
 		fail(-err, "read the request");
 	*r = ordered;
@@ -172,7 +174,7 @@ static void await_order(struct request *r)
 	child_prepare(r);
 }
 
-/* The warden has a look at what we have become, where no listener stops our exec for it. */
+/* Without a listener that stops our exec, let the warden verify us here. */
 static void wait_at_gate(void)
 {
 	char c = 'g';
@@ -183,7 +185,7 @@ static void wait_at_gate(void)
 		fail(EPERM, "pass the look from outside");
 }
 
-/* No setuid program and no file's capabilities give anything from here on. */
+/* From now on setuid programs and file capabilities give nothing. */
 static void give_up_gaining_rights(void)
 {
 	int err = caps_bound(0);
@@ -198,7 +200,7 @@ static void drop_rights(const struct user *u)
 {
 	int err;
 
-	/* Denied where the sandbox has one id only; there are no other groups then. */
+	/* Denied if the sandbox has only one id; then there are no other groups. */
 	if (setgroups((size_t)u->ngroups, u->groups) < 0 && errno != EPERM)
 		fail(errno, "set the groups of '%s'", u->name);
 	if (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0) {
@@ -232,7 +234,7 @@ static void put_env(struct request *r, const char *key, const char *value)
 	grown[r->envc] = NULL;
 }
 
-/* Of two equal names the first wins; programs that are given both do not agree which. */
+/* Keep the first of two equal names: programs disagree on which one counts. */
 static void drop_doubles(struct request *r)
 {
 	int kept = 0;
@@ -270,7 +272,7 @@ static const char *env_path(const struct request *r)
 	return "";
 }
 
-/* Try each directory of PATH; the most telling error is kept, as shells do. */
+/* Try each directory of PATH; keep the most informative error, as shells do. */
 static int exec_in_path(struct request *r)
 {
 	const char *name = r->argv[0], *at = env_path(r);
@@ -284,7 +286,7 @@ static int exec_in_path(struct request *r)
 	while (*at && *name) {
 		int n = (int)strcspn(at, ":");
 
-		/* Looked at first: each exec, also one that fails, waits for the warden. */
+		/* Check first, because each exec waits for the warden, even one that fails. */
 		if (snprintf(file, sizeof file, "%.*s/%s", n, n ? at : ".", name) <
 			    (int)sizeof file &&
 		    access(file, F_OK) == 0) {
@@ -315,7 +317,7 @@ static int file_operation(const struct request *r)
 {
 	switch (r->op) {
 	case OP_READ_FILE:
-		return files_read(r->path);
+		return files_read(r->path, r->offset, r->length);
 	case OP_WRITE_FILE:
 		return files_write(r->path, r->mode);
 	case OP_READ_TREE:
@@ -328,7 +330,7 @@ static int file_operation(const struct request *r)
 	}
 }
 
-/* First of all, so that what it uses from here on is the call's own. */
+/* First of all, so that everything it uses from now on counts for the call. */
 static void enter_group(const struct request *r)
 {
 	if (r->fds[FD_ENTRY] >= 0 && write(r->fds[FD_ENTRY], "0", 1) != 1)
@@ -355,12 +357,15 @@ void child_run(struct request *r, int fail_fd)
 
 	fail_to = fail_fd;
 	enter_group(r);
-	/* It has served. From the host's directory that it is, ".." leads to the host's files. */
+	/*
+	 * No longer needed. It is a directory of the host, and ".." from it leads to the host's
+	 * files.
+	 */
 	fd_close(&r->fds[FD_CGROUP]);
 	reset_signals();
 	take_stdio(r);
 	install_filter(r);
-	limit_itself(r); /* now that it has nothing to send any more */
+	limit_itself(r); /* now that it has nothing more to send */
 	close_the_rest(r);
 	await_order(r);
 	find_user(r, &u);
@@ -370,7 +375,7 @@ void child_run(struct request *r, int fail_fd)
 	enter_cwd(r, &u);
 	(void)umask(022);
 	if (r->op != OP_EXEC) {
-		(void)signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error to report */
+		(void)signal(SIGPIPE, SIG_IGN); /* report a reader that left as an error */
 		_exit(file_operation(r));
 	}
 	fill_env(r, &u);

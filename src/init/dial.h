@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /*
- * A socket connected to a port of the sandbox's own loopback, IPv4 first. It may still be
- * connecting where the server is slow to accept. Or -errno.
+ * A socket connected to a port of the sandbox's loopback, IPv4 first; or -errno. It may still be
+ * connecting if the server is slow to accept.
  */
 int dial_inside(uint16_t port);

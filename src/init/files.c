@@ -13,10 +13,11 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "image/newfile.h"
 #include "image/tar_pack.h"
 #include "image/tar_unpack.h"
 
-enum { CHUNK = 256 * 1024, LINKS_MAX = 40 /* as the kernel's */ };
+enum { CHUNK = 256 * 1024, LINKS_MAX = 40 /* the kernel's value */ };
 
 __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 {
@@ -31,7 +32,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 		return;
 	if (n > (int)sizeof line - 2)
 		n = (int)sizeof line - 2;
-	/* One line is promised; names may hold anything. */
+	/* We promise one line, but names may hold any byte. */
 	for (char *c = line; c < line + n; c++)
 		if (*c == '\n')
 			*c = '?';
@@ -56,7 +57,7 @@ static int fail_err(const struct err *e)
 	return 1;
 }
 
-/* Why a path of this type is not read or written as a file; NULL for a regular file. */
+/* Why a path of this type cannot be read or written as a file; NULL for a regular file. */
 static const char *type_fault(mode_t mode)
 {
 	if (S_ISREG(mode))
@@ -66,15 +67,15 @@ static const char *type_fault(mode_t mode)
 	return "is not a regular file";
 }
 
-/* All that is left of `from`. -errno of reading or writing. */
-static int copy_all(int from, int to)
+/* Copy the rest of `from`, at most `most` bytes. -errno of reading or writing. */
+static int copy_some(int from, int to, uint64_t most)
 {
 	auto_free char *chunk = malloc(CHUNK);
 
 	if (!chunk)
 		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(from, chunk, CHUNK);
+	while (most) {
+		ssize_t n = read(from, chunk, most < CHUNK ? (size_t)most : CHUNK);
 		int k;
 
 		if (n < 0 && errno == EINTR)
@@ -84,30 +85,39 @@ static int copy_all(int from, int to)
 		k = io_write_all(to, chunk, (size_t)n);
 		if (k < 0)
 			return k;
+		most -= (uint64_t)n;
 	}
+	return 0;
 }
 
-/* The same by the kernel where it can; else as above, from where it stopped. */
-static int send_all(int from, int to)
+static int copy_all(int from, int to)
 {
-	ssize_t n;
+	return copy_some(from, to, UINT64_MAX);
+}
+
+/* The same by the kernel if it can; otherwise copy from where it stopped. */
+static int send_some(int from, int to, uint64_t most)
+{
+	const size_t piece = 1 << 20;
+	ssize_t n = 0;
 
 	do {
-		n = sendfile(to, from, NULL, 1 << 20);
+		most -= n > 0 ? (uint64_t)n : 0;
+		n = sendfile(to, from, NULL, most < piece ? (size_t)most : piece);
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	/* Files of /proc may say 0 at once although there is something to read. */
+	/* For files of /proc the kernel may return 0 although there is content. */
 	if (n < 0 && errno == EPIPE)
 		return -EPIPE;
-	return copy_all(from, to);
+	return copy_some(from, to, most);
 }
 
-int files_read(const char *path)
+int files_read(const char *path, uint64_t offset, uint64_t length)
 {
 	auto_close int fd = FD_NONE;
 	struct stat st;
 	int k;
 
-	/* Looked at first, since opening a device can have effects; and again once it is open. */
+	/* Check first, because opening a device can have effects; check again when it is open. */
 	if (stat(path, &st) < 0)
 		return fail_sys(path, errno);
 	if (type_fault(st.st_mode))
@@ -117,20 +127,24 @@ int files_read(const char *path)
 		return fail_sys(path, errno);
 	if (type_fault(st.st_mode))
 		return fail(path, type_fault(st.st_mode));
-	k = send_all(fd, STDOUT_FILENO);
+	if (offset && (offset > INT64_MAX || lseek(fd, (off_t)offset, SEEK_SET) < 0))
+		return fail_sys(path, offset > INT64_MAX ? EINVAL : errno);
+	k = send_some(fd, STDOUT_FILENO, length);
 	return k < 0 ? fail_sys(path, -k) : 0;
 }
 
-/* A file to be written: where it really is, what is there now, and its stand-in. */
+/* A file to write: its real path, what exists there, and its temporary file. */
 struct target {
-	char path[LIMIT_PATH]; /* with links at its end resolved */
-	char temp[LIMIT_PATH + 32];
+	char path[LIMIT_PATH]; /* with final links resolved */
+	int dir_fd;	       /* its directory */
+	struct newfile file;
+	char temp[32]; /* name of the temporary file */
 	struct stat st;
 	bool exists;
 	mode_t mode; /* for a new file */
 };
 
-/* Length of the directory part with its slash; 0 where there is none. */
+/* Length of the directory part with its slash; 0 if there is none. */
 static size_t dir_len(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -139,8 +153,8 @@ static size_t dir_len(const char *path)
 }
 
 /*
- * Follow links at the end of the path, as open(O_CREAT) does, so that the stand-in can be
- * made beside the file itself. The directories before it are left to the kernel.
+ * Follow links at the end of the path, as open(O_CREAT) does, so that the temporary file is made
+ * beside the file itself. The kernel resolves the directories before it.
  */
 static int resolve(struct target *t)
 {
@@ -177,47 +191,68 @@ static int make_parent(const char *path)
 	return io_mkdir_all(dir, 0755);
 }
 
-/* A new file beside the target, with the owner and mode that the target has or shall have. */
+/* A new file beside the target, with the owner and mode of the target. */
 static int open_temp(struct target *t)
 {
 	uint64_t salt = 0;
-	int fd;
+	char dir[LIMIT_PATH];
+	size_t n = dir_len(t->path);
+	int k;
 
 	if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
 		return -EIO;
-	(void)snprintf(t->temp, sizeof t->temp, "%.*s.cay-%016llx", (int)dir_len(t->path), t->path,
-		       (unsigned long long)salt);
-	fd = open(t->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
+	(void)snprintf(t->temp, sizeof t->temp, ".cay-%016llx", (unsigned long long)salt);
+	(void)snprintf(dir, sizeof dir, "%.*s", (int)n, t->path);
+	t->dir_fd = open(n ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t->dir_fd < 0)
 		return -errno;
-	if ((t->exists && (t->st.st_uid != geteuid() || t->st.st_gid != getegid()) &&
-	     fchown(fd, t->st.st_uid, t->st.st_gid) < 0) ||
-	    fchmod(fd, t->exists ? t->st.st_mode & 0777 : t->mode) < 0) {
-		int k = -errno;
-
-		(void)close(fd);
-		(void)unlink(t->temp);
+	k = newfile_open(&t->file, t->dir_fd, t->temp, false);
+	if (k < 0)
 		return k;
-	}
-	return fd;
+	if ((t->exists && (t->st.st_uid != geteuid() || t->st.st_gid != getegid()) &&
+	     fchown(t->file.fd, t->st.st_uid, t->st.st_gid) < 0) ||
+	    fchmod(t->file.fd, t->exists ? t->st.st_mode & 0777 : t->mode) < 0)
+		return -errno;
+	return 0;
 }
 
-static int write_by_rename(struct target *t, int fd)
+/* Copy all of stdin. */
+static int fill_temp(struct target *t)
 {
-	int k = copy_all(STDIN_FILENO, fd);
+	auto_free char *chunk = malloc(CHUNK);
+	ssize_t n = 1;
+	int k = chunk ? 0 : -ENOMEM;
 
-	if (close(fd) < 0 && k == 0)
+	while (k == 0 && n > 0) {
+		n = read(STDIN_FILENO, chunk, CHUNK);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			k = -errno;
+		else
+			k = newfile_write(&t->file, (struct str){ chunk, (size_t)n });
+	}
+	return k < 0 ? k : newfile_end(&t->file);
+}
+
+static int write_by_rename(struct target *t)
+{
+	int k = fill_temp(t);
+
+	if (k == 0)
+		k = newfile_commit(&t->file, t->dir_fd, t->temp);
+	if (k == 0 && close(TAKE_FD(t->file.fd)) < 0)
 		k = -errno;
-	if (k == 0 && rename(t->temp, t->path) < 0)
+	if (k == 0 && renameat(t->dir_fd, t->temp, t->dir_fd, t->path + dir_len(t->path)) < 0)
 		k = -errno;
-	if (k < 0)
-		(void)unlink(t->temp);
+	if (k < 0 && t->file.fd < 0)
+		(void)unlinkat(t->dir_fd, t->temp, 0);
 	return k;
 }
 
 /*
- * For a file that we may write in a directory that we may not, or whose owner we could not
- * give to a new file. A broken stream leaves a part of it.
+ * For a file that we may write in a directory that we may not, or whose owner we cannot give to a
+ * new file. An interrupted stream leaves a partial file.
  */
 static int write_in_place(struct target *t)
 {
@@ -235,21 +270,30 @@ static int write_in_place(struct target *t)
 
 static int write_target(struct target *t)
 {
-	int fd;
+	int k;
 
 	if (t->exists && access(t->path, W_OK) < 0)
 		return -errno;
-	fd = open_temp(t);
-	if (fd >= 0)
-		return write_by_rename(t, fd);
-	if (t->exists && (fd == -EACCES || fd == -EPERM || fd == -EROFS))
+	k = open_temp(t);
+	if (k == 0)
+		return write_by_rename(t);
+	if (t->exists && (k == -EACCES || k == -EPERM || k == -EROFS))
 		return write_in_place(t);
-	return fd;
+	return k;
 }
+
+static void target_done(struct target *t)
+{
+	newfile_drop(&t->file, t->dir_fd, t->temp);
+	fd_close(&t->dir_fd);
+}
+DEFINE_AUTO(struct target, target_done)
 
 int files_write(const char *path, mode_t mode)
 {
-	struct target t = { .mode = mode ? mode & 0777 : 0644 };
+	auto_done(target_done) struct target t = { .mode = mode ? mode & 0777 : 0644,
+						   .dir_fd = FD_NONE,
+						   .file = NEWFILE_INIT };
 	size_t n = strlen(path);
 	int k;
 
@@ -272,7 +316,7 @@ int files_write(const char *path, mode_t mode)
 	return k < 0 ? fail_sys(path, -k) : 0;
 }
 
-/* What was left out is said even where the copy as such succeeded. */
+/* Report entries that were left out, even if the copy succeeded. */
 static int report(const struct tree_counts *n)
 {
 	if (n->unreadable) {

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * File operations, done inside by a child of init that already has the identity of the
- * sandbox's user: path resolution happens where the sandbox's own rights apply.
- * Each returns the exit status of the child: 0, or 1 after one line on stderr that
- * names the path and the reason.
+ * File operations, done inside by a child of init with the identity of the sandbox's user. So the
+ * sandbox's own permissions apply to path resolution. Each returns the child's exit status: 0, or 1
+ * after one line on stderr with the path and the reason.
  */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
-/* A regular file to fd 1. Fifos, devices and directories are refused without blocking. */
-int files_read(const char *path);
-/* fd 0 to a file, made or replaced; parent directories are made. mode: for a new file. */
+/*
+ * Write a regular file to fd 1, from offset on, at most length bytes; nothing if it ends earlier.
+ * Refuses fifos, devices and directories without blocking.
+ */
+int files_read(const char *path, uint64_t offset, uint64_t length);
+/*
+ * Write fd 0 to a file; creates or replaces it and makes parent directories. mode: for a new file.
+ */
 int files_write(const char *path, mode_t mode);
-/* The file or tree at path as a tar stream to fd 1; names are relative to path's parent. */
+/* Write the file or tree at path as a tar stream to fd 1; names are relative to path's parent. */
 int files_read_tree(const char *path);
 /*
- * A tar stream from fd 0. Where path is a directory: into it, each entry by its own name.
- * Else path's parent must exist, and the stream's top entry becomes path (as cp -r does).
+ * Extract a tar stream from fd 0. If path is a directory, entries go into it under their own names.
+ * Otherwise path's parent must exist, and the stream's top entry becomes path (like cp -r).
  */
 int files_write_tree(const char *path);

@@ -50,10 +50,12 @@ static int run(int (*op)(const char *, mode_t), const char *path, mode_t mode, c
 	return status;
 }
 
+static uint64_t read_offset, read_length = UINT64_MAX;
+
 static int op_read(const char *path, mode_t mode)
 {
 	(void)mode;
-	return files_read(path);
+	return files_read(path, read_offset, read_length);
 }
 static int op_write_tree(const char *path, mode_t mode)
 {
@@ -93,7 +95,36 @@ static void a_file_is_read_through_links(void)
 	CHECK(out_text[0] != '\0');
 }
 
-static void what_is_no_file_is_refused_without_blocking(void)
+static void a_part_of_a_file_is_read(void)
+{
+	static const struct {
+		uint64_t offset, length;
+		const char *text;
+	} parts[] = {
+		{ 0, UINT64_MAX, "0123456789" },
+		{ 3, UINT64_MAX, "3456789" },
+		{ 0, 4, "0123" },
+		{ 3, 4, "3456" },
+		{ 8, 4, "89" },
+		{ 10, 4, "" },
+		{ 99, UINT64_MAX, "" },
+		{ 5, 0, "" },
+	};
+
+	make_file(in_scratch("part"), "0123456789", 0644);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		read_offset = parts[i].offset;
+		read_length = parts[i].length;
+		CHECK(do_read(in_scratch("part")) == 0);
+		CHECK_STR(out_text, parts[i].text);
+	}
+	read_offset = UINT64_MAX;
+	CHECK(do_read(in_scratch("part")) == 1 && strstr(err_text, "Invalid argument"));
+	read_offset = 0;
+	read_length = UINT64_MAX;
+}
+
+static void special_files_are_refused_without_blocking(void)
 {
 	CHECK(mkfifo(in_scratch("fifo"), 0666) == 0);
 	CHECK(do_read(in_scratch("fifo")) == 1 && strstr(err_text, "fifo: is not a regular file"));
@@ -189,7 +220,7 @@ static void a_broken_stream_leaves_the_old_file(void)
 	close(fd);
 }
 
-static void a_stream_becomes_the_path_or_goes_into_it(void)
+static void a_stream_becomes_the_path_or_is_put_into_it(void)
 {
 	struct buf b = BUF_INIT(1 << 20);
 
@@ -225,9 +256,10 @@ static void a_tree_is_read_with_its_own_name(void)
 	CHECK(run(op_read_tree, in_scratch("two\nlines"), 0, "", 0) == 1);
 }
 
-T_MAIN(T(a_file_is_read_through_links), T(what_is_no_file_is_refused_without_blocking),
-       T(writing_makes_parents_and_uses_the_mode), T(an_existing_file_keeps_its_mode_and_owner),
-       T(writing_follows_links_also_dangling_ones), T(a_read_only_file_is_not_replaced),
+T_MAIN(T(a_file_is_read_through_links), T(a_part_of_a_file_is_read),
+       T(special_files_are_refused_without_blocking), T(writing_makes_parents_and_uses_the_mode),
+       T(an_existing_file_keeps_its_mode_and_owner), T(writing_follows_links_also_dangling_ones),
+       T(a_read_only_file_is_not_replaced),
        T(a_writable_file_in_a_closed_directory_is_written_in_place),
-       T(a_broken_stream_leaves_the_old_file), T(a_stream_becomes_the_path_or_goes_into_it),
+       T(a_broken_stream_leaves_the_old_file), T(a_stream_becomes_the_path_or_is_put_into_it),
        T(a_tree_is_read_with_its_own_name))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-init: pid 1 of a sandbox. It speaks the init protocol (docs/protocol.md) on descriptor
- * 3, starts what the warden asks for, and reaps everything. It lives on the hostile side:
- * nothing outside believes what it says without checking. When the stream ends, the warden is
- * gone; init exits, and the kernel ends every process of the sandbox with it.
+ * cay-init: pid 1 of a sandbox. It speaks the init protocol (docs/protocol.md) on descriptor 3,
+ * starts what the warden asks for, and reaps all processes. It runs on the hostile side: nothing
+ * outside trusts what it says without checking. When the stream ends, the warden is gone. Init then
+ * exits, and the kernel kills every process of the sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include "init/dial.h"
 #include "init/request.h"
 #include "init/rlimits.h"
+#include "init/stream.h"
 #include "loop/conn.h"
 #include "sys/caps.h"
 #include "sys/landlock.h"
@@ -33,8 +34,11 @@ enum { STREAM = 3, KEEL = 5, SIGNALS = 64 };
 struct job {
 	uint32_t chan;
 	pid_t pid;
-	int fail_fd; /* the child's last words, if it cannot execute */
-	bool ahead;  /* it was made before its command was known */
+	int fail_fd;	   /* the child reports here if it cannot execute */
+	struct stream *io; /* of its stdio; NULL: descriptors have come */
+	int status;	   /* once it has ended */
+	struct rusage ru;
+	bool ahead; /* a spare, made before its command was known */
 	struct job *next;
 };
 
@@ -42,9 +46,11 @@ static struct loop loop;
 static struct conn warden;
 static struct loop_io signals;
 static struct job *jobs;
+static struct job *ending; /* whose process is gone, and whose output is being sent */
+static bool streaming;	   /* no descriptors pass: stream.h */
 static bool paused;
 
-/* A warden that cannot be told is as good as gone. */
+/* If the warden cannot be reached, exit. */
 static void must(int r)
 {
 	if (r < 0)
@@ -66,6 +72,28 @@ static void say_exited(const struct job *j, int status, const struct rusage *ru)
 		      { TAG_CPU_US, us, NULL }, { TAG_MAXRSS_KB, (uint64_t)ru->ru_maxrss, NULL }));
 }
 
+static void job_free(struct job *j)
+{
+	stream_leave(j->io);
+	fd_close(&j->fail_fd);
+	free(j);
+}
+
+/* More of its output has been sent. */
+static void on_output(void *ctx)
+{
+	for (struct job **at = &ending; *at; at = &(*at)->next) {
+		struct job *j = *at;
+
+		if (j != ctx || !stream_is_drained(j->io))
+			continue;
+		*at = j->next;
+		say_exited(j, j->status, &j->ru);
+		job_free(j);
+		return;
+	}
+}
+
 static void finish(struct job *j, int status, const struct rusage *ru)
 {
 	struct child_failure f;
@@ -73,11 +101,16 @@ static void finish(struct job *j, int status, const struct rusage *ru)
 	if (read(j->fail_fd, &f, sizeof f) == (ssize_t)sizeof f) {
 		f.text[sizeof f.text - 1] = '\0';
 		say_failed(j->chan, f.stage, f.sys, f.text);
+	} else if (j->io && !stream_is_drained(j->io)) {
+		j->status = status;
+		j->ru = *ru;
+		j->next = ending;
+		ending = j;
+		return;
 	} else {
 		say_exited(j, status, ru);
 	}
-	fd_close(&j->fail_fd);
-	free(j);
+	job_free(j);
 }
 
 static void on_reaped(pid_t pid, int status, const struct rusage *ru)
@@ -96,8 +129,8 @@ static void on_reaped(pid_t pid, int status, const struct rusage *ru)
 }
 
 /*
- * A child that waits for its command must not be made to wait for ever by who is in here with it.
- * What it says before it executes, or that it has, is on its pipe.
+ * Other processes inside must not be able to stop a spare for ever: continue it. It reports
+ * failure, or its exec, on its pipe.
  */
 static void on_stopped(pid_t pid)
 {
@@ -109,7 +142,7 @@ static void on_stopped(pid_t pid)
 	}
 }
 
-/* musl's own macro overflows where the status is an exit with 128 and more. */
+/* musl's macro overflows for an exit status of 128 and more. */
 static bool is_stopped(int status)
 {
 	return (status & 0xff) == 0x7f;
@@ -143,10 +176,19 @@ static pid_t clone_job(struct request *r, int fail_fd)
 	}
 	oom_order_command();
 	pid = raw_clone3(&args);
-	if (pid == 0)
+	if (pid == 0) {
+		streams_close();
 		child_run(r, fail_fd);
+	}
 	oom_order_init();
 	return pid < 0 ? -errno : pid;
+}
+
+/* 0 or -errno. */
+static int open_stream(struct job *j, struct request *r)
+{
+	j->io = stream_new(&loop, &warden, j->chan, on_output, j);
+	return j->io ? stream_open(j->io, r) : -ENOMEM;
 }
 
 static void start_job(uint32_t chan, struct request *r)
@@ -161,24 +203,25 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	*j = (struct job){ .chan = chan, .fail_fd = fail[0], .ahead = r->fds[FD_ORDER] >= 0 };
 	child_prepare(r);
-	j->pid = clone_job(r, fail[1]);
+	j->pid = streaming ? open_stream(j, r) : 0;
+	if (j->pid == 0)
+		j->pid = clone_job(r, fail[1]);
 	(void)close(fail[1]);
 	if (j->pid < 0) {
 		say_failed(chan, STAGE_SETUP, -j->pid, "start a process");
-		fd_close(&j->fail_fd);
-		free(j);
+		job_free(j);
 		return;
 	}
 	j->next = jobs;
 	jobs = j;
-	if (!j->ahead) /* else it says so itself */
+	if (!j->ahead) /* otherwise it reports that itself */
 		must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
 static void on_run(const struct frame *f, int *fds)
 {
 	struct request r;
-	int err = request_parse(&r, f, fds);
+	int err = request_parse(&r, f, fds, streaming);
 
 	if (err < 0)
 		say_failed(f->chan, STAGE_SETUP, -err, "read the request");
@@ -197,10 +240,10 @@ static void on_kill(const struct frame *f)
 		return;
 	if (f->chan == 0) {
 		paused = sig == SIGSTOP;
-		(void)kill(-1, (int)sig); /* everybody but us */
+		(void)kill(-1, (int)sig); /* every process but us */
 	}
 	for (struct job *j = jobs; j; j = j->next)
-		/* It may not have come to lead a group of its own yet. */
+		/* It may not lead its own process group yet. */
 		if (j->chan == f->chan && kill(-j->pid, (int)sig) < 0)
 			(void)kill(j->pid, (int)sig);
 }
@@ -224,14 +267,14 @@ static void on_enter(const struct frame *f, const int *fds)
 	int r = enter_generation(fds, f->nfds);
 
 	must(CONN_SAY(&warden, MSG_ENTERED, 0, { TAG_ERRNO, (uint64_t)-r, NULL }));
-	/* Half way between two file systems nothing can be run. */
+	/* Between two generations nothing can run: exit. */
 	if (r < 0 && r != -EBUSY)
 		_exit(1);
 }
 
 /*
- * Not before the first order: until then nobody else is in here, and the warden has a look at
- * us, which without root it could not have at a process that is closed to it.
+ * Not before the first order. Until then no other process is inside, and the warden verifies us; a
+ * rootless warden cannot inspect an undumpable process.
  */
 static void become_undumpable(void)
 {
@@ -240,6 +283,18 @@ static void become_undumpable(void)
 	if (!done && prctl(PR_SET_DUMPABLE, 0) < 0)
 		_exit(1);
 	done = true;
+}
+
+static void dial_stream(uint32_t chan, int fd)
+{
+	struct stream *s = stream_new(&loop, &warden, chan, NULL, NULL);
+	int r = s ? stream_dial(s, fd) : -ENOMEM;
+
+	if (r < 0)
+		stream_free(s);
+	if (!s)
+		(void)close(fd);
+	must(CONN_SAY(&warden, MSG_DIALED, chan, { TAG_ERRNO, (uint64_t)-r, NULL }));
 }
 
 static void on_dial(const struct frame *f)
@@ -257,14 +312,27 @@ static void on_dial(const struct frame *f)
 		must(CONN_SAY(&warden, MSG_DIALED, f->chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
 		return;
 	}
+	if (streaming) {
+		dial_stream(f->chan, fd);
+		return;
+	}
 	must(conn_begin(&warden, MSG_DIALED, f->chan, &at));
 	must(conn_end(&warden, at, &fd, 1));
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
 {
+	int r = streaming ? stream_frame(f) : 1;
+
 	(void)c;
+	if (r < 0)
+		_exit(1);
 	become_undumpable();
+	if (r == 0) {
+		for (int i = 0; i < f->nfds; i++)
+			fd_close(&fds[i]);
+		return;
+	}
 	switch (f->type) {
 	case MSG_RUN:
 	case MSG_STAND_BY:
@@ -281,7 +349,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		break;
 	case MSG_STOP:
 		_exit(0);
-	default: /* a newer warden's message that we can do without */
+	default: /* an optional message of a newer warden */
 		break;
 	}
 	for (int i = 0; i < f->nfds; i++)
@@ -292,6 +360,12 @@ static void on_closed(struct conn *c, int err)
 {
 	(void)c;
 	_exit(err < 0);
+}
+
+static void on_drained(struct conn *c)
+{
+	(void)c;
+	streams_resume();
 }
 
 static int watch_children(void)
@@ -310,8 +384,9 @@ static int watch_children(void)
 }
 
 /*
- * Commands inherit what is ignored, and the warden ignores what a terminal sends. The library
- * refuses the numbers that it uses itself, which posix_spawn(3) leaves ignored: ask the kernel.
+ * Commands inherit ignored signals, and the warden ignores those of a terminal. The C library
+ * refuses the numbers that it uses itself, which posix_spawn(3) leaves ignored: use the system
+ * call.
  */
 static void default_signals(void)
 {
@@ -323,7 +398,7 @@ static void default_signals(void)
 		(void)syscall(SYS_rt_sigaction, sig, &usual, NULL, sizeof usual.mask);
 }
 
-/* The list of system calls, behind which all of the sandbox lies. */
+/* Install the list of system calls, which confines the whole sandbox. */
 static int take_list(void)
 {
 	struct seccomp_program p;
@@ -334,20 +409,23 @@ static int take_list(void)
 
 int main(int argc, char **argv)
 {
-	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
+	static const struct conn_ops ops = { .frame = on_frame,
+					     .closed = on_closed,
+					     .drained = on_drained };
 	static const char version[] = "cay-init " CAY_VERSION "\n";
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
+	streaming = argc > 1 && strcmp(argv[1], "--stream") == 0;
 	oom_order_begin();
 	rlimits_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
-	/* Once, for every command: what init has itself stays until it would execute something. */
+	/* Once, for all commands: init keeps its own privileges until an exec. */
 	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
-	(void)prctl(PR_SET_NAME, "cay-init"); /* else that of a memfd, or a number */
+	(void)prctl(PR_SET_NAME, "cay-init"); /* otherwise it is a memfd's name, or a number */
 	default_signals();
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
 		return 1;

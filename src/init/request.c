@@ -52,6 +52,10 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 		r->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else if (f.tag == TAG_MODE)
 		r->mode = (mode_t)(v & 0777);
+	else if (f.tag == TAG_OFFSET)
+		r->offset = v;
+	else if (f.tag == TAG_LENGTH)
+		r->length = v;
 	else if (f.tag == TAG_TRACE)
 		r->listen = v == TRACE_FULL;
 	else if (f.tag == TAG_FILES)
@@ -85,6 +89,8 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	case TAG_OP:
 	case TAG_TTY:
 	case TAG_MODE:
+	case TAG_OFFSET:
+	case TAG_LENGTH:
 	case TAG_PROFILE:
 	case TAG_FDS:
 	case TAG_FILES:
@@ -97,13 +103,13 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	}
 }
 
-int request_parse(struct request *r, const struct frame *f, int *fds)
+int request_parse(struct request *r, const struct frame *f, int *fds, bool stream)
 {
 	struct str body = f->body;
 	struct field field;
 	int more;
 
-	*r = (struct request){ .mode = 0644 };
+	*r = (struct request){ .mode = 0644, .length = UINT64_MAX };
 	for (int i = 0; i < FD_ROLES; i++)
 		r->fds[i] = FD_NONE;
 	while ((more = field_next(&body, &field)) > 0) {
@@ -113,7 +119,7 @@ int request_parse(struct request *r, const struct frame *f, int *fds)
 	}
 	for (int i = 0; i < f->nfds; i++)
 		fd_close(&fds[i]);
-	if (more == 0 && r->fds[FD_STDIN] < 0)
+	if (more == 0 && r->fds[FD_STDIN] < 0 && !stream)
 		more = -EBADMSG;
 	if (more == 0 && r->op != OP_EXEC && !r->path)
 		more = -EBADMSG;

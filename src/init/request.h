@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the warden asks init to run: MSG_RUN, taken apart and owned. */
+/* What the warden asks init to run: a parsed MSG_RUN, which owns its parts. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,22 +16,26 @@ struct request {
 	char **envp; /* NULL-terminated */
 	int envc;
 	char *cwd;  /* NULL: the user's home */
-	char *user; /* NULL: root, or whoever there is */
+	char *user; /* NULL: root, or the only user */
 	char *path; /* of a file operation */
 	mode_t mode;
+	uint64_t offset, length; /* of a file to read; length UINT64_MAX: all */
 	int tty;
 	enum profile profile;
-	bool listen;		    /* a child made ahead: its execs are seen */
-	uint64_t files, disk, pids; /* rlimits; 0: as they are */
+	bool listen;		    /* a spare: the warden sees its execs */
+	uint64_t files, disk, pids; /* rlimits; 0: unchanged */
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 
-/* Whom it runs as. */
+/* The user it runs as. */
 static inline const char *request_user(const struct request *r)
 {
 	return r->user ? r->user : "0";
 }
 
-/* 0 or -EBADMSG, -E2BIG, -ENOMEM. Takes the fds whatever the result. */
-int request_parse(struct request *r, const struct frame *f, int *fds);
+/*
+ * stream: no descriptors pass, and init makes those of stdio itself. 0 or -EBADMSG, -E2BIG,
+ * -ENOMEM. Owns the fds, also on failure.
+ */
+int request_parse(struct request *r, const struct frame *f, int *fds, bool stream);
 void request_done(struct request *r);

@@ -37,7 +37,7 @@ static int parse(int n)
 		CHECK(fds[i] >= 0 && fstat(fds[i], &st) == 0);
 		inodes[i] = st.st_ino;
 	}
-	return request_parse(&r, &f, fds);
+	return request_parse(&r, &f, fds, false);
 }
 
 static bool is_open(int i)
@@ -92,7 +92,7 @@ static void a_request_is_taken_apart(void)
 	done(3);
 }
 
-static void what_is_absent_has_a_default(void)
+static void absent_fields_have_defaults(void)
 {
 	put_n(TAG_FDS, STDIO);
 	CHECK(parse(3) == 0);
@@ -102,7 +102,7 @@ static void what_is_absent_has_a_default(void)
 	done(3);
 }
 
-static void descriptors_go_to_their_roles_in_order(void)
+static void descriptors_get_their_roles_in_order(void)
 {
 	put_n(TAG_FDS, 1 << FD_STDIN | 1 << FD_STDERR | 1 << FD_CGROUP);
 	CHECK(parse(3) == 0);
@@ -183,7 +183,7 @@ static void text_with_a_nul_is_refused(void)
 	}
 }
 
-static void what_exists_once_is_refused_twice(void)
+static void single_fields_are_refused_twice(void)
 {
 	static const uint16_t tags[] = { TAG_CWD, TAG_USER, TAG_PATH };
 
@@ -249,10 +249,10 @@ static void a_body_cut_anywhere_leaks_nothing(void)
 	}
 }
 
-T_MAIN(T(a_request_is_taken_apart), T(what_is_absent_has_a_default),
-       T(descriptors_go_to_their_roles_in_order), T(descriptors_without_a_role_are_closed),
+T_MAIN(T(a_request_is_taken_apart), T(absent_fields_have_defaults),
+       T(descriptors_get_their_roles_in_order), T(descriptors_without_a_role_are_closed),
        T(roles_without_a_descriptor_stay_empty), T(without_stdin_it_is_refused),
        T(no_descriptor_is_given_out_twice), T(lists_end_at_their_limits),
-       T(text_with_a_nul_is_refused), T(what_exists_once_is_refused_twice),
+       T(text_with_a_nul_is_refused), T(single_fields_are_refused_twice),
        T(unknown_tags_are_skipped), T(numbers_of_another_size_are_refused),
        T(a_file_operation_needs_a_path), T(a_body_cut_anywhere_leaks_nothing))

@@ -11,10 +11,11 @@
 #include "base/limits.h"
 
 enum {
-	CORE = 1,	  /* 0 would still start the host's helper where core_pattern is a pipe */
-	FILES = 65536,	  /* enough for any build, little enough for close() in a loop */
-	LOCKED = 8 << 20, /* the kernel's own default */
-	QUEUES = 800 * 1024, /* POSIX message queues, likewise */
+	CORE = 1, /* with 0 the kernel would still start the host's helper if core_pattern is a pipe
+		   */
+	FILES = 65536,	     /* enough for any build, few enough to close() in a loop */
+	LOCKED = 8 << 20,    /* the kernel's own default */
+	QUEUES = 800 * 1024, /* POSIX message queues; also the kernel's default */
 	SIGNALS = 16 * 1024,
 };
 
@@ -35,14 +36,14 @@ void rlimits_begin(void)
 	(void)setrlimit(RLIMIT_NOFILE, &r);
 }
 
-/* exact: what was asked for is what there is; else a lower soft limit of the creator's stays. */
+/* exact: set the requested value; otherwise keep the creator's lower soft limit. */
 static int lower_files(uint64_t to, bool exact)
 {
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 		return -errno;
-	if (getuid() != 0) /* nor is there any other root inside: it runs without */
+	if (getuid() != 0) /* then there is no other root inside either: continue without */
 		r.rlim_max = limit_files_inside(r.rlim_max);
 	if (r.rlim_max > to)
 		r.rlim_max = to;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one process of a command may have, and how soon it is killed when memory is short. */
+/* Resource limits of a command's processes, and their order for the OOM killer. */
 #pragma once
 
 #include "init/request.h"
 
-/* Init itself may have as many files open as it can, and remembers what a command starts with. */
+/* Raise init's own limit of open files to the maximum, and remember a command's initial limit. */
 void rlimits_begin(void);
-/* 0, or -errno with *what naming the limit. soft = hard: nobody inside can raise one again. */
+/* 0, or -errno with *what naming the limit. soft = hard: no process inside can raise it again. */
 int rlimits_apply(const struct request *r, const char **what);
 
 /*
- * Processes of a sandbox are killed before others of the host, and a command before init. Only
- * while a process is dumpable may it open its own file, so init keeps a descriptor. Where that
- * cannot be had the kernel's order stays as it is.
+ * The OOM killer kills a sandbox's processes before others of the host, and a command before init.
+ * A process can open its own file only while it is dumpable, so init keeps a descriptor. If that
+ * fails, the kernel's default order stays.
  */
 void oom_order_begin(void);
-/* Around the birth of a command: it inherits what its parent has. */
+/* Call before and after making a command, which inherits its parent's value. */
 void oom_order_command(void);
 void oom_order_init(void);

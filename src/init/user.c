@@ -14,7 +14,7 @@
 
 enum { DB_MAX = 1 << 20, FIELDS_MAX = 7, SETTLED_S = 2 };
 
-/* A whole number and nothing else. */
+/* True if the text is a whole number and nothing else. */
 static bool to_id(const char *text, uint32_t *ret)
 {
 	char *end = NULL;
@@ -43,7 +43,7 @@ static int split(char *line, char *fields[FIELDS_MAX])
 	return n;
 }
 
-/* A regular file only: the sandbox's root may have put a fifo or a terminal there. */
+/* Only a regular file: the sandbox's root may have put a fifo or a terminal there. */
 static int read_db(const char *path, struct buf *text)
 {
 	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static int read_db(const char *path, struct buf *text)
 	return S_ISREG(st.st_mode) ? io_read_all(fd, text) : -EINVAL;
 }
 
-/* Runs fn on each line's fields until it returns true. The file may be missing. */
+/* Call fn for each line's fields until it returns true. The file may be missing. */
 static void each_line(const char *path, int want, bool (*fn)(void *ctx, char **fields), void *ctx)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(DB_MAX);
@@ -80,7 +80,7 @@ static bool match_passwd(void *ctx, char **f)
 	struct user *u = s->user;
 	uint32_t uid, gid;
 
-	/* Without a name it would be a member of every group that lists nobody. */
+	/* Without a name it would be a member of every group with an empty member list. */
 	if (!f[0][0] || !to_id(f[2], &uid) || !to_id(f[3], &gid))
 		return false;
 	if (s->name ? strcmp(f[0], s->name) != 0 : uid != u->uid)
@@ -152,7 +152,7 @@ int user_find(const char *ref, struct user *ret)
 	return 0;
 }
 
-/* A file as it was when it was read; the sandbox cannot set a ctime. */
+/* A file's state when it was read; the sandbox cannot set a ctime. */
 struct stamp {
 	dev_t dev;
 	ino_t ino;
@@ -168,7 +168,7 @@ static struct {
 	bool valid;
 } last;
 
-/* False where the file might change once more without being seen to. */
+/* False if the file could still change unnoticed. */
 static bool stamp_of(const char *path, struct stamp *ret)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a command runs as, by the sandbox's own /etc/passwd and /etc/group. */
+/* The user that a command runs as, from the sandbox's own /etc/passwd and /etc/group. */
 #pragma once
 
 #include <stdint.h>
@@ -17,12 +17,12 @@ struct user {
 	char shell[256];
 };
 
-/* ref: a name, a uid, or uid:gid. -ENOENT where there is no such name. */
+/* ref: a name, a uid, or uid:gid. -ENOENT if there is no such name. */
 int user_find(const char *ref, struct user *ret);
 /*
- * Look ref up, or be content with what was found last where ref and both files are the same: for
- * init, once, before it makes a child; user_recall() in the child then costs nothing.
+ * Look ref up, unless the last result is for the same ref and both files are unchanged. Init calls
+ * it once before it makes a child, so that user_recall() in the child is cheap.
  */
 void user_remember(const char *ref);
-/* user_find(), or what is remembered of the same ref. */
+/* The remembered result for the same ref, or else user_find(). */
 int user_recall(const char *ref, struct user *ret);

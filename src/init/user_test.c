@@ -64,7 +64,7 @@ static void a_given_group_is_the_only_one(void)
 	CHECK(user_find("7:8", &u) == 0 && u.uid == 7 && u.gid == 8);
 }
 
-static void what_is_no_account_is_refused(void)
+static void invalid_accounts_are_refused(void)
 {
 	char name[200];
 
@@ -83,7 +83,7 @@ static void what_is_no_account_is_refused(void)
 	}
 }
 
-static void lines_that_are_no_accounts_are_skipped(void)
+static void invalid_account_lines_are_skipped(void)
 {
 	etc("me\nme:x\nme:x:0:0:short:/\n:::::::\n\n\n"
 	    "me:x:-1:0::/:/bin/sh\nme:x:4294967295:0::/:/bin/sh\n"
@@ -163,7 +163,7 @@ static void let_settle(const char *path)
 		(void)poll(NULL, 0, 50);
 }
 
-static void what_is_remembered_ends_with_the_file(void)
+static void a_changed_file_ends_what_is_remembered(void)
 {
 	etc("me:x:1000:100::/home/me:/bin/sh\n", "");
 	let_settle("/etc/group");
@@ -182,7 +182,7 @@ static void what_is_remembered_ends_with_the_file(void)
 	CHECK(user_recall("me", &u) == -ENOENT);
 }
 
-static void what_is_remembered_is_not_read_again(void)
+static void a_remembered_user_is_not_read_again(void)
 {
 	etc("me:x:1000:100::/home/me:/bin/sh\n", "");
 	let_settle("/etc/group");
@@ -194,8 +194,8 @@ static void what_is_remembered_is_not_read_again(void)
 }
 
 T_MAIN(T(a_name_gives_ids_home_shell_and_groups), T(a_uid_needs_no_account),
-       T(a_given_group_is_the_only_one), T(what_is_no_account_is_refused),
-       T(lines_that_are_no_accounts_are_skipped), T(a_line_without_a_name_is_nobody),
+       T(a_given_group_is_the_only_one), T(invalid_accounts_are_refused),
+       T(invalid_account_lines_are_skipped), T(a_line_without_a_name_is_nobody),
        T(bytes_after_a_nul_count_for_nothing), T(groups_end_at_their_limit), T(long_fields_are_cut),
-       T(files_that_cannot_be_read_are_empty_ones), T(what_is_remembered_ends_with_the_file),
-       T(what_is_remembered_is_not_read_again))
+       T(files_that_cannot_be_read_are_empty_ones), T(a_changed_file_ends_what_is_remembered),
+       T(a_remembered_user_is_not_read_again))

@@ -10,7 +10,7 @@
 #include "base/fds.h"
 #include "base/io.h"
 
-/* Reads begin small and grow with what comes: most connections never see a large frame. */
+/* Reads start small and grow with the data: most connections never see a large frame. */
 enum {
 	READ_MIN = 2048,
 	READ_CHUNK = LIMIT_FRAME_DATA + 4096,
@@ -66,9 +66,23 @@ void conn_done(struct conn *c)
 	c->loop = NULL;
 }
 
+int conn_release(struct conn *c)
+{
+	int fd;
+
+	if (!c->loop)
+		return -ENOTCONN;
+	if (c->in.len || c->out.len || c->fdq_len)
+		return -EBUSY;
+	loop_del(c->loop, &c->io);
+	fd = TAKE_FD(c->fd);
+	conn_done(c);
+	return fd;
+}
+
 /*
- * EPOLLHUP cannot be masked: while held it comes edge-triggered, once, instead of for ever.
- * Above the mark we wait for writability even with nothing left to send, to tell `drained`.
+ * EPOLLHUP cannot be masked. During a hold it is edge-triggered, so that it arrives once and not
+ * for ever. Above the mark we wait for writability even with nothing to send, to call `drained`.
  */
 static void update_events(struct conn *c)
 {
@@ -87,7 +101,7 @@ static int queue_fds(struct conn *c, const struct msghdr *m)
 	return came > room || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
-/* Bytes read, 0 at the end, -errno. *ret_all: that was all there is, and the loop tells of more. */
+/* Returns bytes read, 0 at the end, or -errno. *ret_all: the socket is empty, wait for the loop. */
 static ssize_t receive(struct conn *c, bool *ret_all)
 {
 	union {
@@ -117,7 +131,7 @@ static ssize_t receive(struct conn *c, bool *ret_all)
 	return r < 0 ? r : n;
 }
 
-/* Hand out the frames that are complete. False when the connection is gone. */
+/* Deliver the complete frames. False if the connection is gone. */
 static bool deliver(struct conn *c)
 {
 	bool gone = false;
@@ -153,7 +167,7 @@ static bool deliver(struct conn *c)
 	return err == 0;
 }
 
-/* 0 when something was sent, -EAGAIN, or another -errno. */
+/* 0 if something was sent, -EAGAIN, or another -errno. */
 static int send_some(struct conn *c)
 {
 	union {
@@ -179,7 +193,7 @@ static int send_some(struct conn *c)
 		memcpy(CMSG_DATA(&ctl.align), p->fds, size);
 		p = p->next;
 	}
-	if (p) /* the bytes of the next parcel's frame go with its descriptors */
+	if (p) /* a parcel's descriptors must travel with the first byte of its frame */
 		iov.iov_len = p->at;
 	do {
 		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -210,7 +224,7 @@ static void send_later(struct conn *c)
 	loop_timer_set(c->loop, &c->patience, PATIENCE_NS, on_patience);
 }
 
-/* Where nobody will read what waits it is dropped; the peer's own last words still count. */
+/* Drops unsent bytes if the peer no longer reads. The peer's last frames are still delivered. */
 static int send_all(struct conn *c)
 {
 	int r = 0;
@@ -223,14 +237,16 @@ static int send_all(struct conn *c)
 	if (is_peer_gone(r))
 		drop_output(c);
 	buf_trim(&c->out, KEEP_IDLE);
-	/* Descriptors under way are counted per user: what has too many may be another sandbox of
-	 * this one's, and no event tells when it has not any more. */
+	/*
+	 * The kernel counts descriptors in flight per user, so another sandbox of the same user may
+	 * have used them up. No event reports when the count falls: retry later.
+	 */
 	if (r == -ETOOMANYREFS)
 		send_later(c);
 	return r == -EAGAIN || r == -ETOOMANYREFS ? 0 : r;
 }
 
-/* False when the connection is gone. */
+/* False if the connection is gone. */
 static bool on_writable(struct conn *c)
 {
 	bool gone = false;
@@ -252,7 +268,7 @@ static bool on_writable(struct conn *c)
 	return !gone;
 }
 
-/* What a hold left behind is handed out before more is read, and before the end is told. */
+/* Delivers the frames from before a hold first, then reads more, then reports the end. */
 static bool on_readable(struct conn *c)
 {
 	bool all = false;
@@ -336,7 +352,7 @@ static int add_parcel(struct conn *c, size_t at, const int *fds, int nfds)
 
 void conn_push(struct conn *c)
 {
-	(void)send_all(c); /* the loop will find the broken socket and call closed() */
+	(void)send_all(c); /* the loop will see the broken socket and call closed() */
 	c->above |= c->out.len >= LIMIT_CONN_HIGH;
 	update_events(c);
 }
@@ -425,7 +441,7 @@ int conn_say(struct conn *c, uint8_t type, uint32_t chan, const struct conn_fiel
 
 int conn_end_later(struct conn *c, size_t at)
 {
-	bool company = at > 0 && !c->waits; /* what goes soon takes it along */
+	bool company = at > 0 && !c->waits; /* a frame that is sent soon takes this one along */
 	int r = frame_end(&c->out, at, 0);
 
 	if (r < 0)
@@ -452,24 +468,11 @@ size_t conn_backlog(const struct conn *c)
 
 void conn_hold(struct conn *c, bool hold)
 {
-	if (c->held && !hold && c->in.len) /* these came before the hold; no event tells of them */
+	if (c->held && !hold &&
+	    c->in.len) /* these frames arrived before the hold; no event reports them */
 		loop_timer_set(c->loop, &c->kick, 0, on_kick);
 	c->held = hold;
 	update_events(c);
-}
-
-bool conn_go_on(struct conn *c)
-{
-	c->held = false;
-	if (!deliver(c))
-		return false;
-	update_events(c);
-	return true;
-}
-
-bool conn_is_asked(const struct conn *c)
-{
-	return c->held && c->in.len > c->taken;
 }
 
 int conn_flush(struct conn *c, int timeout_ms)

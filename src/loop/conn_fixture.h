@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of conn: a conn `a` and, across a socketpair, either a conn `b` or the bare
- * descriptor `peer`. What each side got is counted; tear_down() checks that no descriptor leaks.
+ * For the tests of conn: a conn `a`, connected by a socketpair to a conn `b` or to the bare
+ * descriptor `peer`. Each side counts what it receives. tear_down() checks that no descriptor
+ * leaks.
  */
 #pragma once
 
@@ -18,14 +19,14 @@ enum { END = 200, PIECE = LIMIT_FRAME_DATA };
 
 struct side {
 	struct conn c;
-	uint64_t bytes;	 /* of bodies received */
+	uint64_t bytes;	 /* received in bodies */
 	int frames, fds; /* received */
 	uint8_t types[64];
 	int stop_at;	    /* stop the loop after this many frames */
-	int hold_at;	    /* hold after this many */
-	int closed, err;    /* times, last argument */
-	int drained;	    /* times */
-	uint64_t left;	    /* bytes still to send, whenever the backlog allows it */
+	int hold_at;	    /* hold after this many frames */
+	int closed, err;    /* number of calls, last argument */
+	int drained;	    /* number of calls */
+	uint64_t left;	    /* bytes to send when the backlog allows it */
 	bool done_in_frame; /* call conn_done() from the frame callback */
 	bool end_sent;
 };
@@ -70,7 +71,7 @@ static inline void on_closed(struct conn *c, int err)
 	loop_stop(&l);
 }
 
-/* Send what is left as far as the backlog allows. */
+/* Send what is left, as far as the backlog allows. */
 static inline void pump(struct side *s)
 {
 	static char piece[PIECE];
@@ -141,7 +142,7 @@ static inline void on_end(struct loop_timer *t)
 	loop_stop(&l);
 }
 
-/* Let everything happen that is going to. */
+/* Run the loop for a while. */
 static inline void run_for_ms(uint64_t ms)
 {
 	struct loop_timer end = { 0 };
@@ -169,7 +170,7 @@ static inline void send_fds(struct conn *c, int n, size_t body)
 	CHECK(conn_end(c, at, fds, n) == 0);
 }
 
-/* From the bare end: bytes, with n descriptors. */
+/* Send bytes with n descriptors from the bare end. */
 static inline void raw(const void *p, size_t size, int n)
 {
 	union {
@@ -193,7 +194,7 @@ static inline void raw(const void *p, size_t size, int n)
 	CHECK(sendmsg(peer, &m, MSG_NOSIGNAL) == (ssize_t)size);
 }
 
-/* Fill a's backlog above the mark while nobody reads. */
+/* Fill a's backlog above the mark while its peer does not read. */
 static inline void fill(void)
 {
 	static char piece[PIECE];

@@ -123,7 +123,7 @@ static void a_cancelled_frame_leaves_no_trace(void)
 	tear_down();
 }
 
-static void the_end_of_the_peer_is_told_once_and_without_error(void)
+static void a_closed_peer_is_reported_once_without_error(void)
 {
 	set_up(true);
 	conn_done(&a.c);
@@ -156,7 +156,7 @@ static void done_from_the_frame_callback_stops_delivery(void)
 	tear_down();
 }
 
-static void frames_cut_anywhere_are_put_together(void)
+static void frames_split_anywhere_are_joined(void)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(1000);
 
@@ -220,7 +220,7 @@ static void hoarded_descriptors_end_the_connection_at_the_limit(void)
 	tear_down();
 }
 
-static void a_descriptor_that_is_no_socket_is_refused_and_closed(void)
+static void a_descriptor_other_than_a_socket_is_refused_and_closed(void)
 {
 	struct conn c;
 
@@ -230,7 +230,7 @@ static void a_descriptor_that_is_no_socket_is_refused_and_closed(void)
 	tear_down();
 }
 
-/* What came out at the bare end, as one frame. */
+/* The bytes that arrived at the bare end, as one frame. */
 static struct frame taken(void)
 {
 	static char bytes[4096];
@@ -266,7 +266,7 @@ static void say_sends_numbers_and_texts_in_order(void)
 	tear_down();
 }
 
-static void what_is_too_much_to_say_is_not_said(void)
+static void say_refuses_an_oversize_frame(void)
 {
 	static char text[LIMIT_FRAME_BODY + 2];
 
@@ -295,7 +295,7 @@ static void a_mention_waits_for_the_next_frame(void)
 	tear_down();
 }
 
-static void a_mention_does_not_wait_for_ever(void)
+static void a_mention_is_sent_after_its_delay(void)
 {
 	set_up(true);
 	CHECK(CONN_MENTION(&a.c, END, 1, { 3, 1, NULL }) == 0);
@@ -305,7 +305,7 @@ static void a_mention_does_not_wait_for_ever(void)
 	tear_down();
 }
 
-static void what_waits_can_be_pushed(void)
+static void push_sends_waiting_mentions(void)
 {
 	size_t at;
 
@@ -319,21 +319,21 @@ static void what_waits_can_be_pushed(void)
 	tear_down();
 }
 
-static void the_last_words_of_the_peer_are_heard(void)
+static void drain_delivers_the_last_frames_of_the_peer(void)
 {
 	char frame[FRAME_HEADER + 3] = { 3, 0, 0, 0, 7 };
 
 	set_up(false);
 	CHECK(write(peer, frame, sizeof frame) == sizeof frame);
 	CHECK(conn_drain(&a.c, 20) == -ETIMEDOUT && a.frames == 1 && !a.closed);
-	CHECK(read(peer, frame + FRAME_HEADER, 1) == 0); /* it knows that nothing more comes */
+	CHECK(read(peer, frame + FRAME_HEADER, 1) == 0); /* the peer sees the end of the stream */
 	CHECK(write(peer, frame, sizeof frame) == sizeof frame);
 	fd_close(&peer);
 	CHECK(conn_drain(&a.c, 1000) == 0 && a.frames == 2 && a.closed);
 	tear_down();
 }
 
-static void a_mention_that_is_too_long_is_not_made(void)
+static void an_oversize_mention_is_refused(void)
 {
 	static char text[LIMIT_FRAME_BODY + 1];
 
@@ -344,7 +344,7 @@ static void a_mention_that_is_too_long_is_not_made(void)
 	tear_down();
 }
 
-static void a_read_becomes_one_frame_of_at_most_so_much(void)
+static void send_read_sends_one_bounded_frame(void)
 {
 	struct frame f;
 	int p[2];
@@ -363,7 +363,7 @@ static void a_read_becomes_one_frame_of_at_most_so_much(void)
 	tear_down();
 }
 
-static void a_read_that_gives_nothing_leaves_the_backlog_as_it_was(void)
+static void send_read_without_data_leaves_the_backlog_unchanged(void)
 {
 	int p[2];
 	size_t before;
@@ -386,8 +386,8 @@ static void a_read_that_gives_nothing_leaves_the_backlog_as_it_was(void)
 	tear_down();
 }
 
-/* As one user among others who have all descriptors under way that there may be. */
-static void descriptors_wait_while_the_user_has_too_many_under_way(void)
+/* Other processes of the same user have the maximum of descriptors in flight. */
+static void descriptors_wait_while_the_user_has_too_many_in_flight(void)
 {
 	struct rlimit few = { 1, 1 };
 	struct rlimit before;
@@ -420,18 +420,18 @@ T_MAIN(T(frames_arrive_in_order_with_their_descriptors),
        T(unsent_descriptors_are_closed_with_the_connection), T(a_frame_of_the_limit_passes),
        T(an_oversize_frame_is_not_sent_and_its_descriptors_are_closed),
        T(too_many_descriptors_are_refused_and_closed), T(a_cancelled_frame_leaves_no_trace),
-       T(the_end_of_the_peer_is_told_once_and_without_error),
+       T(a_closed_peer_is_reported_once_without_error),
        T(last_frames_of_a_peer_that_left_are_delivered),
-       T(done_from_the_frame_callback_stops_delivery), T(frames_cut_anywhere_are_put_together),
+       T(done_from_the_frame_callback_stops_delivery), T(frames_split_anywhere_are_joined),
        T(a_header_above_the_limit_ends_the_connection),
        T(a_malformed_header_ends_the_connection_after_the_good_frames),
        T(missing_descriptors_end_the_connection),
        T(more_descriptors_than_a_frame_may_have_end_the_connection),
        T(hoarded_descriptors_end_the_connection_at_the_limit),
-       T(a_descriptor_that_is_no_socket_is_refused_and_closed),
-       T(say_sends_numbers_and_texts_in_order), T(what_is_too_much_to_say_is_not_said),
-       T(a_mention_waits_for_the_next_frame), T(a_mention_does_not_wait_for_ever),
-       T(what_waits_can_be_pushed), T(the_last_words_of_the_peer_are_heard),
-       T(a_mention_that_is_too_long_is_not_made), T(a_read_becomes_one_frame_of_at_most_so_much),
-       T(a_read_that_gives_nothing_leaves_the_backlog_as_it_was),
-       T(descriptors_wait_while_the_user_has_too_many_under_way))
+       T(a_descriptor_other_than_a_socket_is_refused_and_closed),
+       T(say_sends_numbers_and_texts_in_order), T(say_refuses_an_oversize_frame),
+       T(a_mention_waits_for_the_next_frame), T(a_mention_is_sent_after_its_delay),
+       T(push_sends_waiting_mentions), T(drain_delivers_the_last_frames_of_the_peer),
+       T(an_oversize_mention_is_refused), T(send_read_sends_one_bounded_frame),
+       T(send_read_without_data_leaves_the_backlog_unchanged),
+       T(descriptors_wait_while_the_user_has_too_many_in_flight))

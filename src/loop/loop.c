@@ -56,36 +56,7 @@ void loop_del(struct loop *l, struct loop_io *io)
 			l->batch[i].data.ptr = NULL;
 }
 
-void loop_timer_stop(struct loop *l, struct loop_timer *t)
-{
-	struct loop_timer **at = &l->timers;
-
-	if (t->at_ns == 0)
-		return;
-	while (*at && *at != t)
-		at = &(*at)->next;
-	if (*at)
-		*at = t->next;
-	t->at_ns = 0;
-	t->next = NULL;
-}
-
-void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t delay_ns,
-		    void (*fn)(struct loop_timer *))
-{
-	struct loop_timer **at = &l->timers;
-
-	loop_timer_stop(l, t);
-	if (__builtin_add_overflow(clock_mono_ns(), delay_ns, &t->at_ns))
-		t->at_ns = UINT64_MAX;
-	t->fn = fn;
-	while (*at && (*at)->at_ns <= t->at_ns)
-		at = &(*at)->next;
-	t->next = *at;
-	*at = t;
-}
-
-/* Milliseconds until the first timer, rounded up so that it has passed when we wake. */
+/* Milliseconds until the first timer, rounded up so that the timer is due when we wake. */
 static int wait_ms(const struct loop *l)
 {
 	uint64_t now, ms;
@@ -111,9 +82,10 @@ static void run_timers(struct loop *l)
 	}
 }
 
+/* evs[0] to evs[at - 1] are the events that go first. */
 static void put_first(struct epoll_event *evs, int n)
 {
-	for (int i = 1, at = 0; i < n; i++)
+	for (int i = 0, at = 0; i < n; i++)
 		if (((struct loop_io *)evs[i].data.ptr)->first) {
 			struct epoll_event ev = evs[i];
 
@@ -137,7 +109,7 @@ static void run_batch(struct loop *l, struct epoll_event *evs, int n)
 	l->batch = NULL;
 }
 
-/* Chores are done at the latest after so many turns that had better to do. */
+/* Do the chores after so many busy turns at the latest. */
 static void do_chores(struct loop *l, int n)
 {
 	if (n > 0 && ++l->busy_turns < BUSY_TURNS)
@@ -147,27 +119,44 @@ static void do_chores(struct loop *l, int n)
 	l->idle(l);
 }
 
-int loop_run(struct loop *l)
+static int turn(struct loop *l)
 {
 	struct epoll_event evs[BATCH];
+	bool chores = l->chores; /* chores from before this turn */
+	int n = epoll_wait(l->epfd, evs, BATCH, chores ? 0 : wait_ms(l));
 
-	l->stop = false;
-	while (!l->stop) {
-		bool chores = l->chores; /* those from before this turn */
-		int n = epoll_wait(l->epfd, evs, BATCH, chores ? 0 : wait_ms(l));
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			run_batch(l, evs, n);
-		if (l->timers)
-			run_timers(l);
-		if (chores && !l->stop)
-			do_chores(l, n);
-		if (l->turned && !l->stop)
-			l->turned(l);
-	}
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	if (n > 0)
+		run_batch(l, evs, n);
+	if (l->timers)
+		run_timers(l);
+	if (chores && !l->stop)
+		do_chores(l, n);
+	if (l->turned && !l->stop)
+		l->turned(l);
 	return 0;
+}
+
+int loop_run_until(struct loop *l, const bool *done)
+{
+	int r = 0;
+
+	if (l->running)
+		return -EBUSY;
+	l->stop = false;
+	l->running = true;
+	while (r == 0 && !l->stop && !*done)
+		r = turn(l);
+	l->running = false;
+	return r;
+}
+
+int loop_run(struct loop *l)
+{
+	static const bool never = false;
+
+	return loop_run_until(l, &never);
 }
 
 void loop_stop(struct loop *l)

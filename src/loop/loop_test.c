@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "t.h"
 
-enum { END_MS = 100 }; /* when all else has long happened */
+enum { END_MS = 100 }; /* long after everything else */
 
 static struct loop l;
 static char order[32];
@@ -46,7 +46,7 @@ static void on_note_and_free_other(struct loop_timer *t)
 	free(me->other);
 }
 
-static void timers_run_by_time_and_equal_ones_as_they_were_set(void)
+static void timers_run_by_time_then_by_order_of_setting(void)
 {
 	struct timer a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 	struct timer d = { .name = 'd' }, end = { .name = '.' };
@@ -140,7 +140,7 @@ static void a_timer_may_set_itself(void)
 	loop_done(&l);
 }
 
-/* Two pipes that are readable from the start, so that both are in one batch. */
+/* Two pipes that are readable from the start, so both are in one batch. */
 struct source {
 	struct loop_io io;
 	int fds[2];
@@ -227,7 +227,7 @@ static void a_source_taken_out_and_put_back_still_gets_its_event(void)
 	loop_done(&l);
 }
 
-static void what_is_to_be_first_is_first(void)
+static void a_first_source_runs_first(void)
 {
 	struct source *s[4] = { source_new('c'), source_new('a'), source_new('d'),
 				source_new('b') };
@@ -241,6 +241,26 @@ static void what_is_to_be_first_is_first(void)
 	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
 	CHECK(loop_run(&l) == 0);
 	CHECK(strncmp(order, "ab", 2) == 0 && strlen(order) == 5);
+	for (int i = 0; i < 4; i++)
+		source_free(s[i]);
+	loop_done(&l);
+}
+
+/* The first event of the batch is already in place and must stay there. */
+static void several_first_sources_run_before_the_others(void)
+{
+	struct source *s[4] = { source_new('a'), source_new('x'), source_new('b'),
+				source_new('c') };
+	struct timer end = { .name = '.' };
+
+	CHECK(loop_init(&l) == 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK(loop_add(&l, &s[i]->io, s[i]->fds[0], EPOLLIN, on_readable_note) == 0);
+		s[i]->io.first = s[i]->name != 'x';
+	}
+	loop_timer_set(&l, &end.t, END_MS * NS_PER_MS, on_note_and_stop);
+	CHECK(loop_run(&l) == 0);
+	CHECK_STR(order, "abcx.");
 	for (int i = 0; i < 4; i++)
 		source_free(s[i]);
 	loop_done(&l);
@@ -302,7 +322,7 @@ static void on_readable_leave(struct loop_io *io, uint32_t events)
 	note('a');
 }
 
-static void chores_are_done_though_something_is_always_ready(void)
+static void chores_run_even_if_a_source_is_always_ready(void)
 {
 	struct source *a = source_new('a');
 
@@ -316,7 +336,7 @@ static void chores_are_done_though_something_is_always_ready(void)
 	loop_done(&l);
 }
 
-static void what_epoll_refuses_is_reported_and_harmless_to_remove(void)
+static void a_refused_source_is_reported_and_safe_to_remove(void)
 {
 	struct loop_io io = { 0 };
 	auto_close int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -330,11 +350,11 @@ static void what_epoll_refuses_is_reported_and_harmless_to_remove(void)
 	loop_done(&l);
 }
 
-T_MAIN(T(timers_run_by_time_and_equal_ones_as_they_were_set), T(a_timer_is_never_early),
+T_MAIN(T(timers_run_by_time_then_by_order_of_setting), T(a_timer_is_never_early),
        T(setting_a_running_timer_moves_it), T(a_stopped_timer_does_not_run),
        T(a_timer_may_free_another_that_is_due), T(a_timer_may_set_itself),
        T(a_source_may_free_itself_and_others_of_the_batch),
        T(a_source_taken_out_and_put_back_still_gets_its_event), T(mod_changes_what_is_waited_for),
-       T(what_is_to_be_first_is_first), T(chores_wait_until_nothing_is_ready),
-       T(chores_are_done_though_something_is_always_ready),
-       T(what_epoll_refuses_is_reported_and_harmless_to_remove))
+       T(a_first_source_runs_first), T(several_first_sources_run_before_the_others),
+       T(chores_wait_until_nothing_is_ready), T(chores_run_even_if_a_source_is_always_ready),
+       T(a_refused_source_is_reported_and_safe_to_remove))

@@ -5,7 +5,7 @@
 
 enum { BITS = 8 };
 
-/* An IPv4 address inside: where it begins in the address, or none. */
+/* Where an embedded IPv4 address starts, or none. */
 enum { PLAIN = 0, AT_2 = 2, AT_12 = 12 };
 
 struct row {
@@ -17,8 +17,7 @@ struct row {
 };
 
 /*
- * IANA IPv4 Special-Purpose Address Registry, with what the clouds use; the first row that holds
- * an address counts.
+ * IANA IPv4 Special-Purpose Address Registry, and cloud addresses; the first matching row counts.
  */
 static const struct row v4_rows[] = {
 	{ "cloud metadata", ADDRESS_METADATA, 32, PLAIN, { 169, 254, 169, 254 } },
@@ -49,7 +48,7 @@ static const struct row v4_rows[] = {
 	{ "reserved", ADDRESS_NEVER, 4, PLAIN, { 240 } },
 };
 
-/* IANA IPv6 Special-Purpose Address Registry; what lies outside of 2000::/3 is not assigned. */
+/* IANA IPv6 Special-Purpose Address Registry; addresses outside 2000::/3 are not assigned. */
 static const struct row v6_rows[] = {
 	{ "cloud metadata", ADDRESS_METADATA, 128, PLAIN, { 0xfd, 0, 0x0e, 0xc2, [14] = 2, 0x54 } },
 	{ "cloud metadata", ADDRESS_METADATA, 128, PLAIN, { 0xfd, 0x20, 0, 0xce, [14] = 2, 0x54 } },
@@ -95,7 +94,7 @@ static struct cidr range_of(const struct row *row, uint8_t len)
 	return c;
 }
 
-static const struct row *find(const struct row *rows, size_t n, const struct ip *ip)
+static const struct row *row_find(const struct row *rows, size_t n, const struct ip *ip)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct cidr c = range_of(&rows[i], ip->len);
@@ -108,14 +107,14 @@ static const struct row *find(const struct row *rows, size_t n, const struct ip 
 
 static struct address_info classify_v4(const struct ip *ip)
 {
-	const struct row *row = find(v4_rows, ARRAY_LEN(v4_rows), ip);
+	const struct row *row = row_find(v4_rows, ARRAY_LEN(v4_rows), ip);
 
 	if (!row)
 		return (struct address_info){ ADDRESS_GLOBAL, "global", whole(ip) };
 	return (struct address_info){ row->class, row->what, range_of(row, ip->len) };
 }
 
-/* An address that carries another is at least as closed as that one. */
+/* An address that embeds another is at least as closed as the embedded one. */
 static struct address_info with_embedded(struct address_info info, const struct ip *ip, unsigned at)
 {
 	struct ip inner = { .len = 4 };
@@ -140,7 +139,7 @@ struct address_info address_classify(const struct ip *ip)
 		return classify_v4(&plain);
 	if (plain.len != 16)
 		return info;
-	row = find(v6_rows, ARRAY_LEN(v6_rows), &plain);
+	row = row_find(v6_rows, ARRAY_LEN(v6_rows), &plain);
 	if (row) {
 		info = (struct address_info){ row->class, row->what, range_of(row, plain.len) };
 		return row->embedded ? with_embedded(info, &plain, row->embedded) : info;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which addresses may be dialled. By default only global unicast: not what the special-purpose
- * registries of IANA (RFC 6890 and later) list, nor what hides an IPv4 address in an IPv6 one.
+ * Which addresses may be dialled. By default only global unicast: not the addresses in IANA's
+ * special-purpose registries (RFC 6890 and later), and not IPv6 addresses that embed such an IPv4
+ * address.
  *
- * ADDRESS_NEVER: loopback, "this network", multicast, broadcast, reserved: no rule opens them.
- * ADDRESS_SPECIAL: private, link-local, shared, documentation, …: a rule opens them that names
- * them: a range that lies within the registered one (0.0.0.0/0 does not open 10.0.0.0/8).
- * ADDRESS_METADATA: the clouds' metadata services: only a rule for exactly this address.
+ * - ADDRESS_NEVER: loopback, "this network", multicast, broadcast, reserved. No rule opens them.
+ * - ADDRESS_SPECIAL: private, link-local, shared, documentation and others. A rule opens them only
+ *   if its range lies within the registered range: 0.0.0.0/0 does not open 10.0.0.0/8.
+ * - ADDRESS_METADATA: cloud metadata services. Only a rule for exactly this address opens them.
  */
 #pragma once
 
@@ -17,10 +18,10 @@ enum address_class { ADDRESS_GLOBAL, ADDRESS_SPECIAL, ADDRESS_METADATA, ADDRESS_
 struct address_info {
 	enum address_class class;
 	const char *what;  /* "private", "loopback", ...; "global" */
-	struct cidr range; /* the registered range; of ADDRESS_GLOBAL: the address */
+	struct cidr range; /* the registered range; for ADDRESS_GLOBAL: the address */
 };
 
-/* v4-mapped addresses are looked at as IPv4. */
+/* v4-mapped addresses count as IPv4. */
 struct address_info address_classify(const struct ip *ip);
-/* A rule for `named` opens this address. */
+/* True if a rule for `named` opens this address. */
 bool address_opened_by(const struct ip *ip, const struct cidr *named);

@@ -37,7 +37,7 @@ static void public_addresses_are_global(void)
 	check_class(rows, ARRAY_LEN(rows), ADDRESS_GLOBAL);
 }
 
-static void what_nobody_may_dial_is_never(void)
+static void addresses_that_no_rule_opens_are_never(void)
 {
 	static const char *const rows[] = {
 		"0.0.0.0",
@@ -146,6 +146,6 @@ static void ranges_open_what_they_name(void)
 	}
 }
 
-T_MAIN(T(public_addresses_are_global), T(what_nobody_may_dial_is_never),
+T_MAIN(T(public_addresses_are_global), T(addresses_that_no_rule_opens_are_never),
        T(special_addresses_take_a_rule), T(metadata_services_are_known),
        T(ranges_open_what_they_name))

@@ -35,7 +35,7 @@ static int count_rule(struct policy_builder *b, struct err *e)
 	return 0;
 }
 
-/* Ids of one document differ. Only what was written is compared; rule-N is by count. */
+/* Ids in one document must differ. Compares only written ids; rule-N is by count. */
 static int check_id(struct compile *c, const struct node *list, const struct node *rule)
 {
 	const struct node *mine = NULL;
@@ -51,7 +51,7 @@ static int check_id(struct compile *c, const struct node *list, const struct nod
 		     v = doc_node(c->d, v->next))
 			if (str_is(doc_key(c->d, v), "id") &&
 			    str_eq(doc_text(c->d, v), doc_text(c->d, mine)))
-				return compile_fail(c, mine, "the id '%.*s' is there twice",
+				return compile_fail(c, mine, "the id '%.*s' is used twice",
 						    STR_ARG(doc_text(c->d, mine)));
 	return 0;
 }
@@ -64,7 +64,7 @@ static int add_rules(struct policy_builder *b, struct compile *c, const struct n
 	if (list->is_null)
 		return 0;
 	if (list->kind != NODE_LIST)
-		return compile_fail(c, list, "'rules' is a list");
+		return compile_fail(c, list, "'rules' must be a list");
 	for (const struct node *r = doc_node(c->d, list->first); r; r = doc_node(c->d, r->next)) {
 		(void)snprintf(c->where, sizeof c->where, "rules[%u]", number);
 		if (count_rule(b, c->e) < 0 ||
@@ -83,7 +83,7 @@ static int take_version(struct compile *c, const struct node *n)
 	return compile_fail(c, n, "version must be 1");
 }
 
-/* What the document says itself counts before what it extends. */
+/* The document's own values win over those that it extends. */
 static int take_default(struct policy_builder *b, struct compile *c, const struct node *n)
 {
 	int i = compile_word(c, n, "default", actions, ARRAY_LEN(actions));
@@ -191,7 +191,7 @@ int policy_add_preset(struct policy_builder *b, const struct policy_preset *p, s
 	return add_preset(b, p, 0, e);
 }
 
-/* The port behind the last colon, unless the colons are those of an IPv6 address. */
+/* The port after the last colon, unless the colons belong to an IPv6 address. */
 static bool split_port(struct str *text, uint16_t *ret)
 {
 	size_t colon = text->n;

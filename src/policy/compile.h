@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a policy document (docs/policy.md) to the compiled form, which policy_decode() reads.
- * Only the command line and the API do this: YAML and JSON never reach the gateway.
+ * Compile a policy document (docs/policy.md) into the form that policy_decode() reads. Only the
+ * command line and the API do this: YAML and JSON never reach the gateway.
  *
- * Errors name the file, line and column where the format has them, and the place:
- *	net.yaml:7:5: rules[1]: unknown key 'host'; did you mean 'hosts'?
+ * Errors name the file, the line and column if the format has them, and the place: net.yaml:7:5:
+ * rules[1]: unknown key 'host'; did you mean 'hosts'?
  */
 #pragma once
 
@@ -16,12 +16,12 @@ enum policy_format { POLICY_YAML, POLICY_JSON };
 struct policy_preset;
 
 struct policy_document {
-	const char *file; /* for messages and rules' origins */
+	const char *file; /* for messages and rule origins */
 	struct str text;
 	enum policy_format format;
 };
 
-/* Gathers one policy. Rules of --deny and --allow come first, then the document's. */
+/* Builds one policy. Rules from --deny and --allow come first, then the document's. */
 struct policy_builder {
 	char name[256];
 	enum policy_action def;
@@ -34,21 +34,20 @@ struct policy_builder {
 void policy_builder_init(struct policy_builder *b);
 void policy_builder_done(struct policy_builder *b);
 DEFINE_AUTO(struct policy_builder, policy_builder_done)
-/* Once at most, after all targets; with what it extends. */
+/* At most one document, after all targets. Includes what the document extends. */
 int policy_add_document(struct policy_builder *b, const struct policy_document *d, struct err *e);
 int policy_add_preset(struct policy_builder *b, const struct policy_preset *p, struct err *e);
-/* HOST[:PORT], ADDRESS[:PORT] or a range, as of --allow and --deny. The first that matches counts.
- */
+/* HOST[:PORT], ADDRESS[:PORT] or a range, as for --allow and --deny. The first match decides. */
 int policy_add_target(struct policy_builder *b, enum policy_action action, const char *target,
 		      struct err *e);
 /* The compiled form, at most LIMIT_POLICY. */
 int policy_build(struct policy_builder *b, struct buf *ret, struct err *e);
 
-/* A preset's document, which is part of the program: none, coding, research, open. */
+/* A preset document, built into the program: none, coding, research, open. */
 struct policy_preset {
 	const char *name;
 	struct str text;
 };
-/* The i-th, or NULL after the last. */
+/* The preset with index i, or NULL after the last. */
 const struct policy_preset *policy_preset_at(size_t i);
 const struct policy_preset *policy_preset_find(struct str name);

@@ -29,7 +29,7 @@ static const char *const rule_keys[] = { "id",	     "action",	"hosts", "addresse
 					 "protocol", "methods", "paths", "tls",	      "limits" };
 static const char *const actions[] = { "deny", "allow" };
 
-/* What a failing part means: a mistake in the document, or no room. */
+/* Report a failure: a mistake in the document, or a full buffer. */
 static int item_failed(struct compile *c, const struct node *n, int r, const char *why)
 {
 	struct str text = doc_text(c->d, n);
@@ -102,7 +102,7 @@ static int take_method(struct compile *c, const struct node *n, void *ctx)
 	return ret < 0 ? item_failed(c, n, ret, "") : 0;
 }
 
-/* '**' is a whole segment. */
+/* '**' must be a whole segment. */
 static bool stars_ok(struct str path)
 {
 	for (size_t i = 1; i + 1 < path.n; i++)
@@ -171,7 +171,7 @@ static int take_id(struct compile *c, const struct node *n, unsigned number, str
 	if (!n)
 		len = snprintf(r->id, sizeof r->id, "%srule-%u", c->prefix, number);
 	else if (n->kind != NODE_TEXT || !id_ok(doc_text(c->d, n)))
-		return compile_fail(c, n, "an id has letters, digits, '-', '_' and '.'");
+		return compile_fail(c, n, "an id may have only letters, digits, '-', '_' and '.'");
 	else
 		len = snprintf(r->id, sizeof r->id, "%s%.*s", c->prefix,
 			       STR_ARG(doc_text(c->d, n)));
@@ -187,7 +187,7 @@ static int take_action(struct compile *c, const struct node *map, const struct n
 
 	if (!n && needs_action)
 		return compile_fail(c, map,
-				    "where the default is 'allow', each rule says its 'action'");
+				    "with the default 'allow', each rule needs an 'action'");
 	i = n ? compile_word(c, n, "action", actions, ARRAY_LEN(actions)) : POLICY_ACT_ALLOW;
 	r->action = i == POLICY_ACT_ALLOW ? POLICY_ACT_ALLOW : POLICY_ACT_DENY;
 	return i < 0 ? -1 : 0;

@@ -44,7 +44,7 @@ static void json_says_the_same(void)
 	CHECK(str_is(p->rules[0].origin, "p.yaml"));
 }
 
-static void what_is_left_out_is_filled_in(void)
+static void missing_keys_get_defaults(void)
 {
 	struct policy *p = policy("rules:\n"
 				  "  - hosts: a.test\n"
@@ -66,8 +66,8 @@ static const struct {
 } wrong[] = {
 	{ "", "p.yaml: the document is empty" },
 	{ "# nothing", "p.yaml: the document is empty" },
-	{ "hello", "p.yaml:1:1: a map of keys and values is wanted here" },
-	{ "[]", "p.yaml:1:1: a map of keys and values is wanted here" },
+	{ "hello", "p.yaml:1:1: a map of keys and values is required here" },
+	{ "[]", "p.yaml:1:1: a map of keys and values is required here" },
 	{ "a: [", "p.yaml:2:1: did not find expected node content, while parsing a flow node" },
 	{ "a: b: c", "p.yaml:1:5: mapping values are not allowed in this context" },
 	{ "\tx: 1", "p.yaml:1:1: found character that cannot start any token, while scanning for "
@@ -77,25 +77,23 @@ static const struct {
 	{ "default: deny\nfoo: 1", "p.yaml:2:1: unknown key 'foo'; there are: version, extends, "
 				   "default, limits, rules" },
 	{ "default: maybe", "p.yaml:1:10: unknown default 'maybe'; there are: deny, allow" },
-	{ "default: [deny]", "p.yaml:1:10: default is one word" },
+	{ "default: [deny]", "p.yaml:1:10: default must be one word" },
 	{ "extends: codign", "p.yaml:1:10: unknown preset 'codign'; did you mean 'coding'?" },
-	{ "default: deny\ndefault: deny", "p.yaml:2:1: the key 'default' is there twice" },
-	{ "rules: {}", "p.yaml:1:8: 'rules' is a list" },
-	{ "rules:\n  - a.test", "p.yaml:2:5: rules[0]: a map of keys and values is wanted here" },
+	{ "default: deny\ndefault: deny", "p.yaml:2:1: the key 'default' is repeated" },
+	{ "rules: {}", "p.yaml:1:8: 'rules' must be a list" },
+	{ "rules:\n  - a.test", "p.yaml:2:5: rules[0]: a map of keys and values is required here" },
 	{ "rules:\n  - hosts: a.test\n  - id: x\n    host: a.test",
 	  "p.yaml:4:5: rules[1]: unknown key 'host'; did you mean 'hosts'?" },
 	{ "rules:\n  - id: x", "p.yaml:2:5: rules[0]: a rule that allows needs 'hosts' or "
 			       "'addresses'" },
 	{ "rules:\n  - hosts: []", "p.yaml:2:12: rules[0]: 'hosts' is empty" },
 	{ "rules:\n  - hosts:", "p.yaml:2:11: rules[0]: 'hosts' is empty" },
-	{ "rules:\n  - hosts: {a: b}", "p.yaml:2:12: rules[0]: 'hosts' is a list" },
-	{ "rules:\n  - hosts: [[a]]", "p.yaml:2:13: rules[0]: an item of 'hosts' is text" },
-	{ "rules:\n  - hosts: '*'",
-	  "p.yaml:2:12: rules[0]: '*' stands for names of one label only; "
-	  "write '**' for every name" },
-	{ "rules:\n  - hosts: a..b",
-	  "p.yaml:2:12: rules[0]: 'a..b' is not a host name or a pattern "
-	  "of one" },
+	{ "rules:\n  - hosts: {a: b}", "p.yaml:2:12: rules[0]: 'hosts' must be a list" },
+	{ "rules:\n  - hosts: [[a]]", "p.yaml:2:13: rules[0]: the items of 'hosts' must be text" },
+	{ "rules:\n  - hosts: '*'", "p.yaml:2:12: rules[0]: '*' matches only names of one label; "
+				    "write '**' to match every name" },
+	{ "rules:\n  - hosts: a..b", "p.yaml:2:12: rules[0]: 'a..b' is not a host name or host "
+				     "pattern" },
 	{ "rules:\n  - hosts: a.**b", "p.yaml:2:12: rules[0]: 'a.**b' has '**' that is not a whole "
 				      "label" },
 	{ "rules:\n  - hosts: 10.0.0.1",
@@ -105,7 +103,7 @@ static const struct {
 				       "under 'addresses'" },
 	{ "rules:\n  - hosts: https://a.test",
 	  "p.yaml:2:12: rules[0]: 'https://a.test' is not a host "
-	  "name or a pattern of one" },
+	  "name or host pattern" },
 	{ "rules:\n  - hosts: b\xc3\xbc"
 	  "cher.de",
 	  "p.yaml:2:12: rules[0]: 'b\xc3\xbc"
@@ -164,8 +162,8 @@ static const struct {
 	  "p.yaml:2:34: rules[0]: bytes: '0' is not a size "
 	  "like 500K or 2G; leave it out for no limit" },
 	{ "rules:\n  - {hosts: a.b, limits: {rate_dns: 1}}",
-	  "p.yaml:2:37: rules[0]: rate_dns is for the "
-	  "whole sandbox, not for a rule" },
+	  "p.yaml:2:37: rules[0]: rate_dns applies to the "
+	  "whole sandbox, not to a rule" },
 	{ "limits: {rate_up: fast}",
 	  "p.yaml:1:19: rate_up: 'fast' is not a size like 500K or 2G, a second; "
 	  "leave it out for no limit" },
@@ -173,16 +171,16 @@ static const struct {
 	  "p.yaml:1:23: connections: '-1' is not a number from 1 on; leave it "
 	  "out for no limit" },
 	{ "rules:\n  - {id: a, hosts: a.b}\n  - {id: a, hosts: a.b}",
-	  "p.yaml:3:10: rules[1]: the id 'a' is there twice" },
+	  "p.yaml:3:10: rules[1]: the id 'a' is used twice" },
 	{ "rules:\n  - {id: 'a b', hosts: a.b}",
-	  "p.yaml:2:10: rules[0]: an id has letters, digits, '-', "
+	  "p.yaml:2:10: rules[0]: an id may have only letters, digits, '-', "
 	  "'_' and '.'" },
 	{ "rules:\n  - {id: a/b, hosts: a.b}",
-	  "p.yaml:2:10: rules[0]: an id has letters, digits, '-', '_' "
+	  "p.yaml:2:10: rules[0]: an id may have only letters, digits, '-', '_' "
 	  "and '.'" },
 	{ "default: allow\nrules:\n  - {hosts: a.b}",
-	  "p.yaml:3:5: rules[0]: where the default is 'allow', "
-	  "each rule says its 'action'" },
+	  "p.yaml:3:5: rules[0]: with the default 'allow', "
+	  "each rule needs an 'action'" },
 	{ "a: &x 1", "p.yaml:1:4: anchors and tags have no meaning in a policy" },
 	{ "a: *x", "p.yaml:1:4: aliases have no meaning in a policy" },
 	{ "a: !!str 1", "p.yaml:1:4: anchors and tags have no meaning in a policy" },
@@ -191,7 +189,7 @@ static const struct {
 	{ "a: [[[[[[[[1]]]]]]]]", "p.yaml:1:11: lists and maps are nested too deeply" },
 };
 
-static void mistakes_are_told_with_their_place(void)
+static void errors_name_their_place(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		struct err e = { 0 };
@@ -202,14 +200,14 @@ static void mistakes_are_told_with_their_place(void)
 	}
 }
 
-static void mistakes_in_json_are_told(void)
+static void errors_in_json_are_reported(void)
 {
 	static const char *const rows[][2] = {
 		{ "{\"rules\":[{\"host\":1}]}",
 		  "p.yaml: rules[0]: unknown key 'host'; did you mean 'hosts'?" },
 		{ "{\"a\":1,\"a\":2}", "p.yaml:1:10: duplicate object key near '\"a\"'" },
 		{ "{\"limits\":{\"bytes\":1.5}}",
-		  "p.yaml: 1.5: numbers are whole; write others as text" },
+		  "p.yaml: 1.5 is not a whole number; write it as text" },
 		{ "{\n\"rules\": [}", "p.yaml:2:11: unexpected token near '}'" },
 		{ "[[[[[[[[[1]]]]]]]]]", "p.yaml: lists and maps are nested too deeply" },
 		{ "{\"rules\":[{\"hosts\":null}]}", "p.yaml: rules[0]: 'hosts' is empty" },
@@ -223,7 +221,7 @@ static void mistakes_in_json_are_told(void)
 	}
 }
 
-static void extending_comes_after_and_gives_way(void)
+static void extended_rules_come_last(void)
 {
 	struct policy *p = policy("extends: research\n"
 				  "limits: {rate_up: 5M}\n"
@@ -339,7 +337,7 @@ static void limits_hold_and_one_past_them_is_refused(void)
 	CHECK(!policy_of(500, 100, &e) && strstr(e.msg, "more than 32768 values"));
 }
 
-T_MAIN(T(a_document_becomes_rules), T(json_says_the_same), T(what_is_left_out_is_filled_in),
-       T(mistakes_are_told_with_their_place), T(mistakes_in_json_are_told),
-       T(extending_comes_after_and_gives_way), T(every_preset_compiles),
-       T(targets_are_hosts_and_addresses_with_ports), T(limits_hold_and_one_past_them_is_refused))
+T_MAIN(T(a_document_becomes_rules), T(json_says_the_same), T(missing_keys_get_defaults),
+       T(errors_name_their_place), T(errors_in_json_are_reported), T(extended_rules_come_last),
+       T(every_preset_compiles), T(targets_are_hosts_and_addresses_with_ports),
+       T(limits_hold_and_one_past_them_is_refused))

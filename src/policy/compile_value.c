@@ -52,7 +52,7 @@ int compile_map(struct compile *c, const struct node *map, const char *const *na
 {
 	memset(ret, 0, n * sizeof *ret);
 	if (map->kind != NODE_MAP)
-		return compile_fail(c, map, "a map of keys and values is wanted here");
+		return compile_fail(c, map, "a map of keys and values is required here");
 	for (const struct node *v = doc_node(c->d, map->first); v; v = doc_node(c->d, v->next)) {
 		struct str key = doc_key(c->d, v);
 		size_t i = 0;
@@ -73,7 +73,7 @@ int compile_word(struct compile *c, const struct node *n, const char *what,
 		 const char *const *words, size_t nwords)
 {
 	if (n->kind != NODE_TEXT)
-		return compile_fail(c, n, "%s is one word", what);
+		return compile_fail(c, n, "%s must be one word", what);
 	for (size_t i = 0; i < nwords; i++)
 		if (str_is(doc_text(c->d, n), words[i]))
 			return (int)i;
@@ -84,7 +84,7 @@ int compile_items(struct compile *c, const struct node *n, const char *what,
 		  int (*fn)(struct compile *c, const struct node *item, void *ctx), void *ctx)
 {
 	if (n->kind == NODE_MAP)
-		return compile_fail(c, n, "'%s' is a list", what);
+		return compile_fail(c, n, "'%s' must be a list", what);
 	if (n->is_null || (n->kind == NODE_LIST && n->count == 0))
 		return compile_fail(c, n, "'%s' is empty", what);
 	if (n->count > LIMIT_POLICY_ITEMS)
@@ -93,14 +93,14 @@ int compile_items(struct compile *c, const struct node *n, const char *what,
 		return fn(c, n, ctx);
 	for (const struct node *v = doc_node(c->d, n->first); v; v = doc_node(c->d, v->next)) {
 		if (v->kind != NODE_TEXT || v->is_null)
-			return compile_fail(c, v, "an item of '%s' is text", what);
+			return compile_fail(c, v, "the items of '%s' must be text", what);
 		if (fn(c, v, ctx) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* "10M/s" is "10M" where it is a rate. */
+/* In a rate, "10M/s" means "10M". */
 static int take_limit(struct compile *c, const struct node *n, const char *name, uint64_t *ret)
 {
 	bool rate = strncmp(name, "rate_", 5) == 0;
@@ -134,7 +134,7 @@ int compile_limits(struct compile *c, const struct node *map, bool of_rule, stru
 		return -1;
 #define X(tag, member, rule) \
 	if (at[i] && of_rule && !(rule)) \
-		return compile_fail(c, at[i], "%s is for the whole sandbox, not for a rule", \
+		return compile_fail(c, at[i], "%s applies to the whole sandbox, not to a rule", \
 				    names[i]); \
 	if (at[i] && take_limit(c, at[i], names[i], &l->member) < 0) \
 		return -1; \

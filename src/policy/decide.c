@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision: rules against what is known. policy.h has the theory. */
+/* Decide by the rules and what is known; policy.h explains how. */
 #include "policy/address.h"
 #include "policy/path.h"
 #include "policy/policy.h"
@@ -7,11 +7,12 @@
 
 enum match { NO, MAYBE, YES };
 
-/* A rule against a query: the worst of its parts. */
+/* A rule judged against a query: the worst result of its parts. */
 struct judged {
 	enum match match;
 	unsigned needs;
-	enum policy_reason why_not; /* of NO, where it deserves to be told; else REASON_DEFAULT */
+	enum policy_reason
+		why_not; /* for NO, the reason if it should be reported; else REASON_DEFAULT */
 };
 
 static void judge(struct judged *j, enum match m, unsigned needs)
@@ -28,8 +29,8 @@ static void judge_name(const struct policy_rule *r, const struct policy_query *q
 
 	if (r->nhosts == 0) {
 		/*
-		 * A range that is allowed says nothing about names: else every name would have to
-		 * be looked up, which is a way out for data. One that is denied holds for both.
+		 * An allowed range does not allow names. Otherwise every name would have to be
+		 * looked up, and a lookup can carry data out. A denied range applies to both.
 		 */
 		judge(j, r->action == POLICY_ACT_ALLOW && q->name.n ? NO : YES, 0);
 		return;
@@ -82,7 +83,7 @@ static void judge_proto(const struct policy_rule *r, const struct policy_query *
 {
 	unsigned set = policy_protocols(r, q->port);
 
-	/* Anything is TCP. */
+	/* Any protocol is TCP. */
 	if (set & PROTO_TCP)
 		return;
 	if (q->proto == PROTO_UNKNOWN)
@@ -109,7 +110,7 @@ static void judge_path(const struct policy_rule *r, const struct policy_query *q
 		if (plain && glob_path(r->paths[i], q->path))
 			return;
 	}
-	/* What servers may take for another path is allowed by none and denied by all. */
+	/* A path that servers may read differently matches no allow rule and every deny rule. */
 	if (!plain && r->action == POLICY_ACT_DENY)
 		return;
 	judge(j, NO, 0);
@@ -164,7 +165,7 @@ unsigned policy_protocols(const struct policy_rule *r, uint16_t port)
 	}
 }
 
-/* RFC 6761 6.3: whatever a resolver or a rule says, this is the machine itself. */
+/* RFC 6761 6.3: whatever a resolver or rule says, this is the local machine. */
 static bool is_localhost(struct str name)
 {
 	static const struct str local = STR("localhost");
@@ -209,8 +210,8 @@ static bool tls_differs(const struct policy_query *q, unsigned lenient, enum pol
 }
 
 /*
- * The rule allows it: does the client's own word agree? Where the connection has no name,
- * there is nothing to compare with, and the address was allowed as such.
+ * The rule allows the connection: check that the client's own claim agrees. A connection without a
+ * name has nothing to compare; its address was allowed as such.
  */
 static void check_evidence(const struct policy_query *q, struct policy_verdict *v)
 {
@@ -232,7 +233,7 @@ static void check_evidence(const struct policy_query *q, struct policy_verdict *
 	}
 }
 
-/* No rule matches. An address that is not global takes a rule, whatever the default. */
+/* No rule matches. An address that is not global needs a rule, whatever the default. */
 static void decide_default(const struct policy *p, const struct policy_query *q,
 			   struct policy_verdict *v)
 {
@@ -248,37 +249,82 @@ static void decide_default(const struct policy *p, const struct policy_query *q,
 	v->reason = REASON_DEFAULT;
 }
 
+/*
+ * Opaque bytes may be a request that only their server can read. A rule that denies requests could
+ * deny that one, so it is asked as if they were one.
+ */
+static enum match denies_opaque(const struct policy_rule *r, const struct policy_query *q,
+				unsigned *ret_needs)
+{
+	struct policy_query http = *q;
+	unsigned set = policy_protocols(r, q->port);
+	struct judged j;
+
+	if (q->proto != PROTO_TCP || q->silent || r->action != POLICY_ACT_DENY ||
+	    (set & PROTO_TCP) || !(set & PROTO_HTTP))
+		return NO;
+	http.proto = PROTO_HTTP;
+	http.has_request = false;
+	j = judge_rule(r, &http);
+	*ret_needs = j.needs & ~(unsigned)POLICY_NEEDS_REQUEST;
+	if (j.match == NO)
+		return NO;
+	return *ret_needs ? MAYBE : YES;
+}
+
+/* What the rules said, in their order, as far as the first that decides. */
+struct asked {
+	const struct policy_rule *decider, *opaque; /* opaque: denies requests, and it may be one */
+	bool waits, can_allow;
+};
+
+static void ask_rule(const struct policy_rule *r, const struct policy_query *q, struct asked *a,
+		     struct policy_verdict *v)
+{
+	struct judged j = judge_rule(r, q);
+	unsigned needs = 0;
+	enum match opaque = denies_opaque(r, q, &needs);
+
+	if (opaque == YES && !a->opaque)
+		a->opaque = r;
+	if (opaque == MAYBE) {
+		a->waits = true;
+		v->needs |= needs;
+	}
+	if (j.match == YES) {
+		a->decider = r;
+	} else if (j.match == MAYBE) {
+		a->waits = true;
+		v->needs |= j.needs;
+		a->can_allow |= r->action == POLICY_ACT_ALLOW;
+	} else if (j.why_not != REASON_DEFAULT && !v->rule) {
+		v->reason = j.why_not;
+		v->rule = r;
+	}
+}
+
 void policy_decide(const struct policy *p, const struct policy_query *q, struct policy_verdict *ret)
 {
 	struct policy_verdict v = { .reason = REASON_DEFAULT };
-	const struct policy_rule *decider = NULL;
-	bool waits = false, can_allow = false;
+	struct asked a = { 0 };
 
-	for (size_t i = 0; i < p->nrules && !decider; i++) {
-		const struct policy_rule *r = &p->rules[i];
-		struct judged j = judge_rule(r, q);
-
-		if (j.match == YES) {
-			decider = r;
-		} else if (j.match == MAYBE) {
-			waits = true;
-			v.needs |= j.needs;
-			can_allow |= r->action == POLICY_ACT_ALLOW;
-		} else if (j.why_not != REASON_DEFAULT && !v.rule) {
-			v.reason = j.why_not;
-			v.rule = r;
-		}
-	}
-	if (decider) {
-		v.rule = decider;
+	for (size_t i = 0; i < p->nrules && !a.decider; i++)
+		ask_rule(&p->rules[i], q, &a, &v);
+	if (a.decider) {
+		v.rule = a.decider;
 		v.reason = REASON_RULE;
-		v.kind = decider->action == POLICY_ACT_ALLOW ? POLICY_ALLOW : POLICY_DENY;
+		v.kind = a.decider->action == POLICY_ACT_ALLOW ? POLICY_ALLOW : POLICY_DENY;
 	} else {
 		decide_default(p, q, &v);
 	}
+	if (v.kind == POLICY_ALLOW && a.opaque) {
+		v.kind = POLICY_DENY;
+		v.rule = a.opaque;
+		v.reason = REASON_OPAQUE;
+	}
 	if (deny_always(q, &v))
 		v.needs = 0;
-	else if (waits && (v.kind == POLICY_ALLOW || can_allow)) {
+	else if (a.waits && (v.kind == POLICY_ALLOW || a.can_allow)) {
 		v.kind = POLICY_PENDING;
 		v.inspect = v.needs & ~(unsigned)POLICY_NEEDS_ADDR ? INSPECT_MUST : INSPECT_MAY;
 	} else if (v.kind == POLICY_ALLOW)

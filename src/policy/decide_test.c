@@ -129,6 +129,52 @@ static void the_protocol_must_be_the_ports_own(void)
 
 #define REFUSED(id, why) POLICY_DENY, id, REASON_##why
 
+static void opaque_bytes_may_be_a_request_that_a_rule_denies(void)
+{
+	static const char text[] =
+		"default: deny\n"
+		"rules:\n"
+		"  - {id: early, hosts: [early.test], ports: [8080], protocol: tcp}\n"
+		"  - {id: no-admin, action: deny, hosts: [a.test, early.test], paths: [/admin/**]}\n"
+		"  - {id: no-post, action: deny, hosts: [b.test], methods: [POST], ports: [8080]}\n"
+		"  - {id: no-http, action: deny, hosts: [c.test], protocol: http}\n"
+		"  - {id: no-net, action: deny, hosts: [d.test], addresses: [45.0.0.0/8], "
+		"methods: [POST]}\n"
+		"  - {id: all, hosts: ['**.test'], ports: [22, 8080, 6379]}\n";
+	static const struct row rows[] = {
+		{ "a.test", 0, 8080, PROTO_TCP, 0, 0, REFUSED("no-admin", OPAQUE) },
+		{ "a.test", 0, 8080, 0, 0, 0, WAITS },
+		{ "a.test", 0, 8080, PROTO_HTTP, "GET", "/x", ALLOWED("all") },
+		{ "a.test", 0, 8080, PROTO_TLS, "a.test", 0, ALLOWED("all") },
+		{ "a.test", 0, 22, PROTO_SSH, 0, 0, ALLOWED("all") },
+		{ "early.test", 0, 8080, PROTO_TCP, 0, 0, ALLOWED("early") },
+		{ "early.test", 0, 6379, PROTO_TCP, 0, 0, REFUSED("no-admin", OPAQUE) },
+		{ "b.test", 0, 8080, PROTO_TCP, 0, 0, REFUSED("no-post", OPAQUE) },
+		{ "b.test", 0, 6379, PROTO_TCP, 0, 0, ALLOWED("all") },
+		{ "c.test", 0, 6379, PROTO_TCP, 0, 0, REFUSED("no-http", OPAQUE) },
+		{ "d.test", 0, 6379, PROTO_TCP, 0, 0, WAITS },
+		{ "d.test", "45.90.0.1", 6379, PROTO_TCP, 0, 0, REFUSED("no-net", OPAQUE) },
+		{ "d.test", "46.90.0.1", 6379, PROTO_TCP, 0, 0, ALLOWED("all") },
+		{ "x.test", 0, 6379, PROTO_TCP, 0, 0, ALLOWED("all") },
+		{ "y.other", 0, 6379, PROTO_TCP, 0, 0, NOTHING },
+	};
+
+	judge(policy(text), rows, ARRAY_LEN(rows));
+}
+
+static void opaque_bytes_do_not_bypass_a_denial_with_default_allow(void)
+{
+	static const char text[] = "default: allow\n"
+				   "rules:\n"
+				   "  - {id: no-post, action: deny, methods: [POST, PUT]}\n";
+	static const struct row rows[] = {
+		{ "a.test", 0, 8080, PROTO_TCP, 0, 0, REFUSED("no-post", OPAQUE) },
+		{ "a.test", 0, 8080, PROTO_SSH, 0, 0, POLICY_ALLOW, "default", REASON_DEFAULT },
+	};
+
+	judge(policy(text), rows, ARRAY_LEN(rows));
+}
+
 static void the_server_name_must_be_the_name(void)
 {
 	static const struct row rows[] = {
@@ -322,7 +368,7 @@ static void the_first_rule_that_matches_decides(void)
 	      rows, ARRAY_LEN(rows));
 }
 
-static void what_must_be_looked_at_is_said(void)
+static void the_verdict_says_what_to_inspect(void)
 {
 	struct policy *p = policy(base);
 	struct policy_query q = { .name = STR("raw.test"), .port = 5432 };
@@ -361,7 +407,7 @@ static void check_fix(const char *name, const char *addr, unsigned port, enum po
 		t_fail_str(__FILE__, __LINE__, fix, policy_reason_text(v.reason));
 }
 
-static void what_would_allow_it_does(void)
+static void the_suggested_rule_allows_it(void)
 {
 	check_fix("evil.test", NULL, 443, PROTO_TLS, "evil.test");
 	check_fix("evil.test", NULL, 8443, PROTO_TLS, "evil.test");
@@ -379,7 +425,7 @@ static void what_would_allow_it_does(void)
 	check_fix(NULL, "::ffff:10.9.8.7", 80, PROTO_HTTP, "GET");
 }
 
-static void what_nothing_can_allow_offers_nothing(void)
+static void no_rule_is_suggested_for_what_no_rule_allows(void)
 {
 	static const struct row rows[] = { { .name = "localhost", .port = 80 },
 					   { .addr = "127.0.0.1", .port = 80 },
@@ -398,9 +444,11 @@ static void what_nothing_can_allow_offers_nothing(void)
 
 T_MAIN(T(names_alone_are_judged_for_dns), T(ports_decide_at_connect),
        T(the_protocol_must_be_the_ports_own), T(the_server_name_must_be_the_name),
+       T(opaque_bytes_may_be_a_request_that_a_rule_denies),
+       T(opaque_bytes_do_not_bypass_a_denial_with_default_allow),
        T(the_host_header_must_be_the_name), T(addresses_that_are_not_global_take_a_rule),
        T(a_denied_range_holds_for_names_too), T(connections_to_addresses_take_a_rule_for_addresses),
        T(methods_and_paths_are_judged_by_request), T(missing_and_empty_rules_mean_deny),
        T(a_default_that_allows_does_not_open_the_inside), T(the_first_rule_that_matches_decides),
-       T(what_must_be_looked_at_is_said), T(what_would_allow_it_does),
-       T(what_nothing_can_allow_offers_nothing))
+       T(the_verdict_says_what_to_inspect), T(the_suggested_rule_allows_it),
+       T(no_rule_is_suggested_for_what_no_rule_allows))

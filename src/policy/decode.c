@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The compiled form, read. It comes from `cay` by way of the warden, but a gateway trusts
- * nobody with sizes: one pass counts, one allocation follows, a second pass fills it.
+ * Decode the compiled form. It comes from `cay` through the warden, but a gateway trusts no sizes:
+ * one pass counts, one allocation follows, a second pass fills it.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 
 enum { ID_MAX = LIMIT_NAME, ORIGIN_MAX = 512 };
 
-/* How many of everything, and then where the next goes. */
+/* The number of each item; then the position of the next. */
 struct tally {
 	size_t rules, strs, cidrs, ports;
 };
@@ -207,7 +207,7 @@ static int take_rule_field(struct field f, struct policy_rule *r, struct room *a
 	}
 }
 
-/* What the decisions rely on; the compiler never writes anything else. */
+/* What the decisions rely on; the compiler writes nothing else. */
 static bool rule_ok(const struct policy_rule *r)
 {
 	bool has_request = r->nmethods || r->npaths;
@@ -221,7 +221,7 @@ static bool rule_ok(const struct policy_rule *r)
 	return !has_request || r->protocols == PROTO_HTTP;
 }
 
-/* Fields come in the order of their tags, so that the items of a kind lie side by side. */
+/* Fields come in the order of their tags, so items of a kind are adjacent. */
 static int take_rule(struct str body, struct policy_rule *r, struct room *at)
 {
 	unsigned last = 0;
@@ -293,7 +293,7 @@ static int take_version(struct str *body)
 	return version == POLICY_FORMAT ? 0 : -EPROTO;
 }
 
-/* Everything in one piece: the policy, its arrays by falling alignment, the text. */
+/* One allocation: the policy, its arrays by decreasing alignment, the text. */
 static struct policy *make_room(const struct tally *t, struct str *body, struct room *at)
 {
 	size_t rules = t->rules * sizeof *at->rules, strs = t->strs * sizeof *at->strs;

@@ -62,7 +62,7 @@ static void another_version_is_refused_as_such(void)
 	CHECK(decode() == -EBADMSG);
 }
 
-static void what_the_compiler_would_not_write_is_refused(void)
+static void decode_refuses_what_the_compiler_never_writes(void)
 {
 	static const struct {
 		unsigned tag;
@@ -165,6 +165,6 @@ static void limits_hold_and_one_past_them_is_refused(void)
 }
 
 T_MAIN(T(the_smallest_policies_are_read), T(another_version_is_refused_as_such),
-       T(what_the_compiler_would_not_write_is_refused),
+       T(decode_refuses_what_the_compiler_never_writes),
        T(rules_that_would_allow_too_much_are_refused), T(order_and_number_matter),
        T(every_cut_is_refused), T(limits_hold_and_one_past_them_is_refused))

@@ -25,7 +25,7 @@ static int no_memory(struct err *e)
 	return err_sys(e, ENOMEM, "reading a policy");
 }
 
-/* A new node at the end of what is open; its number, or 0. */
+/* Append a node to the open list or map. Returns its index, or 0. */
 static unsigned node_new(struct doc *d, unsigned line, unsigned column, struct err *e)
 {
 	if (d->n == 0)
@@ -50,7 +50,7 @@ static unsigned node_new(struct doc *d, unsigned line, unsigned column, struct e
 	return d->n++;
 }
 
-/* Hang the node below what is open, under the key that waits. */
+/* Attach the node to the open list or map, under the pending key. */
 static void attach(struct doc *d, unsigned i)
 {
 	struct node *parent = d->depth ? &d->nodes[d->open[d->depth - 1]] : NULL;
@@ -96,7 +96,7 @@ static int take_key(struct doc *d, struct str text, unsigned line, unsigned colu
 
 	for (unsigned i = map->first; i; i = d->nodes[i].next)
 		if (str_eq(doc_key(d, &d->nodes[i]), text))
-			return doc_fail(d, line, column, e, "the key '%.*s' is there twice",
+			return doc_fail(d, line, column, e, "the key '%.*s' is repeated",
 					text.n < KEY_SHOWN ? (int)text.n : KEY_SHOWN, text.p);
 	if (map->count >= KEYS_MAX)
 		return doc_fail(d, line, column, e, "there are too many keys");

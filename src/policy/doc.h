@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A document as a tree, whatever it was written in. Values are text: what a value means is
- * decided by the key that holds it, so that `no` or 1e3 have no second meaning. Bounded in
- * values, depth and size; without references, tags and repeated keys.
+ * A document as a tree, independent of its format. Values are text: the key decides what a value
+ * means, so `no` or 1e3 have no second meaning. The number of values, the depth and the size are
+ * bounded. No references, tags or repeated keys.
  */
 #pragma once
 
@@ -13,13 +13,13 @@ enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 
 struct node {
 	enum node_kind kind;
-	unsigned line, column; /* from 1; 0: not known */
-	bool is_null;	       /* nothing, or "null" */
-	size_t key, key_n;     /* in a map: where its key stands in doc.text */
+	unsigned line, column; /* from 1; 0: unknown */
+	bool is_null;	       /* empty, or "null" */
+	size_t key, key_n;     /* in a map: position of its key in doc.text */
 	unsigned key_line, key_column;
 	size_t text, text_n;
-	unsigned first, last, next; /* of children and siblings; 0: none */
-	unsigned count;		    /* children */
+	unsigned first, last, next; /* indices of children and siblings; 0: none */
+	unsigned count;		    /* number of children */
 };
 
 struct doc {
@@ -29,13 +29,13 @@ struct doc {
 	struct buf text;
 	unsigned open[LIMIT_POLICY_DEPTH];
 	unsigned depth;
-	/* the key that waits for its value */
+	/* the key whose value comes next */
 	bool keyed;
 	size_t key, key_n;
 	unsigned key_line, key_column;
 };
 
-/* Parse; on failure e has the file, the line and the column. */
+/* On failure e names the file, line and column. */
 int doc_parse(struct doc *d, const struct policy_document *source, struct err *e);
 void doc_done(struct doc *d);
 DEFINE_AUTO(struct doc, doc_done)
@@ -59,7 +59,7 @@ static inline struct str doc_key(const struct doc *d, const struct node *n)
 int doc_fail(const struct doc *d, unsigned line, unsigned column, struct err *e, const char *fmt,
 	     ...) ERR_FMT(5, 6);
 
-/* For the readers of formats: build the tree from front to back. */
+/* For the format readers: build the tree from front to back. */
 int doc_add(struct doc *d, struct str text, bool is_null, unsigned line, unsigned column,
 	    struct err *e);
 int doc_open(struct doc *d, enum node_kind kind, unsigned line, unsigned column, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON (jansson) to a tree. jansson tells lines of mistakes in the syntax only. */
+/* JSON (jansson) to a tree. jansson gives lines only for syntax errors. */
 #include <jansson.h>
 
 #include "policy/doc.h"
@@ -15,7 +15,7 @@ static int add_number(struct doc *d, const json_t *j, struct err *e)
 	char text[32];
 
 	if (json_is_real(j))
-		return doc_fail(d, 0, 0, e, "%g: numbers are whole; write others as text",
+		return doc_fail(d, 0, 0, e, "%g is not a whole number; write it as text",
 				json_real_value(j));
 	(void)snprintf(text, sizeof text, "%lld", (long long)json_integer_value(j));
 	return doc_add(d, str_of(text), false, 0, 0, e);

@@ -109,7 +109,7 @@ int doc_read_yaml(struct doc *d, struct str text, struct err *e)
 
 	if (!yaml_parser_initialize(&p))
 		return err_sys(e, ENOMEM, "reading a policy");
-	/* UTF-8 by decree: else the first bytes could make it UTF-16. */
+	/* Force UTF-8; otherwise the first bytes could select UTF-16. */
 	yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p, (const unsigned char *)(text.p ? text.p : ""), text.n);
 	while (r == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rule, from its parts to its compiled form. */
+/* Encode one rule from its parts. */
 #include "policy/address.h"
 #include "policy/compile_rule.h"
 #include "policy/format.h"
@@ -101,7 +101,7 @@ static int default_ports(struct draft *r, const char **ret_why)
 	return ret;
 }
 
-/* What a rule means that leaves things out: docs/policy.md, "What is left out". */
+/* Defaults of a rule: docs/policy.md, "Defaults". */
 static int fill_in(struct draft *r, const char **ret_why)
 {
 	if (r->methods.len || r->paths.len) {

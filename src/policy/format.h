@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The compiled form: fields (wire/frame.h), the version first. For compile.c and decode.c.
- * What a reader does not know is an error: a policy that is half understood allows too much.
+ * The compiled form: fields (wire/frame.h), the version first. For compile.c and decode.c. An
+ * unknown field is an error: a policy understood only in part allows too much.
  */
 #pragma once
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/meter.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 enum { UNIT_BITS = 20, BYTES_BURST = 16 * 1024 };
 
-/* Above this, tokens would not fit: 16 TB/s is no limit. */
+/* Higher rates would overflow the tokens; 16 TB/s is no limit. */
 #define RATE_MAX (1ull << 43)
 
 void bucket_init(struct bucket *b, uint64_t rate, uint64_t burst, uint64_t now_ns)
@@ -17,7 +19,7 @@ void bucket_init(struct bucket *b, uint64_t rate, uint64_t burst, uint64_t now_n
 	*b = (struct bucket){ rate, burst, burst << UNIT_BITS, now_ns };
 }
 
-/* Time that gave no whole token yet is not forgotten: the clock moves by what was given. */
+/* The clock advances only by the time of the tokens given, so fractions are not lost. */
 static void refill(struct bucket *b, uint64_t now_ns)
 {
 	uint64_t full = b->burst << UNIT_BITS;
@@ -71,6 +73,13 @@ static uint64_t at_least(uint64_t rate, uint64_t least)
 	return rate > least ? rate : least;
 }
 
+bool policy_has_limits(const struct policy_limits *l)
+{
+	static const struct policy_limits none;
+
+	return memcmp(l, &none, sizeof none) != 0;
+}
+
 void meter_init(struct meter *m, const struct policy_limits *limits, const struct meter *used,
 		uint64_t now_ns)
 {
@@ -92,6 +101,14 @@ void meter_init(struct meter *m, const struct policy_limits *limits, const struc
 	*m = new;
 }
 
+void meter_keep(struct meter *m, struct meter_used *kept)
+{
+	m->bytes[METER_UP] = kept->bytes[METER_UP];
+	m->bytes[METER_DOWN] = kept->bytes[METER_DOWN];
+	m->connections = kept->connections;
+	m->kept = kept;
+}
+
 enum meter_hit meter_open(struct meter *m, uint64_t now_ns)
 {
 	if (m->limits.connections && m->connections >= m->limits.connections)
@@ -102,8 +119,18 @@ enum meter_hit meter_open(struct meter *m, uint64_t now_ns)
 		return METER_RATE;
 	bucket_take(&m->connects, 1, now_ns);
 	m->connections++;
+	if (m->kept)
+		m->kept->connections = m->connections;
 	m->open++;
 	return METER_OK;
+}
+
+void meter_undo(struct meter *m)
+{
+	meter_close(m);
+	m->connections--;
+	if (m->kept)
+		m->kept->connections = m->connections;
 }
 
 void meter_close(struct meter *m)
@@ -112,7 +139,7 @@ void meter_close(struct meter *m)
 		m->open--;
 }
 
-/* What is left of a budget; no budget leaves everything. */
+/* The rest of a budget; without a budget, everything. */
 static uint64_t left(uint64_t budget, uint64_t used)
 {
 	if (budget == 0)
@@ -145,12 +172,14 @@ uint64_t meter_ready(struct meter *m, enum meter_dir dir, uint64_t now_ns, enum 
 void meter_add(struct meter *m, enum meter_dir dir, uint64_t n, uint64_t now_ns)
 {
 	m->bytes[dir] += n;
+	if (m->kept)
+		m->kept->bytes[dir] = m->bytes[dir];
 	bucket_take(&m->rate[dir], n, now_ns);
 }
 
 uint64_t meter_wait_ns(struct meter *m, enum meter_dir dir, uint64_t now_ns)
 {
-	enum { USEFUL = 4096 }; /* fewer bytes are not worth a wake-up */
+	enum { USEFUL = 4096 }; /* fewer bytes do not justify a wake-up */
 
 	return bucket_wait_ns(&m->rate[dir], USEFUL, now_ns);
 }

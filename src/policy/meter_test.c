@@ -37,7 +37,7 @@ static void small_steps_lose_nothing(void)
 	CHECK(taken == 29 || taken == 30);
 }
 
-static void waiting_as_told_is_enough_and_not_too_long(void)
+static void the_reported_wait_is_exact(void)
 {
 	struct bucket b;
 	uint64_t wait;
@@ -121,7 +121,7 @@ static void byte_rates_pass(void)
 	CHECK(meter_ready(&m, METER_DOWN, meter_wait_ns(&m, METER_DOWN, 0), &hit) >= 4096);
 }
 
-static void a_changed_policy_goes_on_counting(void)
+static void a_changed_policy_continues_the_count(void)
 {
 	struct policy_limits l = { .bytes = 1000, .connections = 5 }, more = { .bytes = 1500 };
 	enum meter_hit hit;
@@ -136,6 +136,6 @@ static void a_changed_policy_goes_on_counting(void)
 }
 
 T_MAIN(T(a_bucket_fills_with_time_and_not_beyond), T(small_steps_lose_nothing),
-       T(waiting_as_told_is_enough_and_not_too_long), T(no_rate_is_no_limit),
-       T(connections_are_counted), T(connections_a_second_are_counted), T(byte_budgets_end),
-       T(byte_rates_pass), T(a_changed_policy_goes_on_counting))
+       T(the_reported_wait_is_exact), T(no_rate_is_no_limit), T(connections_are_counted),
+       T(connections_a_second_are_counted), T(byte_budgets_end), T(byte_rates_pass),
+       T(a_changed_policy_continues_the_count))

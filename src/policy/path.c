@@ -15,7 +15,7 @@ static bool is_unreserved(int c)
 	       c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* The three bytes after and with a '%' stand for something that must be encoded. */
+/* True if '%' and the two bytes after it encode a character that must be encoded. */
 static bool encoding_ok(struct str s, size_t at)
 {
 	int high = at + 2 < s.n ? hex(s.p[at + 1]) : -1;
@@ -26,7 +26,7 @@ static bool encoding_ok(struct str s, size_t at)
 	       c != '%' && !is_unreserved(c);
 }
 
-/* "." and "..", also with parameters: "..;x" is ".." to some. */
+/* "." and "..", also with parameters: some servers read "..;x" as "..". */
 static bool is_dots(struct str segment)
 {
 	size_t n = 0;

@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /*
- * Every server takes this path as it is written: no dot segments, no empty ones in the middle, no
- * backslash, no encoded slash, backslash, NUL or unreserved character (RFC 3986 6.2.2), no
- * malformed encoding.
+ * True if every server reads this path as written. It has no dot segments, no empty segments in the
+ * middle, no backslash and no malformed encoding. It encodes no slash, backslash, NUL or unreserved
+ * character (RFC 3986 6.2.2).
  */
 bool path_is_plain(struct str path);

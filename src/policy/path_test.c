@@ -16,7 +16,7 @@ static void plain_paths_are_plain(void)
 			t_fail(__FILE__, (int)i, rows[i]);
 }
 
-static void what_servers_read_differently_is_not(void)
+static void ambiguous_paths_are_not_plain(void)
 {
 	static const char *const rows[] = {
 		"",	    "a",	 "//",	   "//a",    "/a//b",	     "/.",
@@ -31,4 +31,4 @@ static void what_servers_read_differently_is_not(void)
 			t_fail(__FILE__, (int)i, rows[i]);
 }
 
-T_MAIN(T(plain_paths_are_plain), T(what_servers_read_differently_is_not))
+T_MAIN(T(plain_paths_are_plain), T(ambiguous_paths_are_not_plain))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What embed.py writes; for presets.c. */
+/* The output of embed.py; for presets.c. */
 #pragma once
 
 #include "policy/compile.h"
 
-/* Terminated by a row without a name. */
+/* A row without a name ends the table. */
 extern const struct policy_preset policy_presets[];

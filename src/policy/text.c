@@ -20,6 +20,8 @@ static const struct {
 	[REASON_HELLO] = { "tls_hello", "the TLS hello is malformed" },
 	[REASON_HOST_MISMATCH] = { "host_mismatch", "the Host of the request is another one" },
 	[REASON_PATH] = { "path", "servers read this path differently" },
+	[REASON_OPAQUE] = { "opaque",
+			    "it is not readable as HTTP, and this rule denies some requests there" },
 };
 
 const char *policy_reason_text(enum policy_reason reason)
@@ -56,14 +58,16 @@ struct str policy_rule_id(const struct policy_verdict *v)
 	return v->rule ? v->rule->id : STR("default");
 }
 
-/* Text of a fixed size; what does not fit makes it empty, since half a rule is none. */
+/*
+ * Text of fixed size; it becomes empty if something does not fit, because half a rule is useless.
+ */
 struct line {
 	char *out;
 	size_t n;
 	bool full;
 };
 
-static __attribute__((format(printf, 2, 3))) void add(struct line *l, const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void line_add(struct line *l, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -85,12 +89,13 @@ static void add_target(struct line *l, const struct policy_query *q, enum policy
 
 	ip_text(&addr, ip);
 	if (q->name.n)
-		add(l, "- {id: allow-%.*s, hosts: [%.*s]",
-		    (int)(q->name.n < ID_PART ? q->name.n : ID_PART), q->name.p, STR_ARG(q->name));
+		line_add(l, "- {id: allow-%.*s, hosts: [%.*s]",
+			 (int)(q->name.n < ID_PART ? q->name.n : ID_PART), q->name.p,
+			 STR_ARG(q->name));
 	else
-		add(l, "- {id: allow-%s", addr.len == 16 ? "address" : ip);
+		line_add(l, "- {id: allow-%s", addr.len == 16 ? "address" : ip);
 	if (!q->name.n || reason == REASON_ADDRESS)
-		add(l, ", addresses: [\"%s\"]", ip);
+		line_add(l, ", addresses: [\"%s\"]", ip);
 }
 
 static void add_protocol(struct line *l, const struct policy_query *q)
@@ -98,14 +103,14 @@ static void add_protocol(struct line *l, const struct policy_query *q)
 	const struct policy_rule plain = { .action = POLICY_ACT_ALLOW };
 
 	if (q->proto != PROTO_UNKNOWN && !(policy_protocols(&plain, q->port) & q->proto))
-		add(l, ", protocol: %s", policy_proto_name(q->proto));
+		line_add(l, ", protocol: %s", policy_proto_name(q->proto));
 }
 
 static bool can_be_allowed(const struct policy_query *q, const struct policy_verdict *v)
 {
 	if (v->kind != POLICY_DENY || v->reason == REASON_NAME || v->reason == REASON_NEVER ||
 	    v->reason == REASON_HOST_MISMATCH || v->reason == REASON_PATH ||
-	    v->reason == REASON_HELLO)
+	    v->reason == REASON_HELLO || v->reason == REASON_OPAQUE)
 		return false;
 	return q->name.n || q->addr.len;
 }
@@ -119,16 +124,16 @@ void policy_fix(const struct policy_query *q, const struct policy_verdict *v, ch
 		return;
 	add_target(&l, q, v->reason);
 	if (q->port)
-		add(&l, ", ports: [%u]", q->port);
+		line_add(&l, ", ports: [%u]", q->port);
 	add_protocol(&l, q);
 	if (v->reason == REASON_SNI_MISMATCH)
-		add(&l, ", tls: {mismatch: true}");
+		line_add(&l, ", tls: {mismatch: true}");
 	else if (v->reason == REASON_SNI_MISSING)
-		add(&l, ", tls: {missing: true}");
+		line_add(&l, ", tls: {missing: true}");
 	else if (v->reason == REASON_ECH)
-		add(&l, ", tls: {ech: true%s}",
-		    q->has_sni && !str_eq(q->sni, q->name) ? ", mismatch: true" : "");
-	add(&l, "}");
+		line_add(&l, ", tls: {ech: true%s}",
+			 q->has_sni && !str_eq(q->sni, q->name) ? ", mismatch: true" : "");
+	line_add(&l, "}");
 	if (l.full)
 		out[0] = '\0';
 }

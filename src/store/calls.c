@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index of calls. The trace is the truth; the rows here follow it. `indexed` of the
- * sandbox's row is the offset behind the last line that has been taken in, and moves in the
- * same transaction as the rows, so that each line counts once whoever reads it and whenever one
- * is interrupted. Lines of other kinds, and lines that make no sense, are passed over: to judge
- * a trace is the business of its verifier.
+ * The index of calls. The trace is the truth; the rows follow it. `indexed` in the sandbox's row is
+ * the offset after the last line read. It moves in the same transaction as the rows, so each line
+ * counts once, whoever reads it and whenever a reader is interrupted. Lines of other kinds and
+ * invalid lines are skipped: checking a trace is the verifier's task.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -21,8 +20,8 @@
 
 enum {
 	CHUNK = 64 * 1024,
-	BATCH = 4 << 20, /* bytes of trace in one transaction: others wait for it */
-	PAGE_ROWS = 64,	 /* call rows held while the caller looks at them */
+	BATCH = 4 << 20, /* bytes of trace per transaction, because others wait for it */
+	PAGE_ROWS = 64,	 /* call rows held while the caller reads them */
 };
 
 static void json_done(json_t *j)
@@ -31,7 +30,7 @@ static void json_done(json_t *j)
 }
 DEFINE_AUTO_PTR(json_t, json_done)
 
-/* RFC 3339 as the trace has it; 0 where it is something else. */
+/* RFC 3339 as in the trace; 0 for anything else. */
 static uint64_t parse_time(const char *text)
 {
 	unsigned y, mo, d, h, mi, s, us;
@@ -58,7 +57,7 @@ static const char *get_text(const json_t *ev, const char *key)
 	return t ? t : "";
 }
 
-/* -1 where there is no such number, or a negative one. */
+/* -1 if the number is missing or negative. */
 static int64_t get_num(const json_t *ev, const char *key)
 {
 	const json_t *v = json_object_get(ev, key);
@@ -67,7 +66,7 @@ static int64_t get_num(const json_t *ev, const char *key)
 	return n < 0 ? -1 : n;
 }
 
-/* ["k=v", ...] as {"k":"v", ...}; NULL where there is none. */
+/* ["k=v", ...] as {"k":"v", ...}; NULL if there is none. */
 static json_t *labels_object(const json_t *labels)
 {
 	json_t *object = NULL;
@@ -83,7 +82,7 @@ static json_t *labels_object(const json_t *labels)
 			continue;
 		if (!object)
 			object = json_object();
-		/* A cut in the midst of a character cannot happen at '=': the key is UTF-8, too. */
+		/* Cutting at '=' never splits a character, so the key is UTF-8 too. */
 		(void)json_object_set_new(object, key, json_string(eq + 1));
 	}
 	return object;
@@ -134,7 +133,7 @@ static int on_exit_of(struct catalog *c, const char *id, int64_t call, const jso
 	return set_end(c, id, call, ev, status, reason, e);
 }
 
-/* What could not be started ends as it does in a shell. */
+/* A command that could not start gets the status that a shell would give. */
 static int on_failed(struct catalog *c, const char *id, int64_t call, const json_t *ev,
 		     struct err *e)
 {
@@ -149,7 +148,7 @@ static int take_line(struct catalog *c, const char *id, struct str line, struct 
 	const char *kind;
 	int64_t call;
 
-	/* Most lines are about processes and files; to parse them would cost more than the rest. */
+	/* Most lines are about processes and files; parsing them would cost more than the rest. */
 	if (line.n > LIMIT_EVENT || !memmem(line.p, line.n, "\"call.", 6))
 		return 0;
 	ev = json_loadb(line.p, line.n, 0, NULL);
@@ -169,8 +168,8 @@ static int take_line(struct catalog *c, const char *id, struct str line, struct 
 struct reader {
 	int fd;
 	struct buf text;   /* from `at` on */
-	int64_t at;	   /* offset of the first byte that is not yet taken in */
-	bool in_long_line; /* of which the beginning has been dropped */
+	int64_t at;	   /* offset of the first byte not yet read */
+	bool in_long_line; /* the start of this long line was dropped */
 };
 
 static void reader_done(struct reader *r)
@@ -179,7 +178,7 @@ static void reader_done(struct reader *r)
 }
 DEFINE_AUTO(struct reader, reader_done)
 
-/* Take in the complete lines of r->text. */
+/* Process the complete lines of r->text. */
 static int take_lines(struct catalog *c, const char *id, struct reader *r, struct err *e)
 {
 	size_t done = 0;
@@ -199,7 +198,7 @@ static int take_lines(struct catalog *c, const char *id, struct reader *r, struc
 	}
 	buf_shift(&r->text, done);
 	r->at += (int64_t)done;
-	/* A line may be longer than an event can be only if it is none. */
+	/* A line above LIMIT_EVENT cannot be an event. */
 	if (r->text.len > LIMIT_EVENT) {
 		r->at += (int64_t)r->text.len;
 		buf_clear(&r->text);
@@ -248,7 +247,7 @@ static int index_batch(struct catalog *c, const char *id, int fd, struct err *e)
 {
 	auto_done(reader_done) struct reader r = { .fd = fd,
 						   .text = BUF_INIT(LIMIT_EVENT + 2 * CHUNK) };
-	/* Once more, now that nobody else can move it. */
+	/* Read it again, now that no other process can move it. */
 	int found = get_indexed(c, id, &r.at, e);
 	int end = found > 0 ? take_batch(c, id, &r, e) : 1;
 
@@ -274,7 +273,7 @@ static int index_from(struct catalog *c, const char *id, int fd, struct err *e)
 	return 0;
 }
 
-/* The sandbox's trace, or the one that it left. FD_NONE where there is none. */
+/* The sandbox's trace, or the one it left. FD_NONE if there is none. */
 static int open_trace(const struct state *s, const char *id)
 {
 	char path[sizeof "sandboxes//trace.jsonl" + ID_SIZE];
@@ -334,7 +333,9 @@ static int read_call(sqlite3_stmt *q, struct call_row *row, struct err *e)
 	return db_text_dup(q, 3, &row->labels, e);
 }
 
-/* Up to PAGE_ROWS calls behind `after`; how many. The caller owns them, also on failure. */
+/*
+ * Up to PAGE_ROWS calls after `after`; returns their number. The caller owns them, also on failure.
+ */
 static int read_page(struct catalog *c, const char *id, uint32_t after, struct call_row *rows,
 		     struct err *e)
 {

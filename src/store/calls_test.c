@@ -80,7 +80,7 @@ static void a_call_is_followed_from_start_to_exit(void)
 	catalog_close(cat);
 }
 
-static void signals_and_failures_are_told_apart(void)
+static void signals_and_failures_are_distinguished(void)
 {
 	struct seen seen;
 
@@ -181,7 +181,7 @@ static void the_end_of_a_long_line_is_not_a_line(void)
 	catalog_close(cat);
 }
 
-static void many_calls_come_in_order_and_fn_can_stop(void)
+static void many_calls_are_in_order_and_fn_can_stop(void)
 {
 	struct seen seen = { .stop_at = 70 };
 	char line[256];
@@ -202,7 +202,7 @@ static void many_calls_come_in_order_and_fn_can_stop(void)
 	catalog_close(cat);
 }
 
-static void a_trace_is_found_where_it_was_moved(void)
+static void a_moved_trace_is_found(void)
 {
 	begin();
 	t_put(&s, PATH, START1);
@@ -253,7 +253,7 @@ static void a_large_trace_is_indexed_whole(void)
 	catalog_close(cat);
 }
 
-T_MAIN(T(a_call_is_followed_from_start_to_exit), T(signals_and_failures_are_told_apart),
+T_MAIN(T(a_call_is_followed_from_start_to_exit), T(signals_and_failures_are_distinguished),
        T(only_complete_lines_count), T(nonsense_is_passed_over), T(lines_end_at_their_limit),
-       T(the_end_of_a_long_line_is_not_a_line), T(many_calls_come_in_order_and_fn_can_stop),
-       T(a_trace_is_found_where_it_was_moved), T(a_large_trace_is_indexed_whole))
+       T(the_end_of_a_long_line_is_not_a_line), T(many_calls_are_in_order_and_fn_can_stop),
+       T(a_moved_trace_is_found), T(a_large_trace_is_indexed_whole))

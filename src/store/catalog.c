@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/locks.h"
 #include "store/pools.h"
 #include "store/snapshots.h"
 
@@ -49,7 +51,7 @@ static int check_taken(struct catalog *c, const struct sandbox_row *row, struct 
 	return err_hint(e, "end that one (cay kill %s) or choose another name", row->name);
 }
 
-/* The first gap in the index: it stops at the first row that has no follower. */
+/* The first gap in the index: the first row without a successor. */
 static int lowest_slot(struct catalog *c, int *ret, struct err *e)
 {
 	static const char sql[] =
@@ -100,8 +102,8 @@ static int choose_slot(struct catalog *c, const struct sandbox_row *row, bool wa
 }
 
 /*
- * Whoever frees or merges layers sees the row from now on. What was freed or merged since the
- * warden was told of the stack makes it try again.
+ * From now on, processes that free or merge layers see the row. If layers were freed or merged
+ * since the warden was given the stack, it must retry.
  */
 static int check_stack(struct catalog *c, const struct sandbox_row *row, struct err *e)
 {
@@ -117,7 +119,7 @@ static int check_stack(struct catalog *c, const struct sandbox_row *row, struct 
 	for (size_t i = 0; n == row->nlayers && i < n; i++)
 		if (strcmp(now[i], row->layers[i]) != 0)
 			n = SIZE_MAX;
-	/* What it has mounted is held already, whatever is in the place of it now. */
+	/* Its mounted layers are pinned already, whatever replaced them. */
 	if (row->held || n == row->nlayers)
 		return 0;
 	err_set(e, ERR_CONFLICT, "layers were merged meanwhile");
@@ -204,7 +206,7 @@ int catalog_set_state(struct catalog *c, const char *id, const char *state, stru
 	return db_end(c, update_state(c, id, state, e), e);
 }
 
-/* One that never had a row may hold layers: it was made ahead (store/pools.h). */
+/* A ready sandbox never had a row but may pin layers (store/pools.h). */
 static int let_go(struct catalog *c, const char *id, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
@@ -307,28 +309,90 @@ int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *
 	return db_id_list(c, q, ret, ret_n, e);
 }
 
+/* Running sandboxes without a row, oldest first. */
+struct unlisted {
+	struct sandbox_row *rows;
+	size_t n, given;
+};
+
+static void unlisted_done(struct unlisted *u)
+{
+	for (size_t i = 0; i < u->n; i++)
+		sandbox_row_done(&u->rows[i]);
+	free(u->rows);
+}
+DEFINE_AUTO(struct unlisted, unlisted_done)
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static int compare_created(const void *a, const void *b)
+{
+	const struct sandbox_row *x = a, *y = b;
+
+	return x->created_ns < y->created_ns ? -1 : x->created_ns > y->created_ns;
+}
+
+/* listed: the ids that have a row. */
+static int read_unlisted(struct catalog *c, char (*listed)[ID_SIZE], size_t nlisted,
+			 struct unlisted *ret, struct err *e)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL, (*sorted)[ID_SIZE] = NULL;
+	size_t n = 0;
+	int r = state_list_ids(c->state_fd, "locks", &ids, &n);
+
+	sorted = calloc(nlisted + 1, sizeof *sorted);
+	ret->rows = calloc(n + 1, sizeof *ret->rows);
+	if (r < 0 || !sorted || !ret->rows)
+		return err_sys(e, r < 0 ? -r : ENOMEM, "list the sandboxes");
+	if (nlisted)
+		memcpy(sorted, listed, nlisted * sizeof *sorted);
+	qsort(sorted, nlisted, sizeof *sorted, compare_ids);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		if (bsearch(ids[i], sorted, nlisted, sizeof *sorted, compare_ids))
+			continue;
+		r = lock_record_read(c->state_fd, ids[i], &ret->rows[ret->n]);
+		ret->n += r > 0;
+	}
+	qsort(ret->rows, ret->n, sizeof *ret->rows, compare_created);
+	return r < 0 ? err_sys(e, -r, "list the sandboxes") : 0;
+}
+
+/* Call fn for those older than `than_ns`. True: fn wants no more. */
+static bool give_unlisted(struct unlisted *u, uint64_t than_ns,
+			  int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx)
+{
+	while (u->given < u->n && u->rows[u->given].created_ns < than_ns)
+		if (fn(ctx, &u->rows[u->given++]) != 0)
+			return true;
+	return false;
+}
+
 int catalog_each(struct catalog *c, int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx,
 		 struct err *e)
 {
+	auto_done(unlisted_done) struct unlisted u = { 0 };
 	auto_free char(*ids)[ID_SIZE] = NULL;
+	bool stop = false;
 	size_t n = 0;
 
-	if (db_ids(c, &ids, &n, e) < 0)
+	if (db_ids(c, &ids, &n, e) < 0 || read_unlisted(c, ids, n, &u, e) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !stop; i++) {
 		struct sandbox_row row = { 0 };
 		int r = db_sandbox(c, "id = ?1", ids[i], &row, e);
-		bool stop;
 
 		if (r < 0)
 			return -1;
 		if (r == 0)
 			continue;
-		stop = fn(ctx, &row) != 0;
+		stop = give_unlisted(&u, row.created_ns, fn, ctx) || fn(ctx, &row) != 0;
 		sandbox_row_done(&row);
-		if (stop)
-			break;
 	}
+	if (!stop)
+		(void)give_unlisted(&u, UINT64_MAX, fn, ctx);
 	return 0;
 }
 

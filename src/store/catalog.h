@@ -2,10 +2,10 @@
 /*
  * The catalog: a SQLite database (WAL) of templates, sandboxes and calls.
  *
- * What is acknowledged is durable: rows of sandboxes that outlive their creator are written
- * with a full sync; rows of ephemeral ones (cay run) are consistent but not synced, for
- * they cannot survive the machine anyway. Calls are indexed from the trace, which is their
- * journal: catalog_index_calls() reads what is new there, so a lost row is found again.
+ * Acknowledged changes are durable: rows of sandboxes that outlive their creator are written with a
+ * full sync. Rows of ephemeral sandboxes (cay run) are consistent but not synced, because such a
+ * sandbox does not survive the machine anyway. The trace is the journal of calls:
+ * catalog_index_calls() reads its new lines, so a lost row is restored.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 struct catalog;
 
 /*
- * Rootful sandboxes have a range of host uids each, told apart by their slot: the first uid of
- * slot n is UID_SLOT_BASE + n * UID_SLOT_SIZE. A row keeps its slot until it is deleted.
+ * Each rootful sandbox has a range of host uids, identified by its slot. The first uid of slot n is
+ * UID_SLOT_BASE + n * UID_SLOT_SIZE. A row keeps its slot until it is deleted.
  */
 #define UID_SLOT_BASE 0x70000000u
 #define UID_SLOT_SIZE 65536u
@@ -35,11 +35,12 @@ struct sandbox_row {
 	int uid_slot; /* -1: rootless, none */
 	uint64_t created_ns;
 	char top[ID_SIZE]; /* topmost sealed layer (store/snapshots.h); empty: none */
-	struct str recipe; /* only to be added, borrowed; none: no snapshots can be taken */
-	const char (*layers)[ID_SIZE]; /* likewise: the stack that its warden was told of */
+	struct str recipe; /* only for adding, borrowed; none: no snapshots can be taken */
+	const char (*layers)[ID_SIZE]; /* only for adding: the stack that the warden was given */
 	size_t nlayers;
-	bool held;    /* likewise: it holds them already (store/pools.h) */
-	bool running; /* likewise: it is that, not `creating` */
+	bool held;     /* only for adding: it already pins its layers (store/pools.h) */
+	bool running;  /* only for adding: state `running`, not `creating` */
+	bool unlisted; /* found only by its lock (store/locks.h): it has no row */
 };
 
 struct call_row {
@@ -55,46 +56,48 @@ struct call_row {
 };
 
 /*
- * Makes the database or brings it up to date where it must. A database of a newer program and
- * one that is damaged are refused. Not to be used across fork(2).
+ * Creates the database or upgrades it if needed. Refuses a database of a newer program and a
+ * damaged one. Not to be used across fork(2).
  */
 int catalog_open(const struct state *s, struct catalog **ret, struct err *e);
 void catalog_close(struct catalog *c);
 
 /*
- * Insert in state `creating`, or `running` (set in row, as is created_ns where it is 0); where
- * want_uid_slot, row's own slot is taken (CONFLICT with sys EADDRINUSE where another has it), or
- * where that is -1 the lowest free one is chosen and set in row, LIMIT where all are taken.
- * CONFLICT with the holder's id where the name is taken.
+ * Insert in state `creating`, or `running` if row->running; sets both in row, and created_ns if it
+ * is 0. With want_uid_slot, use row's slot (CONFLICT with sys EADDRINUSE if it is taken); if that
+ * is -1, choose the lowest free slot and set it in row, or LIMIT if all are taken. CONFLICT with
+ * the owner's id if the name is taken.
  */
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,
 			struct err *e);
-/* What is written between the two is written together, durably, or not at all: r < 0. */
+/* Writes between the two are one durable transaction. r < 0 rolls it back. */
 int catalog_batch_begin(struct catalog *c, struct err *e);
 int catalog_batch_end(struct catalog *c, int r, struct err *e);
 /* One of the states above; NOT_FOUND. */
 int catalog_set_state(struct catalog *c, const char *id, const char *state, struct err *e);
-/* Deletes the row and its calls; 0 also where there is none. */
+/* Deletes the row and its calls; 0 also if there is none. */
 int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e);
 /*
- * By id, by name, or by a unique prefix of an id, in this order. NOT_FOUND (with the nearest
- * names in the hint), or INVALID where a prefix is ambiguous (hint lists the candidates).
+ * Find by id, by name, or by a unique prefix of an id, in this order; also a running sandbox
+ * without a row (store/locks.h). NOT_FOUND (the hint has the nearest names), or INVALID if a prefix
+ * is ambiguous (the hint lists the candidates).
  */
 int catalog_find(struct catalog *c, const char *ref, struct sandbox_row *ret, struct err *e);
 /*
- * Oldest first. fn returns non-zero to stop. No transaction is open while fn runs, so it may use
- * the catalog; rows that go away meanwhile are left out.
+ * Oldest first, including running sandboxes without a row. fn returns non-zero to stop. No
+ * transaction is open while fn runs, so fn may use the catalog. Rows deleted meanwhile are left
+ * out.
  */
 int catalog_each(struct catalog *c, int (*fn)(void *ctx, const struct sandbox_row *row), void *ctx,
 		 struct err *e);
 void sandbox_row_done(struct sandbox_row *row);
 
-/* Remember that a template of this name and kind was made or used. */
+/* Record that a template of this name and kind was made or used. */
 int catalog_note_template(struct catalog *c, const char *name, const char *kind, struct err *e);
 
 /*
- * Bring the call rows of a sandbox up to date with its trace, of which only complete lines
- * count. NOT_FOUND where there is no such row; no trace is no error.
+ * Update the call rows of a sandbox from its trace; only complete lines count. NOT_FOUND if there
+ * is no such sandbox row; a missing trace is no error.
  */
 int catalog_index_calls(struct catalog *c, const struct state *s, const char *id, struct err *e);
 /* In order of their numbers; fn as in catalog_each(). */
@@ -102,13 +105,13 @@ int catalog_each_call(struct catalog *c, const char *id,
 		      int (*fn)(void *ctx, const struct call_row *row), void *ctx, struct err *e);
 
 /*
- * Look at up to `most` sandboxes (0: all) and directories; what is dead becomes `lost`, or is
- * removed where it was ephemeral or never finished; directories without a row are removed.
- * *ret_removed counts (NULL: not wanted). Never touches what is alive. A bounded look starts at
- * a random place, so that many of them see everything. Goes on after a failure and returns the
- * first one.
+ * Check up to `most` sandboxes (0: all) and directories. A dead sandbox becomes `lost`; an
+ * ephemeral or unfinished one is removed, and so are directories without a row. *ret_removed counts
+ * the removals (may be NULL). Never touches a running sandbox. A bounded check starts at a random
+ * place, so that many of them cover everything. Continues after a failure and returns the first
+ * one.
  */
 int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
 		      struct err *e);
-/* The same for one sandbox. */
+/* Reconcile one sandbox. */
 int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e);

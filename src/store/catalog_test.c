@@ -25,7 +25,7 @@ static void reopen(void)
 	OK(catalog_open(&s, &c, &t_e));
 }
 
-static void a_row_comes_back_as_it_was(void)
+static void a_row_round_trips(void)
 {
 	struct sandbox_row in = t_row("aaaaaaaa", "box", false), out = { 0 };
 	uint64_t before = clock_real_ns();
@@ -190,7 +190,7 @@ static void found(const char *ref, const char *id)
 	CHECK_STR(row.id, id);
 }
 
-static void find_goes_by_id_then_name_then_prefix(void)
+static void find_tries_id_then_name_then_prefix(void)
 {
 	begin();
 	OK(t_add(c, "k3aaaaaa", "web", true));
@@ -223,7 +223,7 @@ static void an_ambiguous_prefix_lists_candidates(void)
 	catalog_close(c);
 }
 
-static void what_is_not_found_gets_a_hint(void)
+static void a_missing_sandbox_gives_a_hint(void)
 {
 	struct sandbox_row row;
 
@@ -258,7 +258,7 @@ static int gather(void *ctx, const struct sandbox_row *row)
 	return strcmp(row->name, "d") == 0;
 }
 
-static void rows_come_oldest_first_and_fn_can_stop(void)
+static void rows_are_oldest_first_and_fn_can_stop(void)
 {
 	static const char *const names[] = { "d", "c", "b", "a", "e" };
 	char seen[16] = "";
@@ -323,6 +323,25 @@ static void damage_is_named_with_a_way_out(void)
 		catalog_close(c);
 	}
 	SAYS(t_e.msg, "/catalog.db is damaged");
+}
+
+static void the_catalog_is_closed_to_others(void)
+{
+	static const char *const names[] = { "catalog.db", "catalog.db-wal", "catalog.db-shm" };
+	struct stat st;
+
+	(void)umask(0);
+	begin();
+	OK(t_add(c, "aaaaaaaa", "", false));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		CHECK(fstatat(s.fd, names[i], &st, 0) == 0 && (st.st_mode & 07777) == 0600);
+	catalog_close(c);
+	/* One that an earlier version made. */
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		CHECK(fchmodat(s.fd, names[i], 0644, 0) == 0);
+	OK(catalog_open(&s, &c, &t_e));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		CHECK(fstatat(s.fd, names[i], &st, 0) == 0 && (st.st_mode & 07777) == 0600);
 }
 
 static void a_directory_that_cannot_be_written_is_named(void)
@@ -517,19 +536,20 @@ static void the_log_stays_short(void)
 int main(void)
 {
 	struct t_case cases[] = {
-		T(a_row_comes_back_as_it_was),
+		T(a_row_round_trips),
 		T(states_change_and_only_to_known_ones),
 		T(names_are_unique_while_they_are_held),
 		T(the_lowest_free_slot_is_given),
 		T(a_given_slot_is_taken_unless_another_has_it),
 		T(slots_end_at_their_limit),
-		T(find_goes_by_id_then_name_then_prefix),
+		T(find_tries_id_then_name_then_prefix),
 		T(an_ambiguous_prefix_lists_candidates),
-		T(what_is_not_found_gets_a_hint),
-		T(rows_come_oldest_first_and_fn_can_stop),
+		T(a_missing_sandbox_gives_a_hint),
+		T(rows_are_oldest_first_and_fn_can_stop),
 		T(templates_are_noted_again),
 		T(a_newer_schema_is_refused),
 		T(damage_is_named_with_a_way_out),
+		T(the_catalog_is_closed_to_others),
 		T(a_directory_that_cannot_be_written_is_named),
 		T(eight_writers_do_not_disturb_each_other),
 		T(eight_writers_never_share_a_slot),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tuned for a program that opens the database, writes two small rows and goes:
+ * Tuned for a program that opens the database, writes two small rows and exits:
  *
- * - The write-ahead log is neither checkpointed nor removed when the last user closes it. The
- *   first one to come reads it whole, so it must stay short: small pages, and a checkpoint once
- *   it has LOG_SOFT pages. That is done when closing, after the work, and in the midst of it
- *   only by one who writes so much without closing that LOG_HARD is reached.
- * - synchronous is NORMAL, where a commit is not flushed but a checkpoint is: after a crash of
- *   the machine the last rows may be missing, never mixed. FULL only for durable ones.
+ * - The write-ahead log is neither checkpointed nor removed when the last user closes it. The next
+ *   user reads it completely, so it must stay short: small pages, and a checkpoint at LOG_SOFT
+ *   pages. The checkpoint runs at close, after the work. Only a process that writes much without
+ *   closing checkpoints earlier, at LOG_HARD.
+ * - synchronous is NORMAL: a checkpoint is flushed, a commit is not. After a crash of the machine
+ *   the last rows may be missing, but never mixed. FULL only for durable rows.
  */
 #include "store/db.h"
 
@@ -28,13 +28,13 @@ enum {
 	LOG_SOFT = 100,
 	LOG_HARD = 4000,
 	BUSY_MS = 10000,
-	NAP_US = 200, /* the first wait for the lock, on average */
+	NAP_US = 200, /* average of the first wait for the lock */
 	NAP_LONGEST_US = 5000,
 	SYNC_NORMAL = 1,
 	SYNC_FULL = 2,
 };
 
-/* Each brings the schema from version i to i + 1. Never change one that has been released. */
+/* Each entry brings the schema from version i to i + 1. Never change a released one. */
 static const char *const migrations[] = {
 	"CREATE TABLE sandboxes("
 	" id TEXT PRIMARY KEY NOT NULL,"
@@ -45,9 +45,9 @@ static const char *const migrations[] = {
 	" ephemeral INTEGER NOT NULL,"
 	" uid_slot INTEGER,"
 	" created_ns INTEGER NOT NULL,"
-	" indexed INTEGER NOT NULL DEFAULT 0" /* bytes of the trace that are in calls */
+	" indexed INTEGER NOT NULL DEFAULT 0" /* bytes of the trace that are indexed */
 	") WITHOUT ROWID;"
-	/* Partial: a sandbox without name and slot writes to one tree only. */
+	/* Partial indexes: a sandbox without name and slot writes to only one tree. */
 	"CREATE UNIQUE INDEX sandbox_names ON sandboxes(name) WHERE name IS NOT NULL;"
 	"CREATE UNIQUE INDEX sandbox_slots ON sandboxes(uid_slot) WHERE uid_slot IS NOT NULL;"
 	"CREATE TABLE calls("
@@ -69,7 +69,10 @@ static const char *const migrations[] = {
 	" kind TEXT NOT NULL,"
 	" noted_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;",
-	/* store/snapshots.h. Recipes stand apart: a row of a sandbox is read often, they hardly. */
+	/*
+	 * store/snapshots.h. Recipes have their own table: sandbox rows are read often, recipes
+	 * rarely.
+	 */
 	"ALTER TABLE sandboxes ADD COLUMN top TEXT;"
 	"CREATE TABLE recipes("
 	" id TEXT PRIMARY KEY NOT NULL," /* of the sandbox, which may be gone */
@@ -80,7 +83,7 @@ static const char *const migrations[] = {
 	"CREATE TABLE layers("
 	" id TEXT PRIMARY KEY NOT NULL,"
 	" parent TEXT,"
-	" level INTEGER NOT NULL DEFAULT 0," /* how many times it was flattened */
+	" level INTEGER NOT NULL DEFAULT 0," /* how often it was flattened */
 	" created_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;"
 	"CREATE INDEX layer_parents ON layers(parent) WHERE parent IS NOT NULL;"
@@ -97,7 +100,7 @@ static const char *const migrations[] = {
 	"CREATE UNIQUE INDEX snapshot_names ON snapshots(name) WHERE name IS NOT NULL;"
 	"CREATE INDEX snapshot_boxes ON snapshots(sandbox, created_ns);"
 	"CREATE INDEX snapshot_tops ON snapshots(top) WHERE top IS NOT NULL;"
-	/* Layers that a sandbox has mounted although its stack has others in their place. */
+	/* Layers that a sandbox has mounted although its stack now has others in their place. */
 	"CREATE TABLE uses(sandbox TEXT NOT NULL, layer TEXT NOT NULL,"
 	" PRIMARY KEY(sandbox, layer)) WITHOUT ROWID;"
 	"CREATE INDEX uses_layers ON uses(layer);"
@@ -126,7 +129,7 @@ static const char *const migrations[] = {
 
 enum { VERSION = ARRAY_LEN(migrations) };
 
-/* SQLite tries again to read only, and then reports why that failed. */
+/* SQLite retries read-only, and then reports why that failed. */
 static int why_not_writable(const struct catalog *c, int sys)
 {
 	char dir[sizeof c->path];
@@ -175,7 +178,7 @@ int db_fail(struct catalog *c, int rc, struct err *e)
 	}
 }
 
-/* SQLite's own waits are whole milliseconds and in step with those of others. */
+/* SQLite's own waits are whole milliseconds, and all processes wait in step. */
 static int busy(void *ctx, int count)
 {
 	struct catalog *c = ctx;
@@ -192,7 +195,7 @@ static int busy(void *ctx, int count)
 		us = NAP_LONGEST_US;
 	if (random_bytes(&r, sizeof r) < 0)
 		r = 1u << 31;
-	/* Between a half and one and a half times as long. */
+	/* Between 0.5 and 1.5 times as long. */
 	t.tv_nsec = us * 500 + (long)((uint64_t)us * 1000 * r >> 32);
 	(void)nanosleep(&t, NULL);
 	return 1;
@@ -286,17 +289,6 @@ int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, 
 	return r < 0 || db_step(c, q, e) < 0 ? -1 : 0;
 }
 
-void db_expect(struct catalog *c, const char *const *sql, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		sqlite3_stmt *q = NULL;
-
-		/* What cannot be compiled now says so when it is asked for. */
-		if (db_compile(c->db, sql[i], &q) == SQLITE_OK)
-			db_finalize(q);
-	}
-}
-
 int db_begin(struct catalog *c, bool durable, struct err *e)
 {
 	int sync = durable ? SYNC_FULL : SYNC_NORMAL;
@@ -332,7 +324,7 @@ int db_end_named(struct catalog *c, int r, struct err *e, const char *who)
 		r = db_do(c, e, "COMMIT", "");
 		commit_failpoint(who, "committed");
 	}
-	/* Some failures, such as a full disk, have rolled back already. */
+	/* Some failures, such as a full disk, have already rolled back. */
 	if (r < 0 && !sqlite3_get_autocommit(c->db))
 		(void)db_do(c, &ignored, "ROLLBACK", "");
 	return r < 0 ? -1 : 0;
@@ -407,7 +399,7 @@ static int migrate(struct catalog *c, struct err *e)
 	return db_do(c, e, set, "");
 }
 
-/* The change to WAL does not wait for others but fails: so we wait. */
+/* The change to WAL fails instead of waiting for others: so we wait. */
 static int set_wal(struct catalog *c, struct err *e)
 {
 	int rc, count = 0;
@@ -429,7 +421,7 @@ static int bring_up_to_date(struct catalog *c, struct err *e)
 		return 0;
 	if (have > VERSION)
 		return refuse_newer(c, have, e);
-	/* Has an effect on an empty database only. */
+	/* Only affects an empty database. */
 	(void)snprintf(set, sizeof set, "PRAGMA page_size = %d", PAGE);
 	if (db_do(c, e, set, "") < 0 || set_wal(c, e) < 0 || db_begin(c, true, e) < 0)
 		return -1;
@@ -443,7 +435,7 @@ static void configure_library(void)
 	if (done)
 		return;
 	done = true;
-	/* Each fails where somebody has used the library before us, and then changes nothing. */
+	/* Each fails, and changes nothing, if the library was used before. */
 	(void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 #ifndef CAY_SANITIZED
@@ -471,14 +463,33 @@ static int set_up(struct catalog *c, struct err *e)
 	return bring_up_to_date(c, e);
 }
 
+/* We create it, because SQLite would apply the umask to it and its log. */
+static int close_to_others(const struct state *s, struct err *e)
+{
+	static const char *const names[] = { "catalog.db", "catalog.db-wal", "catalog.db-shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		int r = state_private_file(s, names[i], i == 0);
+
+		/* SQLite gives a better reason why no file can be made here. */
+		if (r < 0 && r != -EACCES && r != -EROFS && r != -ENOSPC && r != -EDQUOT)
+			return err_sys(e, -r, "cannot close %s/%s to others", s->dir, names[i]);
+	}
+	return 0;
+}
+
 int catalog_open(const struct state *s, struct catalog **ret, struct err *e)
 {
-	struct catalog *c = calloc(1, sizeof *c);
+	struct catalog *c;
 
+	if (close_to_others(s, e) < 0)
+		return -1;
+	c = calloc(1, sizeof *c);
 	if (!c)
 		return err_sys(e, ENOMEM, "cannot open the catalog");
 	configure_library();
 	c->sync = -1;
+	c->state_fd = s->fd;
 	(void)snprintf(c->path, sizeof c->path, "%s/catalog.db", s->dir);
 	if (set_up(c, e) < 0) {
 		catalog_close(c);
@@ -489,9 +500,8 @@ int catalog_open(const struct state *s, struct catalog **ret, struct err *e)
 }
 
 /*
- * Only an empty log is short for the next one: how much of it has been copied is known in shared
- * memory alone, which does not outlast its users. Where others use the database, one of them
- * will be the last.
+ * Only an empty log is short for the next user: shared memory alone records how much was copied,
+ * and it does not outlast its users. If others use the database, the last one of them does this.
  */
 static void empty_log(struct catalog *c)
 {

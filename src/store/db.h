@@ -14,16 +14,17 @@
 struct catalog {
 	sqlite3 *db;
 	char path[sizeof((struct state *)0)->dir + sizeof "/catalog.db"];
-	int sync;	     /* value of the pragma; -1: as SQLite starts */
-	bool batch;	     /* a transaction is open that holds others (catalog_batch_begin) */
+	int sync;	     /* value of the pragma; -1: SQLite's default */
+	int state_fd;	     /* borrowed from the state it was opened with */
+	bool batch;	     /* an outer transaction is open (catalog_batch_begin) */
 	int frames;	     /* in the write-ahead log after the last commit */
-	uint64_t busy_until; /* monotonic ns: when a wait for the lock is given up */
+	uint64_t busy_until; /* monotonic ns: when to stop waiting for the lock */
 };
 
 /* Turn a result code of SQLite into an error. Returns -1. */
 int db_fail(struct catalog *c, int rc, struct err *e);
 
-/* It has served. */
+/* Return the statement for reuse. */
 static inline void db_finalize(sqlite3_stmt *q)
 {
 	db_keep(q);
@@ -31,8 +32,8 @@ static inline void db_finalize(sqlite3_stmt *q)
 DEFINE_AUTO_PTR(sqlite3_stmt, db_finalize)
 
 /*
- * Compile sql and bind what follows by `kinds`: t const char * (NULL: null), b struct str as
- * bytes, i int64_t (as such, not int). Text is borrowed until the statement is reset or finalized.
+ * Compile sql and bind the arguments by `kinds`: t const char * (NULL: null), b struct str as
+ * bytes, i int64_t (must not be int). Text is borrowed until the statement is reset or finalized.
  */
 int db_query(struct catalog *c, sqlite3_stmt **ret, struct err *e, const char *sql,
 	     const char *kinds, ...);
@@ -41,19 +42,16 @@ int db_step(struct catalog *c, sqlite3_stmt *q, struct err *e);
 /* db_query and one db_step that must give no row. */
 int db_do(struct catalog *c, struct err *e, const char *sql, const char *kinds, ...);
 
-/* Compile what will be asked for, while there is time. */
-void db_expect(struct catalog *c, const char *const *sql, size_t n);
-
-/* Begin to write. durable: what is committed is on the disk. */
+/* Begin a write transaction. durable: its commit is on the disk. */
 int db_begin(struct catalog *c, bool durable, struct err *e);
-/* Commit where r is 0, else roll back. Returns 0 or -1. */
+/* Commit if r is 0, else roll back. Returns 0 or -1. */
 int db_end_named(struct catalog *c, int r, struct err *e, const char *who);
-/* With failpoints FUNCTION.commits and FUNCTION.committed, of the function that calls it. */
+/* With failpoints FUNCTION.commits and FUNCTION.committed, named after the calling function. */
 #define db_end(c, r, e) db_end_named(c, r, e, __func__)
 
-/* Copy column i; what does not fit is cut. */
+/* Copy column i; cut text that does not fit. */
 void db_text(sqlite3_stmt *q, int i, char *dst, size_t size);
-/* Copy of column i, NULL where it is null; the caller frees it. */
+/* Copy of column i, NULL if it is null; the caller frees it. */
 int db_text_dup(sqlite3_stmt *q, int i, char **ret, struct err *e);
 
 /* All rows of a query with ids in column 0; the caller frees *ret. */
@@ -61,11 +59,10 @@ int db_id_list(struct catalog *c, sqlite3_stmt *q, char (**ret)[ID_SIZE], size_t
 	       struct err *e);
 /* The ids of all sandboxes, oldest first; the caller frees *ret. */
 int db_ids(struct catalog *c, char (**ret)[ID_SIZE], size_t *ret_n, struct err *e);
-/* 1: found, ret is filled and owned by the caller. 0: none. -1. where: `id = ?1`, or such. */
+/* 1: found; the caller owns ret. 0: none. -1. where: such as `id = ?1`. */
 int db_sandbox(struct catalog *c, const char *where, const char *value, struct sandbox_row *ret,
 	       struct err *e);
-/* Calls that were running when their sandbox died ended with it. */
+/* End the calls that were running when their sandbox died. */
 int db_lose_calls(struct catalog *c, const char *id, struct err *e);
-/* What a sandbox that is deleted had beside its row: recipe, operation, snapshots not of a person.
- */
+/* Delete what a sandbox had beside its row: recipe, operation, and snapshots that no user made. */
 int db_del_state(struct catalog *c, const char *id, struct err *e);

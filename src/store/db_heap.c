@@ -8,16 +8,16 @@
 enum {
 	SMALLEST = 5, /* bits */
 	LARGEST = 16,
-	PIECE = 256 * 1024, /* of which only what is used takes memory */
+	PIECE = 256 * 1024, /* unused parts take no memory */
 };
 
-/* Before each block. As long as the strictest alignment. */
+/* Before each block; its size is the strictest alignment. */
 struct head {
 	union {
 		struct head *next; /* while it is free */
-		size_t size;	   /* as it can be used */
+		size_t size;	   /* usable size */
 	};
-	size_t bits; /* 0: it is malloc()'s */
+	size_t bits; /* 0: from malloc() */
 };
 
 static struct head *free_blocks[LARGEST + 1];
@@ -42,7 +42,7 @@ static struct head *large(size_t n)
 	return h;
 }
 
-static struct head *take(size_t bits)
+static struct head *block_take(size_t bits)
 {
 	struct head *h = free_blocks[bits];
 	size_t whole = (size_t)1 << bits;
@@ -50,7 +50,7 @@ static struct head *take(size_t bits)
 	if (h) {
 		free_blocks[bits] = h->next;
 	} else {
-		/* What is left of the last piece is less than a block. */
+		/* The rest of the last chunk is too small. */
 		if (left < whole) {
 			piece = malloc(PIECE);
 			left = piece ? PIECE : 0;
@@ -68,7 +68,7 @@ static struct head *take(size_t bits)
 static void *heap_take(int n)
 {
 	size_t bits = bits_for((size_t)n);
-	struct head *h = bits ? take(bits) : large((size_t)n);
+	struct head *h = bits ? block_take(bits) : large((size_t)n);
 
 	return h ? h + 1 : NULL;
 }

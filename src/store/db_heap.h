@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of SQLite in `cay`, which opens the catalog, asks it something and goes. musl's
- * malloc() takes small groups of pages from the kernel and gives them back as soon as it can:
- * some sixty system calls for one open catalog, a third of what opening it takes.
+ * SQLite's memory in `cay`, which opens the catalog, runs a query and exits. musl's malloc() takes
+ * small groups of pages from the kernel and returns them as soon as it can: about sixty system
+ * calls per open catalog, a third of the time to open it.
  *
- * Blocks come in powers of two from pieces that are never given back; what is freed is kept
- * for the next of its size. SQLite is told to be used by one thread.
+ * Blocks have sizes of powers of two, from chunks that are never returned. A freed block is kept
+ * for the next block of its size. SQLite is configured for one thread.
  */
 #pragma once
 

@@ -73,7 +73,7 @@ static void content_survives_growing(void)
 	db_heap.xFree(p);
 }
 
-static void what_is_freed_is_used_again(void)
+static void freed_blocks_are_reused(void)
 {
 	void *a = db_heap.xMalloc(1000), *b;
 
@@ -94,5 +94,5 @@ static void rounding_is_what_is_had(void)
 	}
 }
 
-T_MAIN(T(blocks_are_apart), T(content_survives_growing), T(what_is_freed_is_used_again),
+T_MAIN(T(blocks_are_apart), T(content_survives_growing), T(freed_blocks_are_reused),
        T(rounding_is_what_is_had))

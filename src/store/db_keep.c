@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST = 48 }; /* more than any command uses: what comes then is compiled each time */
+enum { MOST = 48 }; /* more than any command uses; further ones are compiled each time */
 
 static struct {
 	sqlite3_stmt *q; /* NULL: free */
@@ -38,7 +38,7 @@ void db_keep(sqlite3_stmt *q)
 	for (int i = 0; i < MOST; i++) {
 		if (!q || kept[i].q != q)
 			continue;
-		(void)sqlite3_reset(q); /* it repeats what its last step has said */
+		(void)sqlite3_reset(q); /* returns the result of the last step again */
 		(void)sqlite3_clear_bindings(q);
 		kept[i].taken = false;
 		return;

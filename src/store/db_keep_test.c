@@ -39,7 +39,7 @@ static void close_all(sqlite3 *db)
 	CHECK(sqlite3_close(db) == SQLITE_OK);
 }
 
-static void what_was_given_back_comes_again_as_new(void)
+static void a_returned_statement_is_reused_reset(void)
 {
 	sqlite3 *db = fresh();
 	sqlite3_stmt *q = take(db, insert), *again;
@@ -56,7 +56,7 @@ static void what_was_given_back_comes_again_as_new(void)
 	close_all(db);
 }
 
-static void one_that_is_in_use_is_not_shared(void)
+static void a_statement_in_use_is_not_shared(void)
 {
 	sqlite3 *db = fresh();
 	sqlite3_stmt *a = take(db, count), *b = take(db, count);
@@ -122,6 +122,6 @@ static void what_is_wrong_is_said(void)
 	close_all(db);
 }
 
-T_MAIN(T(what_was_given_back_comes_again_as_new), T(one_that_is_in_use_is_not_shared),
+T_MAIN(T(a_returned_statement_is_reused_reset), T(a_statement_in_use_is_not_shared),
        T(after_a_failure_it_serves_again), T(databases_have_their_own),
        T(more_than_can_be_kept_are_compiled_each_time), T(what_is_wrong_is_said))

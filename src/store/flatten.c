@@ -31,7 +31,7 @@ enum {
 	STACK_MAX = LAYERCOPY_MAX,
 	TRIES = 1000,
 	DEEP = LIMIT_LAYERS / 2,
-	RAISE = 255, /* no error number: the lowest of a run is not worth copying */
+	RAISE = 255, /* not an error number: the lowest layer of a run is not worth copying */
 };
 
 struct stack {
@@ -42,10 +42,10 @@ struct stack {
 
 struct run {
 	int first, n;	   /* of the stack */
-	char id[ID_SIZE];  /* of what it becomes */
-	struct str recipe; /* what the template's lowers are */
+	char id[ID_SIZE];  /* id of the merged layer */
+	struct str recipe; /* describes the template's lowers */
 	struct layer_roots roots;
-	bool pooled; /* it is made where its topmost layer lies: in the pool */
+	bool pooled; /* made where its topmost layer is: in storage */
 };
 
 static int base_of(const struct run *r)
@@ -73,7 +73,7 @@ static int read_stack(struct catalog *c, const char *top, struct stack *ret, str
 	return r < 0 ? -1 : 0;
 }
 
-/* The lowest run of one level; of the newest a few are spared, which are likely to go again. */
+/* The lowest run of one level. Spares some of the newest layers, which are likely to be removed. */
 static bool find_run(const struct stack *s, struct run *ret)
 {
 	for (int end = s->n; end > 0;) {
@@ -95,7 +95,7 @@ static void name_new(const struct run *r, char out[64])
 	(void)snprintf(out, 64, "layers/new-%s", r->id);
 }
 
-/* Add one to the m that are there. */
+/* Open one more lower after the first m. */
 static int open_lower(struct str name, int *fds, int *m)
 {
 	char path[LIMIT_PATH];
@@ -106,7 +106,7 @@ static int open_lower(struct str name, int *fds, int *m)
 	return fds[*m] < 0 ? -errno : (++*m, 0);
 }
 
-/* The template's directories of mount i. Without one of them it could not be told what it has. */
+/* The template's directories of mount i. If one is missing, we cannot know what it contained. */
 static int open_lowers(struct str recipe, int i, int *fds, int *m)
 {
 	struct field f, x;
@@ -121,7 +121,7 @@ static int open_lowers(struct str recipe, int i, int *fds, int *m)
 	return err;
 }
 
-/* Directories of mount i in the run and below it; how many are of the run in *ret_n. */
+/* Directories of mount i in the run and below it; *ret_n is the number in the run. */
 static int open_dirs(const struct stack *st, const struct run *r, int i, int *fds, int *ret_n,
 		     int *ret_m)
 {
@@ -160,7 +160,7 @@ static int merge_mount(const struct stack *st, const struct run *r, int to, int 
 	return err;
 }
 
-/* As root of a user namespace of our own: files may be closed to their owner. */
+/* As root of an own user namespace, because files may be closed to their owner. */
 static int become_root(void)
 {
 	auto_close int self = FD_NONE;
@@ -175,7 +175,7 @@ static int become_root(void)
 	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
 }
 
-/* With something for each name: files without content are copied as well. */
+/* Each name adds something, because empty files are copied too. */
 static uint64_t size_of(const struct run *r, const char *id)
 {
 	auto_close int fd = layer_open(&r->roots, id, O_RDONLY | O_DIRECTORY);
@@ -184,8 +184,8 @@ static uint64_t size_of(const struct run *r, const char *id)
 }
 
 /*
- * One large layer below small ones, as after a checkout: to copy it would take long and gain one
- * place. It counts as merged then. Not where the stack is deep, which it must not become by that.
+ * One large layer below small ones, as after a checkout: copying it would take long and gain one
+ * place. Then it counts as merged. Not if the stack is deep, because it would grow too deep.
  */
 static bool lowest_outweighs(const struct stack *st, const struct run *r)
 {
@@ -198,7 +198,7 @@ static bool lowest_outweighs(const struct stack *st, const struct run *r)
 	return size_of(r, st->id[r->first + r->n - 1]) > above * FLATTEN_RUN;
 }
 
-/* What is made takes the place of what may have been on the disk for long. */
+/* The new layer replaces layers that may have been on disk for long: sync it. */
 static int merge_mounts(const struct stack *st, const struct run *r, int to, bool privileged)
 {
 	int err = 0;
@@ -226,7 +226,7 @@ static void __attribute__((noreturn)) merge_all(const struct stack *st, const st
 	_exit(err < 0 ? -err & 0xff : 0);
 }
 
-/* In the pool a layer is a subvolume: it goes at once when it is removed. */
+/* In storage a layer is a subvolume, so removing it is fast. */
 static int make_new(const struct run *r, int *ret_fd, struct err *e)
 {
 	auto_close int layers =
@@ -246,7 +246,7 @@ static int make_new(const struct run *r, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "cannot open %s", path) : 0;
 }
 
-/* 1: there is nothing to be made, the lowest of the run goes to the next level as it is. */
+/* 1: nothing to make; the lowest layer of the run moves to the next level unchanged. */
 static int make_files(const struct stack *st, const struct run *r, struct err *e)
 {
 	auto_close int to = FD_NONE;
@@ -269,7 +269,7 @@ static int make_files(const struct stack *st, const struct run *r, struct err *e
 	return 0;
 }
 
-/* Sandboxes keep what they have mounted until their next switch. */
+/* Sandboxes keep their mounted layers until their next switch. */
 static int pin(struct catalog *c, const struct stack *st, const struct run *r, const char *sandbox,
 	       struct err *e)
 {
@@ -280,12 +280,12 @@ static int pin(struct catalog *c, const struct stack *st, const struct run *r, c
 	return 0;
 }
 
-/* All layers that lie above one, with itself. */
+/* A layer and all layers above it. */
 #define ABOVE \
 	"WITH RECURSIVE d(id) AS (SELECT ?1 UNION ALL" \
 	" SELECT l.id FROM d JOIN layers l ON l.parent = d.id) "
 
-/* 1: somebody who is switching just now has been told of the layers as they are. */
+/* 1: a switch in progress has been given the current layers. */
 static int is_switching(struct catalog *c, const char *top, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
@@ -333,7 +333,7 @@ static int rewire(struct catalog *c, const struct stack *st, const struct run *r
 	return 1;
 }
 
-/* The files get their name first: a row without files would be worse than files without a row. */
+/* Rename the files first: a row without files would be worse than files without a row. */
 static int put_in_place(struct catalog *c, const struct stack *st, const struct run *r,
 			struct err *e)
 {
@@ -350,7 +350,7 @@ static int put_in_place(struct catalog *c, const struct stack *st, const struct 
 		if (db_begin(c, false, e) < 0)
 			return -1;
 		ok = rewire(c, st, r, e);
-		/* Files of what was not committed are found by who frees layers. */
+		/* Freeing layers finds the files of a failed commit. */
 		if (db_end(c, ok > 0 ? 0 : -1, e) < 0 && ok != 0)
 			return -1;
 		if (ok != 0 || i == TRIES)
@@ -362,7 +362,7 @@ static int put_in_place(struct catalog *c, const struct stack *st, const struct 
 	return ok;
 }
 
-/* Also whether there is a pool: a layer that cannot be found would be left out. */
+/* Also checks that storage is there: a missing layer would be left out. */
 static int find_roots(const struct state *s, const struct stack *st, struct run *r, int *pool,
 		      struct err *e)
 {
@@ -419,8 +419,8 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 }
 
 /*
- * Sandboxes and snapshots at the end of a stack; rows of both are told apart by their ids. 1: one
- * was merged, and there may be more. One that cannot be merged does not keep others from it.
+ * Sandboxes and snapshots at the end of a stack; ids distinguish their rows. 1: one was merged, and
+ * there may be more. A stack that cannot be merged does not stop others.
  */
 static int each_top(struct catalog *c, const struct state *s, struct err *e)
 {
@@ -429,7 +429,7 @@ static int each_top(struct catalog *c, const struct state *s, struct err *e)
 	size_t n = 0;
 	int r = 0, failed = 0;
 
-	/* Top and sandbox by turns. */
+	/* Alternating top and sandbox. */
 	if (db_query(
 		    c, &q, e,
 		    "WITH t(top, box) AS (SELECT top, id FROM sandboxes WHERE top IS NOT NULL"

@@ -142,7 +142,7 @@ static void forget_snapshots(void)
 	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
 }
 
-static void what_is_mounted_stays_until_the_next_switch(void)
+static void mounted_layers_stay_until_the_next_switch(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
 
@@ -186,7 +186,7 @@ static void __attribute__((noreturn)) end_operation(const char *top)
 }
 
 /* It has been told which layers to mount. */
-static void nothing_is_put_in_place_under_one_who_switches(void)
+static void nothing_is_replaced_during_a_switch(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa" };
 	char top[ID_SIZE];
@@ -224,7 +224,7 @@ static int flatten_it(void)
 }
 
 /* Else whoever flattens would copy the same again and again, as long as the disk is full. */
-static void what_cannot_be_committed_has_failed(void)
+static void a_failed_commit_is_a_failure(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = flatten(3, &ids);
@@ -267,7 +267,7 @@ static void a_stack_that_cannot_be_merged_does_not_stop_others(void)
 }
 
 /* Its names need whiteouts: to go on without it would bring back what was deleted. */
-static void nothing_is_merged_while_the_template_is_away(void)
+static void nothing_is_merged_while_the_template_is_missing(void)
 {
 	auto_done(buf_done) struct buf mount = BUF_INIT(256), recipe = BUF_INIT(256);
 	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t" };
@@ -294,10 +294,10 @@ int main(void)
 	const struct t_case cases[] = {
 		T(a_run_of_small_layers_becomes_one),
 		T(a_large_layer_below_small_ones_is_left_as_it_is),
-		T(what_is_mounted_stays_until_the_next_switch),
-		T(nothing_is_put_in_place_under_one_who_switches),
-		T(what_cannot_be_committed_has_failed),
-		T(nothing_is_merged_while_the_template_is_away),
+		T(mounted_layers_stay_until_the_next_switch),
+		T(nothing_is_replaced_during_a_switch),
+		T(a_failed_commit_is_a_failure),
+		T(nothing_is_merged_while_the_template_is_missing),
 		T(a_stack_that_cannot_be_merged_does_not_stop_others),
 	};
 

@@ -15,7 +15,7 @@
 #include "sys/cgroup_find.h"
 
 enum {
-	DEPTH = 8, /* we make two levels */
+	DEPTH = 8, /* we use two levels */
 	WAIT_MS = 200,
 };
 
@@ -54,7 +54,7 @@ int groups_kill(int own, const char *id)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* rmdir once the last process has left; it waits for exits that have been ordered already. */
+/* rmdir once the last process has ended; waits for processes that were already killed. */
 static int remove_empty(int parent, const char *name, uint64_t deadline)
 {
 	struct timespec t = { .tv_nsec = (long)NS_PER_MS / 4 };
@@ -106,7 +106,7 @@ static int remove_group(int parent, const char *name, uint64_t deadline, int dep
 	return r < 0 ? r : remove_empty(parent, name, deadline);
 }
 
-/* Those that limits were written to. */
+/* The groups that hold limits. */
 static int remove_v1(const char *name, uint64_t deadline)
 {
 	static const char *const controllers[] = { "memory", "pids", "cpu" };
@@ -128,7 +128,7 @@ int groups_remove(int own, const char *id)
 	int r;
 
 	group_name(name, id);
-	/* A warden that comes so far removes this one last. */
+	/* A warden that ends normally removes this group last. */
 	if (own >= 0 && faccessat(own, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
 	r = remove_v1(name, deadline);

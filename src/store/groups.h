@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leftover control groups of a dead sandbox: cay-ID and what lies below it, under this
- * process's own group of the v2 hierarchy and of the v1 hierarchies.
+ * Remaining control groups of a dead sandbox: cay-ID and its children, below this process's own
+ * group in the v2 and v1 hierarchies.
  */
 #pragma once
 
 /*
- * This process's own v2 group as a descriptor, for the two below. -ENOENT where there is none that
- * we can enter, and so none below it that we made.
+ * A descriptor of this process's own v2 group, for the functions below. -ENOENT if there is none
+ * that we can use; then we made no groups below it either.
  */
 int groups_open(void);
-/* Kill what is in the sandbox's group, where the kernel can (5.14). 0 or -errno. */
+/* Kill the processes in the sandbox's group if the kernel can (5.14). 0 or -errno. */
 int groups_kill(int own, const char *id);
 /*
- * Remove it, waiting up to 200 ms for the last processes to go. own may be negative: then only
- * in the v1 hierarchies. 0 or -errno.
+ * Remove the group; waits up to 200 ms for the last processes to end. own may be negative: then
+ * only the v1 hierarchies. 0 or -errno.
  */
 int groups_remove(int own, const char *id);

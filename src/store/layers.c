@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removal of layers. A row goes first, when nothing refers to it, then its files: a crash
- * between the two leaves a directory without a row, which is what the second part looks for.
- * A layer that is being made is called new-ID: by a warden, where an operation tells of it, or by
- * whoever holds the lock (flatten.c).
+ * Remove layers. The row goes first, when nothing refers to it, then its files. A crash in between
+ * leaves a directory without a row, which the second part finds. A layer in progress is named
+ * new-ID: made by a warden, for an operation in the journal, or by the lock's holder (flatten.c).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +35,7 @@ int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* Who forked and was killed over it does not need the layers any more. */
+/* A fork that was killed no longer needs its layers. */
 static int drop_dead_holds(struct catalog *c, const struct state *s, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
@@ -54,7 +53,7 @@ static int drop_dead_holds(struct catalog *c, const struct state *s, struct err 
 	return r;
 }
 
-/* One more step down each time, since a row may have been the last that referred to another. */
+/* Repeat one level further down, because a row may have been the last reference to another. */
 static int delete_rows(struct catalog *c, struct err *e)
 {
 	static const char sql[] =
@@ -93,12 +92,12 @@ static int is_known(struct catalog *c, const char *id, struct err *e)
 struct freed {
 	int n;
 	bool synced;
-	uint64_t *bytes; /* NULL: not wanted */
+	uint64_t *bytes; /* NULL: not needed */
 };
 
 /*
- * What referred to a layer must not come back after a power failure, when the layer is gone: that
- * may be a snapshot of last year, of which the layers were merged a minute ago.
+ * Sync first: a reference to a removed layer must not come back after a power failure. It may be an
+ * old snapshot whose layers were merged a minute ago.
  */
 static int sync_first(struct catalog *c, struct freed *f, struct err *e)
 {
@@ -108,7 +107,7 @@ static int sync_first(struct catalog *c, struct freed *f, struct err *e)
 	return catalog_sync(c, e);
 }
 
-/* Those below `base`/layers. */
+/* Free the layers below `base`/layers. */
 static int free_below(struct catalog *c, int base, struct freed *f, struct err *e)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(base, "layers");
@@ -153,7 +152,7 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 	    db_end(c, delete_rows(c, e), e) < 0)
 		return -1;
 	r = free_below(c, s->fd, &f, e);
-	/* Of a pool that cannot be opened the rest is done all the same, and it is said. */
+	/* If storage cannot be opened, do the rest and report it. */
 	if (r == 0)
 		r = pool_open(s, &pool, e);
 	if (r == 0 && pool >= 0)

@@ -30,7 +30,7 @@ int fdatasync(int fd)
 	return 0;
 }
 
-static void what_nobody_knows_is_removed(void)
+static void unknown_layers_are_removed(void)
 {
 	uint64_t bytes;
 	int n;
@@ -90,7 +90,7 @@ static void make_hold(const char *lock_of, int *ret_lock)
 	OK(catalog_del_sandbox(c, "aaaaaaaa", &t_e));
 }
 
-static void who_forks_holds_the_layers_until_it_is_dead(void)
+static void a_fork_pins_the_layers_until_it_is_dead(void)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(64);
 	int n, lock;
@@ -108,7 +108,7 @@ static void who_forks_holds_the_layers_until_it_is_dead(void)
 }
 
 /* Who goes back to a snapshot that is removed meanwhile has been told to mount it. */
-static void a_layer_that_is_gone_back_to_stays(void)
+static void the_layer_of_a_rollback_stays(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "bbbbbbbbbb" };
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -129,7 +129,7 @@ static void a_layer_that_is_gone_back_to_stays(void)
 	catalog_close(c);
 }
 
-static void one_at_a_time_works_on_layers(void)
+static void only_one_process_works_on_layers(void)
 {
 	int one = FD_NONE, two = FD_NONE;
 
@@ -151,11 +151,11 @@ static void one_at_a_time_works_on_layers(void)
 int main(void)
 {
 	const struct t_case cases[] = {
-		T(what_nobody_knows_is_removed),
+		T(unknown_layers_are_removed),
 		T(a_layer_that_is_being_made_stays),
-		T(who_forks_holds_the_layers_until_it_is_dead),
-		T(a_layer_that_is_gone_back_to_stays),
-		T(one_at_a_time_works_on_layers),
+		T(a_fork_pins_the_layers_until_it_is_dead),
+		T(the_layer_of_a_rollback_stays),
+		T(only_one_process_works_on_layers),
 	};
 
 	return t_run(cases, sizeof cases / sizeof cases[0]);

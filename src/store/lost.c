@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The warden moves uppers away, makes the next ones in `next`, and lets init enter. Then it puts
- * the name of its topmost layer into the link `top`, which it had taken away before: that is the
- * moment at which the operation is done. Before it everything goes back to where it was, after it
- * the rest is made up for. In the pool uppers are no directories but one subvolume, of which the
- * same holds.
+ * The warden moves the uppers away, makes the next ones in `next`, and lets init enter. Then it
+ * writes the name of its topmost layer into the link `top`, which it had removed before. At that
+ * moment the operation is done. If the warden died before it, we move everything back; after it, we
+ * do the rest. In storage, the uppers are one subvolume instead of directories, and the same
+ * applies.
  */
 #include "store/lost.h"
 
@@ -31,8 +31,8 @@ struct lost {
 	const struct state *s;
 	const char *id;
 	int dir;		  /* sandboxes/ID */
-	int disk;		  /* where its files lie: there, or in the pool */
-	struct layer_roots roots; /* state directory and pool */
+	int disk;		  /* where its files are: there, or in storage */
+	struct layer_roots roots; /* state directory and storage */
 };
 
 static int give_up(const struct lost *l, int r, const char *what, struct err *e)
@@ -45,7 +45,7 @@ static bool is_pooled(const struct lost *l)
 	return l->disk != l->dir;
 }
 
-/* Where the sandbox's own layers are. */
+/* The directory of the sandbox's own layers. */
 static int layer_base(const struct lost *l)
 {
 	return is_pooled(l) ? l->roots.pool_fd : l->roots.state_fd;
@@ -56,7 +56,9 @@ static bool exists(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* from/N to to/N for every N that is missing there; in the pool all at once, or nothing. */
+/*
+ * Move from/N to to/N for every N that is missing there; in storage everything at once, or nothing.
+ */
 static int move_missing(const struct lost *l, int from_dir, const char *from, int to_dir,
 			const char *to)
 {
@@ -78,7 +80,7 @@ static int move_missing(const struct lost *l, int from_dir, const char *from, in
 	return 0;
 }
 
-/* Whether the warden says that this is what it lies above. */
+/* True if the warden recorded this layer as its top. */
 static bool is_done(const struct lost *l, const char *layer)
 {
 	char top[ID_SIZE + 1] = "";
@@ -88,7 +90,7 @@ static bool is_done(const struct lost *l, const char *layer)
 	return strcmp(top, layer[0] ? layer : "-") == 0;
 }
 
-/* The heaps of dropped uppers have the number of their generation: the last one is of now. */
+/* Dropped uppers are numbered by generation: the last one is current. */
 static int last_heap(const struct lost *l, char out[32])
 {
 	int fd = openat(l->disk, "old", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -161,7 +163,7 @@ static int settle_op(struct lost *l, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
-/* Also what it said of its last switch: nobody is to take that for an answer. */
+/* Also remove its record of the last switch, so that no process takes it for an answer. */
 static int remove_rest(const struct lost *l)
 {
 	static const char *const parts[] = { "next", "old", "work", "stage", "top" };
@@ -176,7 +178,7 @@ static int remove_rest(const struct lost *l)
 	return r;
 }
 
-/* The uppers become a layer, as the warden would have made it. */
+/* Turn the uppers into a layer, as the warden would have done. */
 static int seal(struct lost *l, struct err *e)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_LOST };
@@ -192,7 +194,7 @@ static int seal(struct lost *l, struct err *e)
 		return -1;
 	failpoint("lost.begun");
 	(void)snprintf(path, sizeof path, "layers/%s", op.layer);
-	/* One that died early has no upper yet: a layer of nothing. */
+	/* A sandbox that died early has no upper yet: make an empty layer. */
 	r = is_pooled(l) ? io_mkdir(l->disk, "upper", 0700) : io_mkdir(layer_base(l), path, 0700);
 	if (r == 0 && is_pooled(l))
 		r = rmtree_at(l->disk, "upper/work");
@@ -204,7 +206,7 @@ static int seal(struct lost *l, struct err *e)
 	return catalog_op_done(l->c, &op, OP_SEALED, top, e);
 }
 
-/* 1: it is one that keeps state, and there is no snapshot of its end yet. */
+/* 1: the sandbox keeps state, and has no snapshot of its end yet. */
 static int wants_snapshot(struct lost *l, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;

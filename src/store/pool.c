@@ -76,17 +76,19 @@ int pool_mount(const struct state *s, struct err *e)
 
 	if (image < 0)
 		return err_sys(e, errno, "open '%s/%s'", s->dir, POOL_IMAGE);
-	/* Who comes at the same time waits, and finds it done. */
+	/* A concurrent process waits here and then finds it done. */
 	if (flock(image, LOCK_EX) < 0)
 		return err_sys(e, errno, "lock '%s/%s'", s->dir, POOL_IMAGE);
 	r = mount_locked(s, image, e);
-	/* The loop device holds the same open file for as long as it is there, and the lock with
-	 * it. */
+	/*
+	 * The loop device keeps the same open file, and with it the lock, as long as it exists:
+	 * unlock.
+	 */
 	(void)flock(image, LOCK_UN);
 	return r;
 }
 
-/* Either its file or the file system that the link leads to; nothing in it is touched by us. */
+/* Its file is gone, or the link's file system; we change nothing in it. */
 static int explain_gone(const struct state *s, struct err *e)
 {
 	char target[LIMIT_PATH];

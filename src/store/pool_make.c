@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting a pool up, and taking it away again. What fails half-way is undone. */
+/* Set storage up and remove it. A partial failure is undone. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static int make_file(const struct state *s, uint64_t size, struct err *e)
 		       : 0;
 }
 
-/* The mark last: what has none is not taken for a pool. */
+/* Write the mark last: without it, a directory does not count as storage. */
 static int furnish(int fd, enum btrfs_quota kind, struct err *e)
 {
 	auto_close int mark = FD_NONE;
@@ -107,7 +107,7 @@ int pool_make_image(const struct state *s, uint64_t size, struct err *e)
 {
 	if (refuse_second(s, e) < 0)
 		return -1;
-	/* Of an attempt that was cut off. */
+	/* Remove what an interrupted attempt left. */
 	(void)unlinkat(s->fd, POOL_NEW, 0);
 	if (make_file(s, size, e) == 0 && fill_image(s, e) == 0)
 		return 0;
@@ -120,7 +120,7 @@ static bool is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The first name in a directory that is neither the mark nor a dot; NULL: none. */
+/* True if a directory holds anything but the mark and dots. */
 static bool holds_something(int fd, bool only_ids)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -157,7 +157,7 @@ int pool_take_dir(const struct state *s, const char *path, struct err *e)
 		(void)err_set(e, ERR_INVALID, "'%s' is not empty", real);
 		return err_hint(e, "choose a new directory for the pool alone");
 	}
-	/* Full quotas can be switched off again without a trace; the file system is not ours. */
+	/* Full quota can be disabled again without a trace; the file system is not ours. */
 	if (fchmod(fd, 0700) < 0 || fchown(fd, 0, 0) < 0)
 		return err_sys(e, errno, "close '%s' to others", real);
 	if (furnish(fd, BTRFS_QUOTA_FULL, e) < 0)
@@ -196,7 +196,7 @@ static int refuse_used(int fd, struct err *e)
 	return 0;
 }
 
-/* It is not there, or what is there is no file system. */
+/* It is missing, or is not a file system. */
 static bool is_hopeless(const struct err *e)
 {
 	return e->kind == ERR_UNAVAILABLE || e->sys == EINVAL || e->sys == EIO ||
@@ -213,7 +213,10 @@ int pool_unmake(const struct state *s, struct err *e)
 		return err_set(e, ERR_NOT_ALLOWED, "a pool needs root");
 	if (pool_open(s, &fd, &gone) == 0 && fd >= 0 && refuse_used(fd, e) < 0)
 		return -1;
-	/* Not for want of anything else, such as memory or a kernel with btrfs: it may be whole. */
+	/*
+	 * Not if it failed for another reason, such as memory or a kernel without btrfs: it may be
+	 * intact.
+	 */
 	if (gone.kind != ERR_NONE && !is_hopeless(&gone)) {
 		*e = gone;
 		return -1;

@@ -59,7 +59,7 @@ static int read_row(struct catalog *c, sqlite3_stmt *q, struct pool_row *ret, st
 	return 1;
 }
 
-/* A row at a time, each after the last one by name, so that none is being read while fn works. */
+/* Read one row at a time, each after the last by name, so that no read is open while fn runs. */
 int catalog_each_pool(struct catalog *c, int (*fn)(void *ctx, const struct pool_row *p), void *ctx,
 		      struct err *e)
 {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the dead left behind. A creator holds the lock before there is anything else of its
- * sandbox, and its warden keeps it until the end. So: whatever is looked at without the lock is
- * only a guess; it is looked at again under the lock before anything is done, and who cannot
- * have the lock leaves the sandbox alone.
+ * Reconcile what dead sandboxes left. A creator takes the lock before it makes anything else of its
+ * sandbox, and the warden holds it until the end. So a check without the lock is only a guess. We
+ * check again under the lock before we act, and leave the sandbox alone if we cannot get the lock.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,12 +14,13 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/locks.h"
 #include "store/lost.h"
 #include "store/pool.h"
 
 /*
- * A younger lock without anything else may belong to a creator that has yet to take it. It would
- * only have to try again, so who was asked to look at everything does not wait.
+ * A younger lock without anything else may belong to a creator that has not taken it yet. The
+ * creator would only have to retry, so a complete check does not wait.
  */
 enum { LOCK_MIN_AGE_S = 60 };
 
@@ -65,7 +64,7 @@ static int lose(struct sweep *w, const char *id, struct err *e)
 		      e);
 }
 
-/* 1, or 0 where there are none. -1 where that cannot be told: they may be there. */
+/* 1, or 0 if there are none. -1 if we cannot tell: they may exist. */
 static int has_files(const struct state *s, const char *id, struct err *e)
 {
 	auto_close int fd = FD_NONE;
@@ -76,15 +75,14 @@ static int has_files(const struct state *s, const char *id, struct err *e)
 }
 
 /*
- * The kernel ends init with the warden, and all others with init, but not in that moment: who still
- * writes would write to a sealed layer. So they are ended first, and where that takes long the
- * sandbox is left to who looks next.
+ * The kernel kills init with the warden, and all others with init, but not at once: a process that
+ * still writes would write to a sealed layer. So we kill them first; if that takes long, a later
+ * reconcile continues.
  *
- * The lock is held, and given away. Where only the row is left, somebody who removes the
- * sandbox is about to delete that too: there is nothing that could be kept, but the lock, which
- * we have just made anew.
+ * Owns the held lock. If only the row is left, another process is removing the sandbox and will
+ * delete the row too. Then we keep nothing but the lock, which we have just made.
  */
-static int settle(struct sweep *w, const char *id, int lock, struct err *e)
+static int reconcile_dead(struct sweep *w, const char *id, int lock, struct err *e)
 {
 	auto_close int held = lock;
 	struct sandbox_row row = { 0 };
@@ -103,24 +101,24 @@ static int settle(struct sweep *w, const char *id, int lock, struct err *e)
 						      : lose(w, id, e);
 	if (state_remove(w->s, id, TAKE_FD(held), e) < 0)
 		return -1;
-	/* Last, for it holds the uid slot of what was there. */
+	/* Last, because the row reserves the uid slot of the files. */
 	return catalog_del_sandbox(w->c, id, e) < 0 ? -1 : 1;
 }
 
-/* counts: whether the removal is of something that a person would miss. */
-static void look(struct sweep *w, const char *id, bool counts)
+/* counts: count the removal, because a user would miss it. */
+static void reconcile_check(struct sweep *w, const char *id, bool counts)
 {
 	struct err e;
 	int lock = FD_NONE;
 	int r = lock_dead(w, id, &lock, &e);
 
 	if (r > 0)
-		r = settle(w, id, lock, &e);
+		r = reconcile_dead(w, id, lock, &e);
 	note(w, r, &e);
 	w->removed += r > 0 && counts;
 }
 
-/* Where to begin among n things, of which only `most` are looked at. */
+/* Where to start among n entries if only `most` are checked. */
 static size_t start_of(const struct sweep *w, size_t n)
 {
 	uint64_t r = 0;
@@ -135,7 +133,7 @@ static size_t how_many(const struct sweep *w, size_t n)
 	return w->most > 0 && (size_t)w->most < n ? (size_t)w->most : n;
 }
 
-/* Of one that was made ahead and is gone with its directory only this is left. */
+/* A ready sandbox whose directory is gone leaves only this. */
 static int sweep_uses(struct sweep *w, struct err *e)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -149,18 +147,18 @@ static int sweep_uses(struct sweep *w, struct err *e)
 	    db_id_list(w->c, q, &ids, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < how_many(w, n); i++)
-		look(w, ids[i], false);
+		reconcile_check(w, ids[i], false);
 	return 0;
 }
 
-/* 1: there is something to do about a row if it is dead. */
+/* 1: a row that needs reconciling if its sandbox is dead. */
 static int is_open(struct catalog *c, const char *id, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 
 	if (db_query(c, &q, e,
 		     "SELECT 1 FROM sandboxes WHERE id = ?1 AND (state <> 'lost'"
-		     /* Begun by one who did not know yet that it is dead. */
+		     /* Started by a process that did not know yet that it is dead. */
 		     " OR EXISTS (SELECT 1 FROM operations WHERE sandbox = ?1))",
 		     "t", id) < 0)
 		return -1;
@@ -182,45 +180,9 @@ static int sweep_rows(struct sweep *w, struct err *e)
 		if (r < 0)
 			return -1;
 		if (r > 0)
-			look(w, id, true);
+			reconcile_check(w, id, true);
 	}
 	return 0;
-}
-
-/* Add what a directory holds that is an id. 0 or -ENOMEM; *ret is the caller's in any case. */
-static int add_names(DIR *d, char (**ret)[ID_SIZE], size_t *ret_n)
-{
-	size_t n = 0, room = 0;
-
-	for (struct dirent *x = readdir(d); x; x = readdir(d)) {
-		if (!state_id_ok(x->d_name))
-			continue;
-		if (n == room) {
-			void *more = reallocarray(*ret, room + 64, 2 * sizeof **ret);
-
-			if (!more)
-				return -ENOMEM;
-			*ret = more;
-			room = (room + 64) * 2;
-		}
-		(void)str_copy((*ret)[n++], ID_SIZE, str_of(x->d_name));
-	}
-	*ret_n = n;
-	return 0;
-}
-
-static int list_dir(const struct state *s, const char *dir, char (**ret)[ID_SIZE], size_t *ret_n,
-		    struct err *e)
-{
-	int fd = openat(s->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	int r = d ? add_names(d, ret, ret_n) : -errno;
-
-	if (d)
-		(void)closedir(d);
-	else
-		fd_close(&fd);
-	return r < 0 ? err_sys(e, -r, "cannot read %s/%s", s->dir, dir) : 0;
 }
 
 static bool is_old(const struct state *s, const char *id)
@@ -243,14 +205,15 @@ static int has_row(struct catalog *c, const char *id, struct err *e)
 	return db_step(c, q, e);
 }
 
-/* What lies in dir and has no row. Locks count only once the rest is gone. */
+/* Entries in dir without a row. Locks count only after everything else is gone. */
 static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err *e)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0, start;
+	int failed = state_list_ids(w->s->fd, dir, &ids, &n);
 
-	if (list_dir(w->s, dir, &ids, &n, e) < 0)
-		return -1;
+	if (failed < 0)
+		return err_sys(e, -failed, "cannot read %s/%s", w->s->dir, dir);
 	start = start_of(w, n);
 	for (size_t i = 0; i < how_many(w, n); i++) {
 		const char *id = ids[(start + i) % n];
@@ -259,7 +222,7 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 		if (r < 0)
 			return -1;
 		if (r == 0)
-			look(w, id, !is_locks);
+			reconcile_check(w, id, !is_locks);
 	}
 	return 0;
 }
@@ -268,7 +231,7 @@ int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *
 {
 	struct sweep w = { .c = c, .s = s };
 
-	look(&w, id, true);
+	reconcile_check(&w, id, true);
 	if (w.failed)
 		*e = w.first;
 	return w.failed ? -1 : 0;
@@ -285,7 +248,10 @@ int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *r
 		r = sweep_uses(&w, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "sandboxes", false, &broken);
-	/* Subvolumes of which nothing else is left. What is not mounted is looked at once it is. */
+	/*
+	 * Subvolumes of sandboxes that left nothing else. Unmounted storage is checked when it is
+	 * mounted.
+	 */
 	if (r == 0 && pool_exists(s))
 		r = sweep_dir(&w, "pool", false, &broken);
 	if (r == 0)

@@ -84,7 +84,7 @@ static void the_dead_and_persistent_become_lost_and_keep_their_files(void)
 	catalog_close(cat);
 }
 
-static void what_was_never_finished_is_removed(void)
+static void unfinished_sandboxes_are_removed(void)
 {
 	begin();
 	die(make("aaaaaaaa", false, "creating"));
@@ -132,7 +132,7 @@ static void orphans_are_removed(void)
 }
 
 /* Somebody came between the first look and the lock. */
-static void what_gets_locked_meanwhile_is_left_alone(void)
+static void a_sandbox_locked_meanwhile_is_left_alone(void)
 {
 	int fd;
 
@@ -170,7 +170,7 @@ static void running_calls_are_lost_with_their_sandbox(void)
 }
 
 /* Only some are looked at, but in the end all of them. */
-static void a_bounded_look_gets_everywhere(void)
+static void bounded_checks_cover_everything(void)
 {
 	int looks = 0, removed = 0;
 	char id[ID_SIZE];
@@ -217,7 +217,7 @@ static void one_failure_does_not_stop_the_rest(void)
 }
 
 /* Not there and not to be seen are two things: what cannot be opened may be all that there is. */
-static void what_cannot_be_looked_at_is_not_removed(void)
+static void unreadable_sandboxes_are_not_removed(void)
 {
 	int removed = -1;
 
@@ -370,7 +370,7 @@ static pid_t bystander(void)
 }
 
 /* Else it would write to what is a layer by then. */
-static void who_still_writes_is_ended_before_the_files_are_kept(void)
+static void writers_are_killed_before_the_files_are_kept(void)
 {
 	auto_close int own = groups_open(), group = FD_NONE;
 	char pid_text[32];
@@ -395,9 +395,8 @@ static void who_still_writes_is_ended_before_the_files_are_kept(void)
 
 T_MAIN(T(the_dead_and_ephemeral_are_removed),
        T(the_dead_and_persistent_become_lost_and_keep_their_files),
-       T(what_was_never_finished_is_removed), T(the_living_are_left_alone), T(orphans_are_removed),
-       T(what_gets_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
-       T(a_bounded_look_gets_everywhere), T(one_failure_does_not_stop_the_rest),
-       T(what_cannot_be_looked_at_is_not_removed), T(a_rollback_of_the_dead_is_forgotten),
-       T(who_still_writes_is_ended_before_the_files_are_kept),
-       T(sweepers_never_remove_what_creators_hold))
+       T(unfinished_sandboxes_are_removed), T(the_living_are_left_alone), T(orphans_are_removed),
+       T(a_sandbox_locked_meanwhile_is_left_alone), T(running_calls_are_lost_with_their_sandbox),
+       T(bounded_checks_cover_everything), T(one_failure_does_not_stop_the_rest),
+       T(unreadable_sandboxes_are_not_removed), T(a_rollback_of_the_dead_is_forgotten),
+       T(writers_are_killed_before_the_files_are_kept), T(sweepers_never_remove_what_creators_hold))

@@ -14,13 +14,12 @@
 	"SELECT s.id, s.name, s.note, s.kind, s.sandbox, s.top, s.created_ns, r.template, r.spec" \
 	" FROM snapshots s LEFT JOIN recipes r ON r.id = s.sandbox "
 
-/* What catalog_op_done() and the end of a transaction ask for (catalog_op_expect). */
 static const char insert_snapshot[] =
 	"INSERT INTO snapshots(id, name, note, kind, sandbox, top, created_ns)"
 	" VALUES(?1, ?2, ?3, ?4, ?5, ?6, max(?7, (SELECT ifnull(max(created_ns), 0) + 1"
 	" FROM snapshots WHERE sandbox = ?5)))";
 static const char delete_snapshot[] = "DELETE FROM snapshots WHERE id = ?1 RETURNING sandbox";
-/* One that neither a sandbox nor a snapshot has. */
+/* A recipe that neither a sandbox nor a snapshot has. */
 static const char delete_recipe[] = "DELETE FROM recipes WHERE id = ?1"
 				    " AND NOT EXISTS (SELECT 1 FROM sandboxes WHERE id = ?1)"
 				    " AND NOT EXISTS (SELECT 1 FROM snapshots WHERE sandbox = ?1)";
@@ -137,7 +136,7 @@ int catalog_last_snapshot(struct catalog *c, const char *sandbox, enum snapshot_
 	return one(c, where, sandbox, ret, e);
 }
 
-/* The ids first: fn may use the catalog, and rows may go meanwhile. */
+/* Collect the ids first: fn may use the catalog, and rows may be deleted meanwhile. */
 int catalog_each_snapshot(struct catalog *c, const char *sandbox,
 			  int (*fn)(void *ctx, const struct snapshot_row *row), void *ctx,
 			  struct err *e)
@@ -170,7 +169,7 @@ int catalog_each_snapshot(struct catalog *c, const char *sandbox,
 	return 0;
 }
 
-/* One that is being made has its name already: else it could not be acknowledged in the end. */
+/* A snapshot in progress already has its name: otherwise its end could not be acknowledged. */
 static int check_name(struct catalog *c, const char *name, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
@@ -196,7 +195,7 @@ static int check_name(struct catalog *c, const char *name, struct err *e)
 	return err_hint(e, "remove that one (cay snapshot rm %s) or choose another name", name);
 }
 
-/* Of one sandbox each is later than the one before, whatever the clock says. */
+/* Each snapshot of a sandbox is later than the one before, whatever the clock says. */
 static int insert(struct catalog *c, const struct snapshot_row *row, struct err *e)
 {
 	return db_do(c, e, insert_snapshot, "tttitti", row->id, or_null(row->name), row->note,
@@ -216,7 +215,7 @@ int catalog_add_snapshot(struct catalog *c, struct snapshot_row *row, struct err
 	return db_end(c, insert(c, row, e), e);
 }
 
-/* 1: there was one, of this sandbox. 0: none. */
+/* 1: deleted one of this sandbox. 0: none. */
 static int take_snapshot(struct catalog *c, const char *id, char sandbox[ID_SIZE], struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
@@ -316,8 +315,10 @@ static int push_id(char (**ids)[ID_SIZE], size_t *n, size_t *room, const char *i
 	return 0;
 }
 
-/* ESTALE where a part is missing. Step by step: to prepare one recursive query costs more than all
- * the steps. */
+/*
+ * ESTALE if a layer is missing. One query per step: preparing a recursive query costs more than all
+ * steps.
+ */
 static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], size_t *ret_n,
 		     struct err *e)
 {
@@ -335,7 +336,7 @@ static int walk_down(struct catalog *c, const char *top, char (**ret)[ID_SIZE], 
 		db_text(q, 0, id, sizeof id);
 		if (!id[0])
 			return 0;
-		/* What is bound is `id` itself, with its length: ids need not be equally long. */
+		/* Binds `id` itself, with its length: ids may differ in length. */
 		(void)sqlite3_reset(q);
 		if (sqlite3_bind_text(q, 1, id, -1, SQLITE_STATIC) != SQLITE_OK)
 			return err_sys(e, ENOMEM, "cannot read the catalog");
@@ -357,7 +358,7 @@ int catalog_stack(struct catalog *c, const char *top, char (**ret)[ID_SIZE], siz
 	*ret_n = 0;
 	if (!top[0])
 		return 0;
-	/* Others may merge layers between two steps. */
+	/* Other processes may merge layers between two steps. */
 	if (alone && db_do(c, e, "BEGIN", "") < 0)
 		return -1;
 	r = walk_down(c, top, ret, ret_n, e);
@@ -439,8 +440,8 @@ static int begin(struct catalog *c, const struct op_row *op, struct err *e)
 }
 
 /*
- * Durable, or after a power failure the files could be found moved and nobody would know whereto:
- * all that the sandbox ever wrote would be a layer that nothing refers to.
+ * Durable: otherwise, after a power failure the files could be moved without a record of their
+ * place. Everything that the sandbox wrote would be a layer without a reference.
  */
 int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
 {
@@ -471,7 +472,7 @@ static int put_layer(struct catalog *c, const char *id, const char *below, struc
 	return db_do(c, e, insert_layer, "tti", id, or_null(below), (int64_t)clock_real_ns());
 }
 
-/* For the one who ends it: somebody else may have done so. */
+/* Take the row to end it: another process may have done so already. */
 static int take_op(struct catalog *c, const char *sandbox, struct err *e)
 {
 	if (forget_op(c, sandbox, e) < 0)
@@ -482,7 +483,7 @@ static int take_op(struct catalog *c, const char *sandbox, struct err *e)
 	return err_hint(e, "see what is left of it: cay snapshots %s", sandbox);
 }
 
-/* It has been told of the stack as it is now, and nothing else is mounted there any more. */
+/* The sandbox was given the current stack, and nothing else is mounted there. */
 static int forget_uses(struct catalog *c, const char *sandbox, struct err *e)
 {
 	return db_do(c, e, delete_uses, "t", sandbox);
@@ -504,9 +505,11 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 		return -1;
 	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
 		return -1;
-	/* A later abort would go back to where nobody knows that one was begun. Unless there is a
-	 * note: a command was to run in it, and may have. */
-	if (op->unheard && op->snapshot_kind == SNAPSHOT_TX && !op->note)
+	/*
+	 * No client was told that this transaction began, so an abort must not go back to it. A
+	 * command is sent only after this row, so none has run in it.
+	 */
+	if (op->unheard && op->snapshot_kind == SNAPSHOT_TX)
 		return forget_op(c, op->sandbox, e);
 	(void)str_copy(row.id, sizeof row.id, str_of(op->snapshot));
 	(void)str_copy(row.name, sizeof row.name, str_of(op->name));
@@ -524,18 +527,7 @@ int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result r
 	return db_end(c, put_result(c, op, result, below, e), e);
 }
 
-void catalog_op_expect(struct catalog *c, bool tx)
-{
-	static const char *const done[] = { delete_operation, delete_uses, insert_layer, update_top,
-					    insert_snapshot };
-	static const char *const end_of_tx[] = { delete_snapshot, delete_recipe };
-
-	db_expect(c, done, ARRAY_LEN(done));
-	if (tx)
-		db_expect(c, end_of_tx, ARRAY_LEN(end_of_tx));
-}
-
-/* What is committed is in the log, or was flushed when it left that. No room is needed for it. */
+/* Commits are in the log, or were flushed when they left it. This needs no disk space. */
 int catalog_sync(struct catalog *c, struct err *e)
 {
 	auto_close int fd = FD_NONE;

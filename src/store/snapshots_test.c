@@ -92,7 +92,7 @@ static int64_t count_uses(void)
 }
 
 /* Nobody can tell whether one that goes back to where it is has been switched. */
-static void what_is_mounted_is_let_go_of_only_after_a_switch(void)
+static void mounted_layers_are_released_only_after_a_switch(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "layer00001" };
 
@@ -163,7 +163,7 @@ static void put_kind(enum snapshot_kind kind, const char *layer, const char *sna
 }
 
 /* What somebody took stays; the begin of a transaction has no end any more. */
-static void of_a_sandbox_that_goes_only_snapshots_stay(void)
+static void only_snapshots_of_a_removed_sandbox_stay(void)
 {
 	begin();
 	put_kind(SNAPSHOT_USER, "layer00001", "snap000001");
@@ -190,24 +190,6 @@ static void a_transaction_that_nobody_heard_of_was_not_begun(void)
 	CHECK(!has_snapshot("snap000001"));
 	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
 	CHECK_STR(top, "layer00001");
-	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 0);
-	catalog_close(cat);
-}
-
-/* Its command may have run, and whoever finds it must be able to undo that. */
-static void a_transaction_with_a_command_was_begun_though_nobody_heard(void)
-{
-	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", ""), found = { 0 };
-	char note[] = "with a command";
-
-	begin();
-	op.snapshot_kind = SNAPSHOT_TX;
-	op.note = note;
-	OK(catalog_op_begin(cat, &op, &t_e));
-	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 1);
-	OK(catalog_op_done(cat, &found, OP_SEALED, "", &t_e));
-	op_row_done(&found);
-	CHECK(has_snapshot("snap000001"));
 	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 0);
 	catalog_close(cat);
 }
@@ -244,8 +226,7 @@ static void an_operation_is_on_the_disk_when_it_begins(void)
 }
 
 T_MAIN(T(an_operation_is_on_the_disk_when_it_begins), T(a_name_is_taken_when_an_operation_begins),
-       T(an_operation_is_settled_once), T(what_is_mounted_is_let_go_of_only_after_a_switch),
+       T(an_operation_is_settled_once), T(mounted_layers_are_released_only_after_a_switch),
        T(the_latest_is_the_latest_also_when_the_clock_was_set_back),
-       T(a_stack_that_is_not_whole_is_refused), T(of_a_sandbox_that_goes_only_snapshots_stay),
-       T(a_transaction_that_nobody_heard_of_was_not_begun),
-       T(a_transaction_with_a_command_was_begun_though_nobody_heard))
+       T(a_stack_that_is_not_whole_is_refused), T(only_snapshots_of_a_removed_sandbox_stay),
+       T(a_transaction_that_nobody_heard_of_was_not_begun))

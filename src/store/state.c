@@ -20,9 +20,9 @@
 static const char *const subdirs[] = { "locks", "sandboxes", "ended", "templates", "layers" };
 
 enum {
-	LOCK_TRIES = 20,    /* while somebody who only looks holds the lock */
+	LOCK_TRIES = 20,    /* while a process that only checks holds the lock */
 	LOCK_WAIT_US = 100, /* grows with each try; 21 ms in all */
-	RELOCKS = 1000,	    /* while removers take the file away under us */
+	RELOCKS = 1000,	    /* while removals delete the file meanwhile */
 };
 
 static const char *env(const char *name)
@@ -56,7 +56,7 @@ int state_locate(struct state *s, struct err *e)
 		return set_dir(s, own, "", e);
 	if (geteuid() == 0)
 		return set_dir(s, "/var/lib/cay", "", e);
-	/* The XDG specification has relative paths ignored. */
+	/* The XDG specification says to ignore relative paths. */
 	if (xdg && xdg[0] == '/')
 		return set_dir(s, xdg, "/cay", e);
 	if (home && home[0] == '/')
@@ -76,13 +76,31 @@ static int check_owner(const struct state *s, int fd, struct err *e)
 			s->dir, st.st_uid, geteuid());
 		return err_hint(e, "set CAY_STATE to a directory of your own");
 	}
-	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
-		err_set(e, ERR_NOT_ALLOWED,
-			"state directory %s can be written by others (mode %04o)", s->dir,
-			st.st_mode & 07777);
-		return err_hint(e, "chmod go-w it, or set CAY_STATE to another directory");
+	if (st.st_mode & STATE_OTHERS) {
+		err_set(e, ERR_NOT_ALLOWED, "state directory %s is open to others (mode %04o)",
+			s->dir, st.st_mode & 07777);
+		return err_hint(e, "chmod 700 %s, or set CAY_STATE to another directory", s->dir);
 	}
 	return 0;
+}
+
+int state_private_file(const struct state *s, const char *name, bool create)
+{
+	auto_close int fd = FD_NONE;
+	struct stat st;
+
+	if (create) {
+		fd = openat(s->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : 0;
+	}
+	if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (!(st.st_mode & STATE_OTHERS))
+		return 0;
+	return fchmodat(s->fd, name, 0600, 0) < 0 ? -errno : 0;
 }
 
 static int make_subdirs(const struct state *s, int fd, struct err *e)
@@ -170,7 +188,7 @@ int state_id_new(char out[ID_SIZE], struct err *e)
 
 		if (r < 0)
 			return err_sys(e, -r, "no random bytes for an id");
-		/* Bytes above the last multiple of `letters` would favour the first ones. */
+		/* Bytes above the last multiple of `letters` would favour the first letters. */
 		for (size_t i = 0; i < sizeof b && n < ID_LEN; i++) {
 			unsigned letters = n == 0 ? 26 : 36;
 
@@ -187,7 +205,7 @@ static int check_id(const char *id, struct err *e)
 	return state_id_ok(id) ? 0 : err_set(e, ERR_INVALID, "'%s' is not a sandbox id", id);
 }
 
-/* -EWOULDBLOCK where it stays held. */
+/* -EWOULDBLOCK if it stays held. */
 static int flock_patiently(int fd)
 {
 	for (int i = 1;; i++) {
@@ -203,7 +221,7 @@ static int flock_patiently(int fd)
 	}
 }
 
-/* The file may have been unlinked, and even made anew, between open and flock. */
+/* The file may have been unlinked, and even made again, between open and flock. */
 static bool is_still_named(const struct state *s, const char *path, int fd)
 {
 	struct stat have, named;
@@ -214,15 +232,15 @@ static bool is_still_named(const struct state *s, const char *path, int fd)
 }
 
 /*
- * A new lock gets its name when it is held already: nobody who sweeps can find it before that.
- * FD_NONE where the name exists, or the file system has no unnamed files.
+ * A new lock gets its name after it is taken, so reconcile cannot find it unlocked. FD_NONE if the
+ * name exists, or the file system has no unnamed files.
  */
-static int lock_unnamed(const struct state *s, const char *path)
+static int lock_unnamed(const struct state *s, const char *path, struct str record)
 {
 	char link[32];
 	auto_close int fd = openat(s->fd, "locks", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || io_write_all(fd, record.p, record.n) < 0)
 		return FD_NONE;
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, link, s->fd, path, AT_SYMLINK_FOLLOW) < 0)
@@ -233,13 +251,19 @@ static int lock_unnamed(const struct state *s, const char *path)
 
 int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e)
 {
+	return state_lock_new(s, id, STR_NONE, ret_fd, e);
+}
+
+int state_lock_new(const struct state *s, const char *id, struct str record, int *ret_fd,
+		   struct err *e)
+{
 	char path[sizeof "locks/" + ID_SIZE];
 	int unnamed;
 
 	if (check_id(id, e) < 0)
 		return -1;
 	(void)snprintf(path, sizeof path, "locks/%s", id);
-	unnamed = lock_unnamed(s, path);
+	unnamed = lock_unnamed(s, path, record);
 	if (unnamed >= 0) {
 		*ret_fd = unnamed;
 		return 0;
@@ -257,6 +281,11 @@ int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e
 		if (r < 0)
 			return err_sys(e, -r, "cannot lock %s/%s", s->dir, path);
 		if (is_still_named(s, path, fd)) {
+			r = io_write_all(fd, record.p, record.n);
+			if (r < 0) {
+				(void)unlinkat(s->fd, path, 0);
+				return err_sys(e, -r, "write %s/%s", s->dir, path);
+			}
 			*ret_fd = TAKE_FD(fd);
 			return 0;
 		}

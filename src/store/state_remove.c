@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removal of a dead sandbox. First its processes are killed, so that nobody fills what is
- * being emptied; then the trace is saved, the files go, the control groups, and last the lock:
- * whoever finds the lock gone finds nothing else either.
+ * Remove a dead sandbox. First kill its processes, so that nothing fills what we empty. Then save
+ * the trace and remove the files, the control groups, and last the lock: without a lock there is
+ * nothing else.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Up to n of them into all; how many. Those that others trim meanwhile are left out. */
+/* Read up to n entries into all; returns their number. Skips those that others remove meanwhile. */
 static size_t list_ended(DIR *d, struct ended *all, size_t n)
 {
 	size_t have = 0;
@@ -91,7 +91,7 @@ static size_t list_ended(DIR *d, struct ended *all, size_t n)
 	return have;
 }
 
-/* An eighth above the limit is let pass, so that not every removal looks at every file. */
+/* Allow an eighth above the limit, so that not every removal checks every file. */
 static int trim_ended(DIR *d, size_t keep)
 {
 	size_t n = count_ended(d);
@@ -179,7 +179,7 @@ static int remove_lock(const struct state *s, const char *id, struct err *e)
 	return 0;
 }
 
-/* own: this process's group, or negative where it has none. */
+/* own: this process's group, or negative if it has none. */
 static int end_processes(int own, const char *id, struct err *e)
 {
 	int r = own < 0 ? 0 : groups_kill(own, id);

@@ -29,19 +29,36 @@ static void open_makes_a_private_directory_with_its_parts(void)
 	state_done(&s);
 }
 
-static void open_refuses_what_others_can_write(void)
+static void open_refuses_what_is_open_to_others(void)
 {
+	static const mode_t open_modes[] = { 0770, 0702, 0755, 0711, 0740, 0701 };
 	struct state s, again;
 
 	t_state(&s);
-	CHECK(fchmod(s.fd, 0770) == 0);
-	FAILS(state_open(&again, &t_e), ERR_NOT_ALLOWED);
-	SAYS(t_e.msg, s.dir);
-	SAYS(t_e.hint, "chmod go-w");
-	CHECK(fchmod(s.fd, 0702) == 0);
-	FAILS(state_open(&again, &t_e), ERR_NOT_ALLOWED);
-	CHECK(fchmod(s.fd, 0755) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(open_modes); i++) {
+		CHECK(fchmod(s.fd, open_modes[i]) == 0);
+		FAILS(state_open(&again, &t_e), ERR_NOT_ALLOWED);
+		SAYS(t_e.msg, s.dir);
+		SAYS(t_e.msg, "open to others (mode 07");
+		SAYS(t_e.hint, "chmod 700");
+	}
+	CHECK(fchmod(s.fd, 0700) == 0);
 	OK(state_open(&again, &t_e));
+}
+
+static void a_private_file_is_taken_away_from_others(void)
+{
+	struct state s;
+	struct stat st;
+
+	t_state(&s);
+	(void)umask(0);
+	CHECK(state_private_file(&s, "f", false) == 0 && !t_there(&s, "f"));
+	CHECK(state_private_file(&s, "f", true) == 0);
+	CHECK(fstatat(s.fd, "f", &st, 0) == 0 && (st.st_mode & 07777) == 0600);
+	CHECK(fchmodat(s.fd, "f", 0644, 0) == 0 && state_private_file(&s, "f", true) == 0);
+	CHECK(fstatat(s.fd, "f", &st, 0) == 0 && (st.st_mode & 07777) == 0600);
+	CHECK(symlinkat("f", s.fd, "l") == 0 && state_private_file(&s, "l", true) == -EINVAL);
 }
 
 static void open_refuses_the_directory_of_another(void)
@@ -247,7 +264,7 @@ static void a_lock_is_never_held_on_a_removed_file(void)
 	}
 }
 
-static void sandbox_open_finds_only_what_is_there(void)
+static void sandbox_open_finds_only_existing_sandboxes(void)
 {
 	struct state s;
 	int fd = -1;
@@ -375,7 +392,7 @@ static void remove_kills_and_removes_the_control_groups(void)
 	CHECK(!t_there(&s, "locks/storetestaa"));
 }
 
-static void what_cannot_be_removed_is_named(void)
+static void a_failed_removal_names_the_path(void)
 {
 	struct state s;
 	pid_t pid;
@@ -441,7 +458,7 @@ static pid_t hold_slot(int go)
 	return pid;
 }
 
-static void a_slot_is_free_when_its_last_holder_is_gone(void)
+static void a_slot_is_free_when_its_last_holder_ends(void)
 {
 	struct state s;
 	int slot, fd, go[2], st;
@@ -509,9 +526,10 @@ int main(void)
 	struct t_case c[] = {
 		T(open_makes_a_private_directory_with_its_parts),
 		T(a_slot_is_never_given_twice_while_it_is_held),
-		T(a_slot_is_free_when_its_last_holder_is_gone),
+		T(a_slot_is_free_when_its_last_holder_ends),
 		T(racing_processes_never_share_a_slot),
-		T(open_refuses_what_others_can_write),
+		T(open_refuses_what_is_open_to_others),
+		T(a_private_file_is_taken_away_from_others),
 		T(open_names_a_path_that_cannot_be_made),
 		T(the_place_follows_the_environment),
 		T(ids_and_names_have_a_syntax),
@@ -520,13 +538,13 @@ int main(void)
 		T(a_lock_lives_as_long_as_an_heir_holds_it),
 		T(looking_does_not_keep_a_lock_from_being_taken),
 		T(a_lock_is_never_held_on_a_removed_file),
-		T(sandbox_open_finds_only_what_is_there),
+		T(sandbox_open_finds_only_existing_sandboxes),
 		T(remove_keeps_the_trace_and_nothing_else),
 		T(the_newest_traces_are_kept),
 		T(traces_never_pass_the_limit_and_an_eighth),
 		T(remove_kills_and_removes_the_control_groups),
 		T(open_refuses_the_directory_of_another),
-		T(what_cannot_be_removed_is_named),
+		T(a_failed_removal_names_the_path),
 	};
 	size_t n = sizeof c / sizeof c[0];
 
@@ -536,7 +554,7 @@ int main(void)
 	if (geteuid() != 0) {
 		c[n - 2] =
 			(struct t_case)T_SKIP(open_refuses_the_directory_of_another, "needs root");
-		c[n - 1] = (struct t_case)T_SKIP(what_cannot_be_removed_is_named, "needs root");
+		c[n - 1] = (struct t_case)T_SKIP(a_failed_removal_names_the_path, "needs root");
 	}
 	return t_run(c, n);
 }

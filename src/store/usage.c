@@ -5,7 +5,7 @@
 #include "base/dir.h"
 #include "store/snapshots.h"
 
-/* Depth to which sizes are counted: a sandbox may have made a tree as deep as it liked. */
+/* Sizes count down to this depth: a sandbox can make a tree of any depth. */
 enum { DEPTH_MAX = 64, NAME_BYTES = 512 };
 
 /* each: what a name counts beside its blocks. */

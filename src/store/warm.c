@@ -41,7 +41,7 @@ int warm_make_kind(const struct state *s, const char *key)
 	return r < 0 ? r : warm_open_kind(s, key);
 }
 
-/* Names of at most size - 1 bytes that `wanted` takes. */
+/* Names of at most size - 1 bytes that `wanted` accepts. */
 static int list(int dir_fd, bool (*wanted)(const char *), size_t size, void **ret, size_t *ret_n)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(dir_fd, ".");
@@ -115,7 +115,7 @@ void warm_drop_kind(const struct state *s, const char *key)
 
 void warm_drop(const struct state *s)
 {
-	/* Not where a kind is left: somebody may have made one just now. */
+	/* Not if a pool key is left: another process may have just made it. */
 	if (unlinkat(s->fd, "warm", AT_REMOVEDIR) < 0 && errno == ENOTEMPTY) {
 		(void)unlinkat(s->fd, "warm/lock", 0);
 		(void)unlinkat(s->fd, "warm", AT_REMOVEDIR);
@@ -152,7 +152,7 @@ int warm_lock(const struct state *s)
 		int r = io_mkdir(s->fd, "warm", 0700);
 
 		fd = r < 0 ? r : open_lock(s, O_CREAT);
-		if (fd == -ENOENT) /* the last keeper has just taken the directory away */
+		if (fd == -ENOENT) /* the last keeper has just removed the directory */
 			continue;
 		if (fd < 0)
 			return fd;
@@ -175,7 +175,7 @@ long warm_keeper(const struct state *s)
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)
 		return 0;
 	if (pread(fd, text, sizeof text - 1, 0) <= 0)
-		return 1; /* it has the lock, and is about to say who it is */
+		return 1; /* the keeper has the lock and is about to write its pid */
 	return strtol(text, NULL, 10);
 }
 

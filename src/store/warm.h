@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ready sandboxes, on disk: made ahead, each waiting in its own warden for an owner.
+ * Ready sandboxes on disk: made in advance, each waiting in its own warden for a claim.
  *
- *   warm/lock        held by the keeper, which makes them (cli/keeper.h)
- *   warm/KEY/        one directory per kind; ID in it for each ready one, made and removed by
- *                    its warden, and .claims, a byte per claim
+ *   warm/lock        held by the keeper, which makes them
+ *   warm/KEY/        one directory per pool key. Each warden lists its ready sandbox there as ID;
+ *                    .claims has a byte per claim
  *
- * They have no row in the catalog until they are claimed: nobody knows of them, and what is left
- * of a dead one is found as that of any sandbox is (store/reconcile.c). Those over layers of
- * a snapshot hold them by rows of `uses` (store/pools.h).
+ * They have no row in the catalog until they are claimed. Reconcile finds what a dead one left, as
+ * for any sandbox (store/reconcile.c). Those over layers of a snapshot pin them by rows of `uses`
+ * (store/pools.h).
  *
- * The key is the hash of all that cannot be changed any more once a sandbox is built: the part of
- * its recipe that says how, the files of the host that it shows, the programs that make it, and
- * what a warden inherits from whoever starts it (control group, limits, namespaces, rights, other
- * than signals, terminal and environment). So who finds a directory by his own key gets what he
- * would have got from a warden of his own, and whatever has changed meanwhile is not found.
+ * The pool key is a hash of everything that cannot change after a sandbox is built:
+ * - the part of its recipe that says what to build
+ * - the host files that it shows, and the programs that make it
+ * - what a warden inherits from its starter (control group, limits, namespaces, privileges; not
+ *   signals, terminal and environment)
+ *
+ * So a client that finds a directory by its own key gets what its own warden would have built.
+ * After any such change the key differs, and the old sandboxes are not found.
  */
 #pragma once
 
@@ -27,33 +30,35 @@
 enum { WARM_KEY = 41, WARM_MOST = 1024 };
 
 /*
- * warden: path of the program, beside which cay-init lies. top: topmost layer, or empty. 1; 0: of
- * this kind none can be made ahead; or -errno.
+ * warden: path of the program, with cay-init beside it. top: topmost layer, or empty. 1; 0: such
+ * sandboxes cannot be made in advance; or -errno.
  */
 int warm_key(const struct state *s, const char *warden, struct str recipe, const char *top,
 	     char ret[WARM_KEY]);
-/* The fields of a recipe that an owner chooses (late) or that say what is built. 0 or -errno. */
+/* The fields of a recipe that an owner chooses (late), or that say what to build. 0 or -errno. */
 int warm_split(struct str recipe, bool late, struct buf *ret);
 
-/* The directory of a kind, for reading; -ENOENT where there is none. */
+/* Open the directory of a pool key for reading; -ENOENT if there is none. */
 int warm_open_kind(const struct state *s, const char *key);
-/* The same, made where it is missing. */
+/* The same, made if missing. */
 int warm_make_kind(const struct state *s, const char *key);
 /* Ids in such a directory; the caller frees *ret. 0 or -errno. */
 int warm_list(int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n);
-/* Its keys, likewise. */
+/* All pool keys; the caller frees *ret. */
 int warm_kinds(const struct state *s, char (**ret)[WARM_KEY], size_t *ret_n);
-/* How many have been claimed of a kind since its directory was made. */
+/* Number of claims of a pool key since its directory was made. */
 uint64_t warm_claims(const struct state *s, const char *key);
-/* Take a kind away that lists nobody any more; all of warm/ with the last. */
+/* Remove a pool key without ready sandboxes; all of warm/ with the last. */
 void warm_drop_kind(const struct state *s, const char *key);
 void warm_drop(const struct state *s);
 
-/* There is something to keep. */
+/* True if there are ready sandboxes to keep. */
 bool warm_exists(const struct state *s);
-/* Be the keeper: its lock, which the caller closes; -EWOULDBLOCK where there is one. */
+/*
+ * Become the keeper. Returns the lock, which the caller closes; -EWOULDBLOCK if there is a keeper.
+ */
 int warm_lock(const struct state *s);
-/* The keeper's pid, 0 where there is none. */
+/* The keeper's pid; 0 if there is none. */
 long warm_keeper(const struct state *s);
-/* Let the keeper look again. */
+/* Wake the keeper. */
 void warm_poke(const struct state *s);

@@ -23,7 +23,10 @@ enum { PROC_FILE = 64 * 1024, MOUNTS_FILE = 16 << 20 };
 /* What an owner chooses; MSG_C_CLAIM carries it. */
 static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
 				 TAG_TIMEOUT_MS, TAG_TTL_MS, TAG_IDLE_MS, TAG_ON_TIMEOUT };
-/* What is built. Of a recipe with anything else none can be made ahead: it may mean anything. */
+/*
+ * What is built. A recipe with any other field is never made in advance, because its meaning is
+ * unknown.
+ */
 static const uint16_t built[] = { TAG_TRACE, TAG_PROFILE, TAG_MOUNT, TAG_MEMORY,     TAG_CPU_MILLI,
 				  TAG_PIDS,  TAG_FILES,	  TAG_DISK,  TAG_BEST_EFFORT };
 
@@ -50,8 +53,8 @@ int warm_split(struct str recipe, bool want_late, struct buf *ret)
 	return r;
 }
 
-/* With its length, so that no two lists of things are the same bytes. */
-static void add(struct sha256 *h, const void *p, size_t n)
+/* With its length, so that different lists give different bytes. */
+static void hash_add(struct sha256 *h, const void *p, size_t n)
 {
 	uint64_t size = n;
 
@@ -61,15 +64,15 @@ static void add(struct sha256 *h, const void *p, size_t n)
 
 static void add_number(struct sha256 *h, uint64_t n)
 {
-	add(h, &n, sizeof n);
+	hash_add(h, &n, sizeof n);
 }
 
-/* Which file it is; whole: and in which state. */
+/* The identity of a file; whole: and its state. */
 static void add_file(struct sha256 *h, const char *path, bool whole)
 {
 	struct stat st = { 0 };
 
-	add(h, path, strlen(path));
+	hash_add(h, path, strlen(path));
 	if (stat(path, &st) < 0)
 		st = (struct stat){ 0 };
 	add_number(h, st.st_dev);
@@ -86,7 +89,7 @@ static void add_programs(struct sha256 *h, const char *warden)
 	const char *slash = strrchr(warden, '/');
 	char init[LIMIT_PATH];
 
-	add(h, CAY_VERSION, sizeof CAY_VERSION);
+	hash_add(h, CAY_VERSION, sizeof CAY_VERSION);
 	add_file(h, "/proc/self/exe", true);
 	add_file(h, warden, true);
 	(void)snprintf(init, sizeof init, "%.*s/cay-init", (int)(slash ? slash - warden : 0),
@@ -95,8 +98,8 @@ static void add_programs(struct sha256 *h, const char *warden)
 }
 
 /*
- * Of a template also when something was last put into, or taken from, those directories in which a
- * ready sandbox has looked for names (warden/warm.c): what it found is not looked for again.
+ * For a template also the last change of the directories that a ready sandbox has prefetched names
+ * from (warden/warm.c): it does not look them up again.
  */
 static void add_template_dir(struct sha256 *h, const char *lower)
 {
@@ -148,8 +151,8 @@ static bool is_below(const char *path, const char *top)
 }
 
 /*
- * What is mounted at a path, below it, and where it lies: a sandbox that was made before does not
- * see what came or went there since. 1; 0: the kernel writes that path in another way.
+ * The mounts at a path and below it: a ready sandbox does not see later changes of them. 1; 0: the
+ * kernel writes this path differently.
  */
 static int add_mounts_below(struct sha256 *h, const char *path)
 {
@@ -167,12 +170,12 @@ static int add_mounts_below(struct sha256 *h, const char *path)
 
 		if (sscanf(line, "%*d %*d %*s %*s %4095s", at) == 1 &&
 		    (is_below(at, path) || is_below(path, at)))
-			add(h, line, strlen(line));
+			hash_add(h, line, strlen(line));
 	}
 	return 1;
 }
 
-/* 1; 0: what it shows may change unseen. */
+/* 1; 0: what it shows may change unnoticed. */
 static int add_mount(struct sha256 *h, struct str body)
 {
 	struct mount_traits t;
@@ -205,7 +208,7 @@ static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
 		if (f.tag != tag)
 			continue;
 		add_number(h, tag);
-		add(h, f.value.p, f.value.n);
+		hash_add(h, f.value.p, f.value.n);
 		r = tag == TAG_MOUNT ? add_mount(h, f.value) : 1;
 		if (r <= 0)
 			return r;
@@ -213,7 +216,7 @@ static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
 	return r < 0 ? r : 1;
 }
 
-/* Whatever their order, except among those of one kind. */
+/* In any order, except among fields of one kind. */
 static int add_recipe(struct sha256 *h, struct str recipe)
 {
 	struct str all = recipe;
@@ -229,7 +232,7 @@ static int add_recipe(struct sha256 *h, struct str recipe)
 	return r;
 }
 
-/* The lines of /proc/self/status that tell what children inherit. */
+/* The lines of /proc/self/status that children inherit. */
 static void add_status(struct sha256 *h, char *text)
 {
 	static const char *const lines[] = {
@@ -243,10 +246,10 @@ static void add_status(struct sha256 *h, char *text)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 			if (strncmp(line, lines[i], strlen(lines[i])) == 0)
-				add(h, line, strlen(line));
+				hash_add(h, line, strlen(line));
 }
 
-/* Where a keeper has moved to its leaf it still counts as where it was. */
+/* A keeper that moved to its leaf still counts as being in its former group. */
 static void add_groups(struct sha256 *h, char *text)
 {
 	static const char leaf[] = "/cay-self";
@@ -257,7 +260,7 @@ static void add_groups(struct sha256 *h, char *text)
 
 		if (n >= sizeof leaf - 1 && strcmp(line + n - (sizeof leaf - 1), leaf) == 0)
 			n -= sizeof leaf - 1;
-		add(h, line, n);
+		hash_add(h, line, n);
 	}
 }
 
@@ -272,7 +275,7 @@ static int add_proc(struct sha256 *h, const char *path,
 	if (add_text)
 		add_text(h, b.data);
 	else
-		add(h, b.data, b.len);
+		hash_add(h, b.data, b.len);
 	return 0;
 }
 
@@ -325,7 +328,7 @@ static int add_circumstances(struct sha256 *h)
 	add_namespaces(h);
 	add_scheduling(h);
 	add_rlimits(h);
-	add(h, ended ? ended : "", ended ? strlen(ended) : 0);
+	hash_add(h, ended ? ended : "", ended ? strlen(ended) : 0);
 	return r;
 }
 
@@ -340,7 +343,7 @@ int warm_key(const struct state *s, const char *warden, struct str recipe, const
 	sha256_init(&h);
 	add_programs(&h, warden);
 	add_number(&h, pool_exists(s));
-	add(&h, top, strlen(top));
+	hash_add(&h, top, strlen(top));
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
 		return r;

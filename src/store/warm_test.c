@@ -51,7 +51,7 @@ static bool same_key(const struct buf *b, const char *as)
 	return strcmp(key, as) == 0;
 }
 
-static void what_an_owner_chooses_is_not_in_the_key(void)
+static void choices_of_the_owner_are_not_in_the_key(void)
 {
 	auto_done(buf_done) struct buf a = BUF_INIT(4096), b = BUF_INIT(4096);
 
@@ -78,7 +78,7 @@ static void the_order_of_different_fields_does_not_matter(void)
 	CHECK(same(&a, &b));
 }
 
-static void all_that_is_built_is_in_the_key(void)
+static void everything_built_is_in_the_key(void)
 {
 	static const uint16_t tags[] = { TAG_MEMORY, TAG_CPU_MILLI, TAG_PIDS,
 					 TAG_FILES,  TAG_DISK,	    TAG_BEST_EFFORT };
@@ -107,7 +107,7 @@ static void all_that_is_built_is_in_the_key(void)
 	CHECK(strcmp(one, two) != 0);
 }
 
-static void what_is_not_known_cannot_be_made_ahead(void)
+static void unknown_fields_cannot_be_made_in_advance(void)
 {
 	static const uint16_t tags[] = { TAG_NET_POLICY, TAG_NAMESERVER, TAG_PROXY, 999 };
 	char key[WARM_KEY];
@@ -182,7 +182,7 @@ static void another_directory_in_the_same_place_is_another_kind(void)
 	CHECK(key_of(&b, "", two) == 1 && strcmp(one, two) == 0);
 }
 
-static void what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory(void)
+static void changes_of_a_template_but_not_of_a_directory_are_in_the_key(void)
 {
 	auto_done(buf_done) struct buf of_template = BUF_INIT(4096), of_host = BUF_INIT(4096);
 	char one[WARM_KEY], two[WARM_KEY], path[96], bin[104];
@@ -200,7 +200,7 @@ static void what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory(v
 	CHECK(same_key(&of_host, two) && !same_key(&of_template, one));
 }
 
-static void what_a_warden_inherits_is_in_the_key(void)
+static void inherited_properties_are_in_the_key(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char before[WARM_KEY], after[WARM_KEY];
@@ -283,7 +283,7 @@ static void kinds_and_those_in_them_are_listed(void)
 	CHECK(!warm_exists(&s));
 }
 
-static void there_is_one_keeper(void)
+static void there_is_at_most_one_keeper(void)
 {
 	auto_close int first = FD_NONE, second = FD_NONE;
 
@@ -403,11 +403,12 @@ static void a_batch_is_written_as_one(void)
 	catalog_close(c);
 }
 
-T_MAIN(T(what_an_owner_chooses_is_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
-       T(all_that_is_built_is_in_the_key), T(what_is_not_known_cannot_be_made_ahead),
+T_MAIN(T(choices_of_the_owner_are_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
+       T(everything_built_is_in_the_key), T(unknown_fields_cannot_be_made_in_advance),
        T(mounts_of_every_kind_can_and_differ), T(a_read_only_mount_with_an_odd_name_cannot),
        T(malformed_recipes_are_refused), T(another_directory_in_the_same_place_is_another_kind),
-       T(what_is_put_into_a_template_is_in_the_key_but_not_into_a_directory),
-       T(what_a_warden_inherits_is_in_the_key), T(the_priority_is_in_the_key),
-       T(a_recipe_is_parted_in_two), T(kinds_and_those_in_them_are_listed), T(there_is_one_keeper),
-       T(pools_are_rows), T(layers_are_held_without_a_row), T(a_batch_is_written_as_one))
+       T(changes_of_a_template_but_not_of_a_directory_are_in_the_key),
+       T(inherited_properties_are_in_the_key), T(the_priority_is_in_the_key),
+       T(a_recipe_is_parted_in_two), T(kinds_and_those_in_them_are_listed),
+       T(there_is_at_most_one_keeper), T(pools_are_rows), T(layers_are_held_without_a_row),
+       T(a_batch_is_written_as_one))

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 
-/* Extended attributes have no calls that take O_PATH descriptors; their /proc names work. */
+/* The xattr calls do not accept O_PATH descriptors, but their names in /proc work. */
 static void proc_name(int fd, char out[32])
 {
 	(void)snprintf(out, 32, "/proc/self/fd/%d", fd);
@@ -81,10 +81,12 @@ int attrs_copy(int from, int to, bool privileged)
 	if ((a.st_uid != b.st_uid || a.st_gid != b.st_gid) &&
 	    fchownat(to, "", a.st_uid, a.st_gid, AT_EMPTY_PATH) < 0)
 		return -errno;
-	/* After the owner, whose change takes away some bits. A link has no mode. */
+	/* After chown, which clears some mode bits. A link has no mode. */
 	if (!S_ISLNK(a.st_mode) && chmod(name, a.st_mode & 07777) < 0)
 		return -errno;
-	/* Neither a link nor a special file has those that users may set; the rest is root's. */
+	/*
+	 * Links and special files cannot have attributes that users may set; only root sets others.
+	 */
 	r = S_ISLNK(a.st_mode) ? 0 : copy_xattrs(from, to, privileged);
 	if (r < 0)
 		return r;
@@ -93,7 +95,10 @@ int attrs_copy(int from, int to, bool privileged)
 		       : 0;
 }
 
-/* The names of its own ones into `out`, of LIMIT_XATTRS bytes: how many bytes, or -errno. */
+/*
+ * Write the names of the file's own attributes to `out` (LIMIT_XATTRS bytes). Returns the size of
+ * the names, or -errno.
+ */
 static ssize_t own_names(int fd, char *out, bool privileged)
 {
 	char path[32];
@@ -115,7 +120,7 @@ static ssize_t own_names(int fd, char *out, bool privileged)
 	return kept;
 }
 
-/* True also where they are many. */
+/* True also if the list is too long. */
 static bool has_own(int fd, bool privileged)
 {
 	char path[32], names[512];
@@ -145,14 +150,14 @@ static bool same_value(int a, int b, const char *name, char *x, char *y)
 	return n >= 0 && n == m && memcmp(x, y, (size_t)n) == 0;
 }
 
-/* As many bytes of names, and all of one are the other's: then there are no more of that. */
+/* Equal if the names take as many bytes and b has every attribute of a: then b has no others. */
 bool attrs_same_xattrs(int a, int b, bool privileged)
 {
 	auto_free char *names = NULL, *x = NULL, *y = NULL;
 	ssize_t n, m;
 	bool same;
 
-	/* Nearly always. */
+	/* Nearly all files have none. */
 	if (!has_own(a, privileged) && !has_own(b, privileged))
 		return true;
 	names = malloc(LIMIT_XATTRS);
@@ -168,7 +173,7 @@ bool attrs_same_xattrs(int a, int b, bool privileged)
 	return same;
 }
 
-/* "x" says something else, about whiteouts. */
+/* "y" means opaque; "x" concerns whiteouts. */
 bool attrs_is_opaque(int fd, bool privileged)
 {
 	char path[32], full[64], c;

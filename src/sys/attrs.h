@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file has beside its content: owner, mode, extended attributes, times. */
+/* File metadata: owner, mode, extended attributes, times. */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Overlays that root has mounted keep their marks in trusted.overlay.*, those of a user namespace
- * in user.overlay.*: `privileged` says which. What has the other name is a file's own, and a
- * sandbox can write it; so is what overlayfs has put another "overlay." before, for then somebody
- * inside has chosen the name.
+ * Overlays that root mounted keep their marks in trusted.overlay.*, those of a user namespace in
+ * user.overlay.*; `privileged` selects which. An attribute with the other prefix is an ordinary
+ * attribute that a sandbox can write. So is one that overlayfs escaped with another "overlay.",
+ * because a process inside chose that name.
  */
 const char *attrs_overlay_prefix(bool privileged);
-/* Whether it is a mark of overlayfs. */
+/* True if the attribute is a mark of overlayfs. */
 bool attrs_is_overlay(const char *name, bool privileged);
 
 /*
- * Give `to` the attributes of `from`; both are open files or directories, or O_PATH descriptors
- * of anything. Marks of overlayfs are left out. 0 or -errno.
+ * Copy the attributes of `from` to `to`, except marks of overlayfs. Both are open files or
+ * directories, or O_PATH descriptors of any file. 0 or -errno.
  */
 int attrs_copy(int from, int to, bool privileged);
-/* Whether both have the same extended attributes; b may be negative: a file without any. */
+/* True if both have the same extended attributes. b may be negative: a file without attributes. */
 bool attrs_same_xattrs(int a, int b, bool privileged);
-/* Whether a directory of a layer hides those below it. */
+/* True if a directory of a layer hides the directories below it. */
 bool attrs_is_opaque(int fd, bool privileged);
-/* Make it so. 0 or -errno. */
+/* Make a directory opaque. 0 or -errno. */
 int attrs_set_opaque(int fd, bool privileged);

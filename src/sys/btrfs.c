@@ -14,17 +14,17 @@
 
 enum {
 	SUPER_MAGIC = 0x9123683e,
-	LEVEL_SHIFT = 48,  /* of a quota group's id; those of subvolumes are of level 0 */
+	LEVEL_SHIFT = 48,  /* of a quota group's id; subvolumes have level 0 */
 	ENABLE_SIMPLE = 4, /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA; Debian 12's headers are older */
 };
 
 static int say(int fd, unsigned request, void *arg)
 {
-	/* The two libraries do not agree on its type; the kernel looks at 32 bits. */
+	/* The two C libraries declare different types for request; the kernel reads 32 bits. */
 	return ioctl(fd, (int)request, arg) < 0 ? -errno : 0;
 }
 
-/* One component: whatever else would be resolved by a rule of the kernel's own. */
+/* One component only: the kernel would resolve anything else by its own rules. */
 static int put_name(char *to, size_t size, const char *name)
 {
 	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -93,11 +93,11 @@ int btrfs_quota_enable(int fd, enum btrfs_quota kind)
 	r = say(fd, BTRFS_IOC_QUOTA_CTL, &args);
 	if (r == -EINVAL && kind == BTRFS_QUOTA_SIMPLE)
 		return -EOPNOTSUPP;
-	/* Until all that is there was counted, nothing is limited. */
+	/* Limits count only after the rescan has finished. */
 	return r == 0 && kind == BTRFS_QUOTA_FULL ? say(fd, BTRFS_IOC_QUOTA_RESCAN_WAIT, NULL) : r;
 }
 
-/* The one item (0, type, id) of the quota tree: its size, or 0 where there is none. */
+/* Read the item (0, type, id) of the quota tree. Returns its size, or 0 if there is none. */
 static int quota_item(int fd, uint8_t type, uint64_t id, void *ret, size_t size)
 {
 	struct btrfs_ioctl_search_args args = {
@@ -126,7 +126,7 @@ int btrfs_quota_is_on(int fd)
 	struct btrfs_qgroup_status_item item = { 0 };
 	int r = quota_item(fd, BTRFS_QGROUP_STATUS_KEY, 0, &item, sizeof item);
 
-	/* Without quota there is no such tree. */
+	/* Without quota this tree does not exist. */
 	if (r == -ENOENT || r == 0)
 		return 0;
 	return r < 0 ? r : (le64toh(item.flags) & BTRFS_QGROUP_STATUS_FLAG_ON) != 0;
@@ -136,7 +136,7 @@ int btrfs_limit(int fd, uint64_t id, uint64_t max_bytes)
 {
 	struct btrfs_ioctl_qgroup_limit_args args = {
 		.qgroupid = id,
-		/* All bits set is how the kernel is told to drop a limit. */
+		/* All bits set tells the kernel to drop the limit. */
 		.lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_RFER,
 			 .max_rfer = max_bytes ? max_bytes : UINT64_MAX },
 	};
@@ -167,7 +167,10 @@ int btrfs_forget(int fd, uint64_t id)
 	return say(fd, BTRFS_IOC_QGROUP_CREATE, &args);
 }
 
-/* Quota groups of subvolumes from *from on, at most IDS; how many. *from is where to go on. */
+/*
+ * List at most IDS quota groups of subvolumes, from *from on. Returns their number and advances
+ * *from.
+ */
 enum { IDS = 32 };
 static int list_groups(int fd, uint64_t *from, uint64_t ids[IDS])
 {
@@ -223,7 +226,7 @@ int btrfs_forget_gone(int fd)
 
 	while ((n = list_groups(fd, &from, ids)) > 0)
 		for (int i = 0; i < n; i++)
-			/* One whose space is still being given back goes the next time. */
+			/* If its space is not free yet, the next run removes it. */
 			if (is_there(fd, ids[i]) == 0 && btrfs_forget(fd, ids[i]) == 0)
 				forgotten++;
 	return n < 0 && n != -ENOENT ? n : forgotten;

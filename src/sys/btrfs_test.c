@@ -87,7 +87,7 @@ static int fill(int dirfd, const char *name, size_t *ret)
 	return 0;
 }
 
-static void a_subvolume_is_made_and_removed_with_all_it_holds(void)
+static void a_subvolume_is_made_and_removed_with_its_content(void)
 {
 	int sub;
 
@@ -102,14 +102,14 @@ static void a_subvolume_is_made_and_removed_with_all_it_holds(void)
 	CHECK(btrfs_delete(pool, "a") == -ENOENT);
 }
 
-static void what_is_no_single_name_is_refused(void)
+static void names_of_several_components_are_refused(void)
 {
 	begin();
 	CHECK(btrfs_subvolume(pool, "") == -EINVAL && btrfs_subvolume(pool, "..") == -EINVAL);
 	CHECK(btrfs_subvolume(pool, "a/b") == -EINVAL && btrfs_delete(pool, "../x") == -EINVAL);
 }
 
-static void a_snapshot_holds_what_was_written_and_goes_its_own_way(void)
+static void a_snapshot_holds_the_content_and_is_independent(void)
 {
 	int a, b, file;
 	struct stat st;
@@ -180,7 +180,7 @@ static void a_limit_stops_empty_files_too(void)
 	CHECK(errno == EDQUOT && i > 10);
 }
 
-static void only_groups_of_subvolumes_that_are_gone_are_forgotten(void)
+static void only_quota_groups_of_deleted_subvolumes_are_removed(void)
 {
 	struct btrfs_ioctl_qgroup_create_args made = { .create = 1, .qgroupid = 4711 };
 	struct btrfs_usage u;
@@ -207,7 +207,8 @@ static void only_groups_of_subvolumes_that_are_gone_are_forgotten(void)
 	CHECK(btrfs_usage(pool, 4711, &u) == -ENOENT && btrfs_usage(pool, id, &u) == 0);
 }
 
-T_MAIN(T(a_subvolume_is_made_and_removed_with_all_it_holds), T(what_is_no_single_name_is_refused),
-       T(a_snapshot_holds_what_was_written_and_goes_its_own_way),
-       T(full_quota_stops_data_with_edquot), T(simple_quota_stops_data_with_edquot),
-       T(a_limit_stops_empty_files_too), T(only_groups_of_subvolumes_that_are_gone_are_forgotten))
+T_MAIN(T(a_subvolume_is_made_and_removed_with_its_content),
+       T(names_of_several_components_are_refused),
+       T(a_snapshot_holds_the_content_and_is_independent), T(full_quota_stops_data_with_edquot),
+       T(simple_quota_stops_data_with_edquot), T(a_limit_stops_empty_files_too),
+       T(only_quota_groups_of_deleted_subvolumes_are_removed))

@@ -27,7 +27,7 @@ int caps_bound(uint64_t keep)
 	for (int c = 0; c < CAPS_POSSIBLE; c++) {
 		if (keep & BIT(c))
 			continue;
-		/* EINVAL: this kernel knows no capability of that number, nor a higher one. */
+		/* EINVAL: this kernel has no capability with this number or a higher one. */
 		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
 			return errno == EINVAL ? clear_ambient() : -errno;
 	}
@@ -69,10 +69,13 @@ int caps_files_as(uid_t uid, gid_t gid)
 {
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	/* They report no failure, only what was before. */
+	/* setfsuid() reports no failure, only the previous value. */
 	if ((uid_t)setfsuid(uid) != uid || (gid_t)setfsgid(gid) != gid)
 		return -EPERM;
-	/* The kernel takes those over files from the effective set when root lets go of them. */
+	/*
+	 * When root drops these ids, the kernel removes file capabilities from the effective set.
+	 * Put them back.
+	 */
 	return write_caps(caps_now(), 0);
 }
 

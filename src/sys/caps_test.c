@@ -30,7 +30,7 @@ static uint64_t now(const char *key)
 	return line(text.data, key);
 }
 
-static void the_bounding_set_is_what_was_kept(void)
+static void the_bounding_set_is_reduced_to_keep(void)
 {
 	t_own_namespaces(0);
 	CHECK(now("CapBnd") & BIT(CAP_SYS_ADMIN));
@@ -49,13 +49,13 @@ static void bounding_clears_the_ambient_set(void)
 	CHECK(caps_bound(caps_root_inside) == 0 && now("CapAmb") == 0);
 }
 
-static void without_the_right_the_bounding_set_stays(void)
+static void without_the_capability_the_bounding_set_stays(void)
 {
 	t_own_namespaces(0);
 	CHECK(caps_set(0) == 0 && caps_bound(0) == -EPERM);
 }
 
-static void a_set_is_exactly_what_we_have_then(void)
+static void caps_set_gives_exactly_the_set(void)
 {
 	const uint64_t two = BIT(CAP_CHOWN) | BIT(CAP_CHECKPOINT_RESTORE);
 
@@ -66,7 +66,7 @@ static void a_set_is_exactly_what_we_have_then(void)
 	CHECK(now("CapInh") == 0 && now("CapAmb") == 0);
 }
 
-static void what_was_given_up_does_not_come_back(void)
+static void dropped_capabilities_do_not_return(void)
 {
 	t_own_namespaces(0);
 	CHECK(caps_set(BIT(CAP_CHOWN)) == 0);
@@ -94,7 +94,7 @@ static uint64_t after_exec(void)
 	return line(text.data, "CapEff");
 }
 
-static void an_exec_keeps_them_only_when_told(void)
+static void exec_keeps_capabilities_only_on_request(void)
 {
 	uint64_t all;
 
@@ -117,7 +117,7 @@ static void root_inside_has_nothing_that_reaches_the_kernel(void)
 	CHECK((caps_root_inside & never) == 0);
 }
 
-T_MAIN(T(the_bounding_set_is_what_was_kept), T(bounding_clears_the_ambient_set),
-       T(without_the_right_the_bounding_set_stays), T(a_set_is_exactly_what_we_have_then),
-       T(what_was_given_up_does_not_come_back), T(an_exec_keeps_them_only_when_told),
+T_MAIN(T(the_bounding_set_is_reduced_to_keep), T(bounding_clears_the_ambient_set),
+       T(without_the_capability_the_bounding_set_stays), T(caps_set_gives_exactly_the_set),
+       T(dropped_capabilities_do_not_return), T(exec_keeps_capabilities_only_on_request),
        T(root_inside_has_nothing_that_reaches_the_kernel))

@@ -139,7 +139,7 @@ static bool is_frozen(int fd)
 	return io_read_file(fd, "cgroup.events", &b) == 0 && b.len && strstr(b.data, "frozen 1");
 }
 
-/* A task stops on its way back from the kernel: most are there at once, some a little later. */
+/* A task freezes when it returns from the kernel: most do at once, some a little later. */
 int cgroup_freeze(struct cgroup *g, bool on, int timeout_ms)
 {
 	uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
@@ -198,7 +198,7 @@ int cgroup_remove(struct cgroup *g, int timeout_ms)
 	uint64_t end = clock_mono_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	int r = 0, last;
 
-	/* The v2 group last: where it is gone, whoever cleans up need not look for others. */
+	/* Remove the v2 group last: if it is gone, cleanup need not search for others. */
 	for (int c = 0; c < CGROUP_CONTROLLERS && r == 0; c++)
 		r = remove_group(&g->v1_fd[c], g->v1_parent_fd[c], g->name, end);
 	last = remove_group(&g->fd, g->parent_fd, g->name, end);

@@ -16,9 +16,9 @@
 #include "sys/pidfd.h"
 #include "sys/raw.h"
 
-enum { PROC_FILE_MAX = 4 << 20 }; /* mountinfo of a host with thousands of mounts */
+enum { PROC_FILE_MAX = 4 << 20 }; /* enough for a host with thousands of mounts */
 
-/* Cut the next piece up to `sep` off s. */
+/* Cut off the next piece up to `sep`. */
 static struct str cut(struct str *s, char sep)
 {
 	const char *end = s->n ? memchr(s->p, sep, s->n) : NULL;
@@ -72,7 +72,7 @@ static bool is_mount(struct str line, const char *controller, struct str *ret_ro
 	return false;
 }
 
-/* Where a mount of a part of the tree shows the group, that part's own path is not in it. */
+/* A mount may show only a part of the tree: remove that part's path from our own. */
 static bool below_root(struct str own, struct str root, struct str *ret)
 {
 	*ret = own;
@@ -101,7 +101,7 @@ static int read_proc(const char *root, const char *name, struct buf *b)
 	return io_read_file(AT_FDCWD, path, b);
 }
 
-/* The number of the v2 group that we are in, which is the inode of its directory; or 0. */
+/* The number of our v2 group, which is the inode of its directory; or 0. */
 static uint64_t own_number(void)
 {
 	struct pidfd_info_v0 info = { .mask = PIDFD_HAS_CGROUP };
@@ -112,7 +112,7 @@ static uint64_t own_number(void)
 	return info.cgroup;
 }
 
-/* The v2 hierarchy where everybody mounts it: the list of all mounts takes ten times as long. */
+/* Try the usual mount point of v2 first: reading the list of all mounts takes ten times as long. */
 static bool find_usual(struct str own, char *out, size_t size)
 {
 	static const char *const usual[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };

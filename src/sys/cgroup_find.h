@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where this process's own control groups lie. A host has one v2 hierarchy, or one v1
- * hierarchy per controller, or both kinds side by side (hybrid).
+ * Find the control groups of this process. A host has one v2 hierarchy, or one v1 hierarchy per
+ * controller, or both (hybrid).
  *
- * `root` stands before every path, /proc's too: "" on a host, a directory in tests.
+ * `root` is put before every path, also /proc: "" on a host, a directory in tests.
  */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * Into `out`, the directory of our own group in the v1 hierarchy of `controller`, or with NULL
- * in the v2 hierarchy. -ENOENT where there is no such hierarchy, or it shows another part.
+ * Write our own group's directory to `out`: in the v1 hierarchy of `controller`, or with NULL in
+ * the v2 hierarchy. -ENOENT if there is no such hierarchy or it does not show our group.
  */
 int cgroup_find(const char *root, const char *controller, char *out, size_t size);
 
-/* Below the caller's group, where it steps aside so that its group may have controllers. */
+/*
+ * The leaf below its own group that the caller moves into, so that its group can have controllers.
+ */
 #define CGROUP_SELF "cay-self"

@@ -58,7 +58,7 @@ static void end(void)
 	"33 32 0:28 / /sys/fs/cgroup/memory rw,relatime shared:1 - cgroup cgroup rw,memory\n"
 #define CPU_LINE "34 32 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 
-static void a_hybrid_host_has_a_place_for_each(void)
+static void a_hybrid_host_has_v1_and_v2_groups(void)
 {
 	host("9:name=systemd:/\n4:memory:/a/b\n2:cpuacct,cpu:/c\n0::/u\n",
 	     "22 1 8:1 / / rw - ext4 /dev/sda rw\n" MEM_LINE CPU_LINE V2_LINE);
@@ -69,7 +69,7 @@ static void a_hybrid_host_has_a_place_for_each(void)
 	end();
 }
 
-static void a_v2_host_has_one(void)
+static void a_v2_host_has_one_group(void)
 {
 	host("0::/user.slice/session-1.scope\n",
 	     "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n");
@@ -78,7 +78,7 @@ static void a_v2_host_has_one(void)
 	end();
 }
 
-static void a_v1_host_has_no_unified_one(void)
+static void a_v1_host_has_no_v2_group(void)
 {
 	host("4:memory:/\n", MEM_LINE);
 	is(NULL, NULL);
@@ -95,7 +95,7 @@ static void a_controller_is_a_whole_word(void)
 	end();
 }
 
-static void a_mount_of_a_part_is_seen_from_there(void)
+static void a_partial_mount_gives_a_relative_path(void)
 {
 	host("4:memory:/docker/abc/inner\n",
 	     "33 32 0:28 /docker/other /mnt rw - cgroup cgroup rw,memory\n"
@@ -104,7 +104,7 @@ static void a_mount_of_a_part_is_seen_from_there(void)
 	end();
 }
 
-static void a_part_that_does_not_hold_us_is_no_place(void)
+static void a_partial_mount_without_our_group_is_ignored(void)
 {
 	host("4:memory:/docker/abcd\n",
 	     "33 32 0:28 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
@@ -112,7 +112,7 @@ static void a_part_that_does_not_hold_us_is_no_place(void)
 	end();
 }
 
-static void who_stepped_aside_still_belongs_to_the_group_above(void)
+static void a_process_in_the_self_leaf_belongs_to_its_parent(void)
 {
 	host("0::/user.slice/run.scope/" CGROUP_SELF "\n",
 	     "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -129,8 +129,7 @@ static void a_path_that_does_not_fit_is_refused(void)
 	end();
 }
 
-T_MAIN(T(a_hybrid_host_has_a_place_for_each), T(a_v2_host_has_one), T(a_v1_host_has_no_unified_one),
-       T(a_controller_is_a_whole_word), T(a_mount_of_a_part_is_seen_from_there),
-       T(a_part_that_does_not_hold_us_is_no_place),
-       T(who_stepped_aside_still_belongs_to_the_group_above),
-       T(a_path_that_does_not_fit_is_refused))
+T_MAIN(T(a_hybrid_host_has_v1_and_v2_groups), T(a_v2_host_has_one_group),
+       T(a_v1_host_has_no_v2_group), T(a_controller_is_a_whole_word),
+       T(a_partial_mount_gives_a_relative_path), T(a_partial_mount_without_our_group_is_ignored),
+       T(a_process_in_the_self_leaf_belongs_to_its_parent), T(a_path_that_does_not_fit_is_refused))

@@ -53,7 +53,7 @@ int cgroup_write_with(const struct cgroup_writer *w, int fd, enum cgroup_control
 	return r;
 }
 
-/* cay-ID in the v1 hierarchy of c. -ENOENT: c has none. */
+/* Make cay-ID in the v1 hierarchy of c. -ENOENT: c has none. */
 static int v1_group(struct cgroup *g, enum cgroup_controller c, char why[CGROUP_WHY])
 {
 	char path[LIMIT_PATH];
@@ -109,9 +109,9 @@ static int v1_limit_call(struct cgroup *g, const char *leaf, uint64_t bytes, int
 }
 
 /*
- * Out of cay-ID itself, so that its children can have a controller. Its namespace of groups
- * keeps cay-ID as its root, and below that it still starts calls. Only when it is needed: the
- * first move into a group after a while takes 6 to 15 ms.
+ * Move init out of cay-ID itself, so that its children can have a controller. Its cgroup namespace
+ * keeps cay-ID as root, and it still starts calls below that. Done only if needed: the first move
+ * into a group after a while takes 6 to 15 ms.
  */
 static int move_init(const struct cgroup *g)
 {
@@ -194,7 +194,7 @@ static int open_leaf(int fd, const char *leaf)
 	return leaf && fd >= 0 ? openat(fd, leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : FD_NONE;
 }
 
-/* v1 counts a kill in the victim's own group only: those of the sandbox's and the call's add up. */
+/* v1 counts a kill only in the victim's own group: add the sandbox's and the call's counts. */
 static void count_v1(const struct cgroup *g, const char *leaf, struct cgroup_counts *ret)
 {
 	int fd = g->v1_fd[CGROUP_MEMORY];
@@ -204,7 +204,7 @@ static void count_v1(const struct cgroup *g, const char *leaf, struct cgroup_cou
 	if (call < 0)
 		return;
 	ret->oom_kills += cgroup_read_key(call, "memory.oom_control", "oom_kill");
-	/* failcnt would say so, but newer kernels do not count it any more (seen on 6.18). */
+	/* failcnt would tell, but newer kernels no longer count it (seen on 6.18). */
 	ret->oom_call = read_number(call, "memory.max_usage_in_bytes") >=
 			read_number(call, "memory.limit_in_bytes");
 }

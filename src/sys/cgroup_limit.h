@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits on the groups of a sandbox, in whichever hierarchy has the controller.
+ * Limits on a sandbox's groups, in whichever hierarchy has the controller.
  *
- * v2: the controller must be enabled for the children of the caller's own group, which the
- * kernel allows only where that group has no processes of its own. Where all of them are we
- * and our parent, both step aside into a leaf; where others are there too, the limit cannot
- * be enforced, and we do not move what is not ours.
+ * v2: the controller must be enabled for the children of the caller's own group. The kernel allows
+ * that only if the group has no processes of its own. If it holds only us and our parent, both move
+ * into a leaf. If it holds other processes, the limit cannot be enforced: we do not move processes
+ * that are not ours.
  *
- * v1: cay-ID is made in the controller's own hierarchy; the first process of the sandbox
- * enters by itself (cgroup_entries), all others are born there. A limit of one call is a
- * group call-N below it, which the call's first process enters.
+ * v1: cay-ID is made in the controller's hierarchy. The sandbox's first process enters it itself
+ * (cgroup_entries); all others start there. A limit of one call is a group call-N below it, which
+ * the call's first process enters.
  */
 #pragma once
 
@@ -21,35 +21,35 @@ enum { CGROUP_WHY = 280 };
 const char *cgroup_controller_name(enum cgroup_controller c);
 
 /*
- * value: bytes of memory (with swap and tmpfs), processes and threads, or thousandths of one
- * CPU. On failure `why` says what stands in the way.
+ * value: bytes of memory (with swap and tmpfs), number of processes and threads, or thousandths of
+ * one CPU. On failure `why` gives the reason.
  */
 int cgroup_limit(struct cgroup *g, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY]);
 
 /*
- * Memory of one call. The v2 leaf exists. *ret_entry: what the call's first process must write
- * "0" to, or FD_NONE where it is born in the group.
+ * Limit the memory of one call. The v2 leaf exists. *ret_entry: the file that the call's first
+ * process must write "0" to, or FD_NONE if the process starts in the group.
  */
 int cgroup_limit_call(struct cgroup *g, const char *leaf, uint64_t bytes, int *ret_entry,
 		      char why[CGROUP_WHY]);
 
-/* cgroup.procs of the v1 groups there are, for the first process; FD_NONE where none is needed. */
+/* cgroup.procs of the v1 groups, for the first process; FD_NONE if not needed. */
 int cgroup_entries(const struct cgroup *g, int ret[CGROUP_CONTROLLERS]);
 
-/* What the kernel has counted so far. */
+/* The kernel's counts so far. */
 struct cgroup_counts {
-	uint64_t oom_kills; /* processes killed for lack of memory */
-	uint64_t oom_call;  /* more than 0: the call's own memory limit was reached */
+	uint64_t oom_kills; /* processes that the OOM killer killed */
+	uint64_t oom_call;  /* above 0: the call reached its own memory limit */
 	uint64_t pids_hits; /* forks refused */
 };
-/* leaf: of one call, or NULL. Where calls cannot be told apart the numbers are the sandbox's. */
+/* leaf: of one call, or NULL. Without a group per call, the numbers are the whole sandbox's. */
 void cgroup_count(const struct cgroup *g, const char *leaf, struct cgroup_counts *ret);
 
-/* The halves; each on the descriptor of a group. Also what tests call. */
+/* The v2 and v1 halves, on a group's descriptor. Tests call them too. */
 int cgroup_v2_enable(int own_fd, enum cgroup_controller c, char why[CGROUP_WHY]);
 int cgroup_v2_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY]);
 int cgroup_v1_write(int fd, enum cgroup_controller c, uint64_t value, char why[CGROUP_WHY]);
-/* What differs between them. */
+/* The differences between v1 and v2. */
 struct cgroup_writer {
 	int (*memory)(int fd, const char *bytes);
 	int (*cpu)(int fd, uint64_t milli);

@@ -44,7 +44,7 @@ static void holds(const char *name, const char *want)
 	CHECK_STR(b.data ? b.data : "", want);
 }
 
-static void v2_memory_leaves_no_swap_and_kills_one_at_a_time(void)
+static void v2_memory_limit_disables_swap_and_group_kill(void)
 {
 	begin();
 	put("memory.max", "");
@@ -57,7 +57,7 @@ static void v2_memory_leaves_no_swap_and_kills_one_at_a_time(void)
 	end();
 }
 
-static void v2_without_swap_accounting_is_content(void)
+static void v2_works_without_swap_accounting(void)
 {
 	begin();
 	put("memory.max", "");
@@ -77,7 +77,7 @@ static void v2_pids_and_cpu_have_their_formats(void)
 	end();
 }
 
-static void nothing_is_enabled_beside_processes_of_others(void)
+static void no_controller_is_enabled_beside_foreign_processes(void)
 {
 	begin();
 	put("cgroup.type", "domain\n");
@@ -105,7 +105,7 @@ static void v1_memory_and_swap_have_one_limit(void)
 	end();
 }
 
-static void v1_buffers_of_sockets_have_the_limit_too(void)
+static void v1_socket_buffers_get_the_limit_too(void)
 {
 	begin();
 	put("memory.limit_in_bytes", "");
@@ -136,7 +136,7 @@ static void v1_cpu_is_a_quota_of_a_period(void)
 	end();
 }
 
-static void a_limit_that_cannot_be_written_says_why(void)
+static void a_failed_write_of_a_limit_gives_the_reason(void)
 {
 	begin();
 	CHECK(cgroup_v1_write(fd, CGROUP_PIDS, 1, why) == -ENOENT);
@@ -153,7 +153,7 @@ static void an_enabled_controller_is_left_alone(void)
 	end();
 }
 
-static void a_controller_that_can_be_enabled_is(void)
+static void an_available_controller_is_enabled(void)
 {
 	begin();
 	put("cgroup.subtree_control", "");
@@ -232,11 +232,11 @@ static void v1_counts_of_sandbox_and_call_add_up(void)
 	end();
 }
 
-T_MAIN(T(v2_memory_leaves_no_swap_and_kills_one_at_a_time),
-       T(v2_without_swap_accounting_is_content), T(v2_pids_and_cpu_have_their_formats),
-       T(nothing_is_enabled_beside_processes_of_others), T(v1_memory_and_swap_have_one_limit),
-       T(v1_without_swap_accounting_does_not_swap), T(v1_buffers_of_sockets_have_the_limit_too),
-       T(v1_cpu_is_a_quota_of_a_period), T(a_limit_that_cannot_be_written_says_why),
-       T(an_enabled_controller_is_left_alone), T(a_controller_that_can_be_enabled_is),
-       T(a_missing_controller_is_named), T(counters_are_found_by_their_whole_key),
-       T(a_v2_call_has_its_own_count_of_kills), T(v1_counts_of_sandbox_and_call_add_up))
+T_MAIN(T(v2_memory_limit_disables_swap_and_group_kill), T(v2_works_without_swap_accounting),
+       T(v2_pids_and_cpu_have_their_formats), T(no_controller_is_enabled_beside_foreign_processes),
+       T(v1_memory_and_swap_have_one_limit), T(v1_without_swap_accounting_does_not_swap),
+       T(v1_socket_buffers_get_the_limit_too), T(v1_cpu_is_a_quota_of_a_period),
+       T(a_failed_write_of_a_limit_gives_the_reason), T(an_enabled_controller_is_left_alone),
+       T(an_available_controller_is_enabled), T(a_missing_controller_is_named),
+       T(counters_are_found_by_their_whole_key), T(a_v2_call_has_its_own_count_of_kills),
+       T(v1_counts_of_sandbox_and_call_add_up))

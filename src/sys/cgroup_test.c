@@ -86,7 +86,7 @@ static void killing_a_leaf_leaves_the_others(void)
 	CHECK(cgroup_kill_leaf(&g, "none") == -ENOENT);
 }
 
-static void killing_the_group_ends_everybody(void)
+static void killing_the_group_kills_every_process(void)
 {
 	pid_t pids[3];
 
@@ -128,7 +128,7 @@ static void a_group_exists_once(void)
 	CHECK(cgroup_leaf(&g, "call-1") == -EEXIST);
 }
 
-static void groups_are_given_to_the_owner_and_only_for_its_processes(void)
+static void groups_are_owned_by_the_sandboxs_root(void)
 {
 	struct stat st;
 
@@ -157,7 +157,6 @@ static void without_a_group_nothing_happens(void)
 	cgroup_done(&none);
 }
 
-T_MAIN(T(killing_a_leaf_leaves_the_others), T(killing_the_group_ends_everybody),
+T_MAIN(T(killing_a_leaf_leaves_the_others), T(killing_the_group_kills_every_process),
        T(removal_waits_for_the_last_process), T(a_group_exists_once),
-       T(groups_are_given_to_the_owner_and_only_for_its_processes),
-       T(without_a_group_nothing_happens))
+       T(groups_are_owned_by_the_sandboxs_root), T(without_a_group_nothing_happens))

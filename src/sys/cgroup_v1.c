@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits in the hierarchies that each controller had of its own before v2. */
+/* Limits in v1 hierarchies, one per controller. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@ static int write_memory(int fd, const char *text)
 
 	if (r < 0)
 		return r;
-	/* Buffers of TCP and UDP have a counter of their own, and no limit unless one is set. */
+	/* TCP and UDP buffers have their own counter, which is unlimited by default. */
 	r = io_write_file(fd, "memory.kmem.tcp.limit_in_bytes", text);
 	if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
 		return r;
-	/* Memory and swap together, so that what is swapped out counts on. */
+	/* Limit memory plus swap, so that swapped memory still counts. */
 	r = io_write_file(fd, "memory.memsw.limit_in_bytes", text);
 	if (r == -ENOENT || r == -EOPNOTSUPP) {
 		(void)io_write_file(fd, "memory.swappiness", "0");

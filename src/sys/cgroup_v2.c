@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits in the unified hierarchy: enabling a controller, writing a limit. */
+/* Limits in the v2 hierarchy: enable a controller, write a limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 enum { FILE_MAX = 256 * 1024, PERIOD_US = 100000 };
 
-/* Is the word in a file of words separated by blanks? */
+/* True if a file of blank-separated words contains the word. */
 static bool file_lists(int fd, const char *file, const char *word)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
@@ -30,7 +30,7 @@ static bool file_lists(int fd, const char *file, const char *word)
 	return false;
 }
 
-/* We, whoever started us, or a helper that we have started. */
+/* True for us, our parent, and helpers that we started. */
 static bool is_ours(pid_t pid)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
@@ -38,17 +38,17 @@ static bool is_ours(pid_t pid)
 
 	if (pid == getpid() || pid == getppid())
 		return true;
-	if (pid <= 0) /* of another pid namespace */
+	if (pid <= 0) /* in another pid namespace */
 		return false;
 	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	/* One that is gone meanwhile is in nobody's way. */
+	/* A process that has ended is not in the way. */
 	if (io_read_file(AT_FDCWD, path, &b) < 0)
 		return true;
 	return str_copy(parent, sizeof parent, proc_value(buf_str(&b), "PPid:")) &&
 	       strtol(parent, NULL, 10) == getpid();
 }
 
-/* For each process of the group; stops where it fails. */
+/* Call `with` for each process of the group; stop at the first failure. */
 static int each_process(int own_fd, int (*with)(int own_fd, pid_t pid))
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
@@ -80,9 +80,9 @@ static int move_aside(int own_fd, pid_t pid)
 }
 
 /*
- * The kernel refuses a controller of memory beside processes, but takes pids and cpu: these it
- * shares out among threads, and makes the group the root of such. Then no group below it could
- * hold a process, of this sandbox or of anybody else. Only the root of all is free of that.
+ * The kernel refuses the memory controller for a group with processes, but accepts pids and cpu as
+ * threaded controllers, and then makes the group a threaded root. No group below it could then hold
+ * a process, not even of other programs. Only the root group is exempt.
  */
 static bool has_processes(int own_fd)
 {
@@ -140,12 +140,12 @@ static int write_memory(int fd, const char *text)
 {
 	int r = io_write_file(fd, "memory.max", text);
 
-	/* Without accounting of swap the file is missing, and then there is none to limit. */
+	/* Without swap accounting the file is missing, and there is no swap to limit. */
 	if (r == 0)
 		r = io_write_file(fd, "memory.swap.max", "0");
 	if (r == -ENOENT)
 		r = 0;
-	/* One process is killed, not all: the shell that started it can say so. */
+	/* Kill one process, not all: then its shell can report it. */
 	if (r == 0)
 		(void)io_write_file(fd, "memory.oom.group", "0");
 	return r;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * In a child of ours: close all but stdio and these, of which any may be FD_NONE. For the end of
- * what it kept unawares somebody else would wait. Sorts keep. 0 or -errno.
+ * In a child: close all descriptors except stdio and `keep`, whose entries may be FD_NONE. A
+ * descriptor kept by accident would make another process wait for its end. Sorts keep. 0 or -errno.
  */
 int close_but(int *keep, int n);

@@ -44,19 +44,19 @@ static int left_in_child(int *keep, int n)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void none_is_kept(void)
+static void close_but_can_close_everything(void)
 {
 	CHECK(left_in_child(NULL, 0) == 0);
 }
 
-static void some_are_kept_in_any_order_and_twice(void)
+static void kept_descriptors_may_be_unsorted_and_repeated(void)
 {
 	int keep[] = { 29, -1, 12, 10, 12, 11, 20, -1, 1 };
 
 	CHECK(left_in_child(keep, (int)ARRAY_LEN(keep)) == 5);
 }
 
-static void all_are_kept(void)
+static void close_but_can_keep_everything(void)
 {
 	int keep[LAST - FIRST + 1];
 
@@ -65,4 +65,5 @@ static void all_are_kept(void)
 	CHECK(left_in_child(keep, LAST - FIRST + 1) == LAST - FIRST + 1);
 }
 
-T_MAIN(T(none_is_kept), T(some_are_kept_in_any_order_and_twice), T(all_are_kept))
+T_MAIN(T(close_but_can_close_everything), T(kept_descriptors_may_be_unsorted_and_repeated),
+       T(close_but_can_keep_everything))

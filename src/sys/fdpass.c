@@ -18,24 +18,23 @@ union control {
 enum { PATIENCE_MS = 2000, NAP_MS = 5 };
 
 /*
- * Descriptors under way are counted per user, and who has too many of them may be another: only
- * while it does, and not for ever.
+ * The kernel counts descriptors in flight per user, and another process may have used them up.
+ * Retry for a bounded time.
  */
-static bool may_pass_soon(int *waited_ms)
+static bool may_pass_soon(int r, int *waited_ms)
 {
-	if (errno != ETOOMANYREFS || *waited_ms >= PATIENCE_MS)
+	if (r != -ETOOMANYREFS || *waited_ms >= PATIENCE_MS)
 		return false;
 	(void)poll(NULL, 0, NAP_MS);
 	*waited_ms += NAP_MS;
 	return true;
 }
 
-int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds)
+static int send_once(int sock, const void *msg, size_t size, const int *fds, int nfds, int flags)
 {
 	union control ctl = { .bytes = { 0 } };
 	struct iovec iov = { (void *)msg, size };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-	int waited_ms = 0;
 	ssize_t n;
 
 	if (nfds > FDPASS_FDS)
@@ -53,14 +52,29 @@ int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds
 		memcpy(CMSG_DATA(&ctl.align), fds, bytes);
 	}
 	do {
-		n = sendmsg(sock, &m, MSG_NOSIGNAL);
-	} while (n < 0 && (errno == EINTR || may_pass_soon(&waited_ms)));
+		n = sendmsg(sock, &m, flags | MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == size ? 0 : -EIO;
 }
 
-/* The kernel's word for who sent it; 0 where there is none. */
+int fdpass_send(int sock, const void *msg, size_t size, const int *fds, int nfds)
+{
+	int r, waited_ms = 0;
+
+	do {
+		r = send_once(sock, msg, size, fds, nfds, 0);
+	} while (may_pass_soon(r, &waited_ms));
+	return r;
+}
+
+int fdpass_try(int sock, const void *msg, size_t size, const int *fds, int nfds)
+{
+	return send_once(sock, msg, size, fds, nfds, MSG_DONTWAIT);
+}
+
+/* The sender's pid as the kernel reports it; 0 if it is missing. */
 static pid_t sender_of(struct msghdr *m)
 {
 	struct ucred who = { 0 };

@@ -86,7 +86,7 @@ static void descriptors_beyond_those_wanted_are_closed(void)
 		CHECK(is_held(i) == (i < 3));
 }
 
-static void a_message_that_ends_early_is_an_error(void)
+static void a_truncated_message_is_an_error(void)
 {
 	int fd, n = -1;
 	char msg[8];
@@ -98,7 +98,7 @@ static void a_message_that_ends_early_is_an_error(void)
 	CHECK(fdpass_recv(ours, msg, 8, &fd, 1, &n) == -EPIPE && n == 0);
 }
 
-static void a_message_in_two_pieces_is_one(void)
+static void a_message_in_two_pieces_is_joined(void)
 {
 	int fd, n = -1;
 	char msg[8];
@@ -114,7 +114,7 @@ static void a_message_in_two_pieces_is_one(void)
 	CHECK(memcmp(msg, "halffull", 8) == 0);
 }
 
-static void a_peer_that_is_gone_is_an_error_and_no_signal(void)
+static void a_closed_peer_is_an_error_and_not_a_signal(void)
 {
 	begin();
 	CHECK(close(ours) == 0);
@@ -132,7 +132,7 @@ static void more_descriptors_than_the_limit_are_refused(void)
 	CHECK(poll(&p, 1, 0) == 0);
 }
 
-static void the_kernel_tells_who_sent_a_byte(void)
+static void the_kernel_reports_the_sender_of_a_byte(void)
 {
 	pid_t pid, sender = 0;
 
@@ -147,7 +147,7 @@ static void the_kernel_tells_who_sent_a_byte(void)
 	CHECK(close(theirs) == 0 && fdpass_recv_sender(ours, &sender) == -EPIPE);
 }
 
-static void a_message_with_descriptors_tells_its_sender_too(void)
+static void a_message_with_descriptors_has_a_sender_too(void)
 {
 	pid_t pid, sender = 0;
 	int fd = -1, n = 0;
@@ -167,7 +167,7 @@ static void a_message_with_descriptors_tells_its_sender_too(void)
 }
 
 /* Another process of this user takes away what is under way, while we wait for that. */
-static void a_user_with_too_many_descriptors_under_way_waits(void)
+static void a_user_with_too_many_descriptors_in_flight_waits(void)
 {
 	struct rlimit few, before;
 	int jam[2], status;
@@ -192,8 +192,8 @@ static void a_user_with_too_many_descriptors_under_way_waits(void)
 }
 
 T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),
-       T(descriptors_beyond_those_wanted_are_closed), T(a_message_that_ends_early_is_an_error),
-       T(a_message_in_two_pieces_is_one), T(a_peer_that_is_gone_is_an_error_and_no_signal),
-       T(more_descriptors_than_the_limit_are_refused), T(the_kernel_tells_who_sent_a_byte),
-       T(a_message_with_descriptors_tells_its_sender_too),
-       T(a_user_with_too_many_descriptors_under_way_waits))
+       T(descriptors_beyond_those_wanted_are_closed), T(a_truncated_message_is_an_error),
+       T(a_message_in_two_pieces_is_joined), T(a_closed_peer_is_an_error_and_not_a_signal),
+       T(more_descriptors_than_the_limit_are_refused), T(the_kernel_reports_the_sender_of_a_byte),
+       T(a_message_with_descriptors_has_a_sender_too),
+       T(a_user_with_too_many_descriptors_in_flight_waits))

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "sys/resolve.h"
 
-static bool find(int root_fd, const char *name)
+static bool prefetch_path(int root_fd, const char *name)
 {
 	auto_close int fd = resolve_open(root_fd, name, O_PATH);
 
@@ -18,7 +18,7 @@ static bool find(int root_fd, const char *name)
 void foresee(int root_fd, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		(void)find(root_fd, names[i]);
+		(void)prefetch_path(root_fd, names[i]);
 }
 
 void foresee_usual(int root_fd)
@@ -33,7 +33,7 @@ void foresee_usual(int root_fd)
 
 void foresee_program(int root_fd, struct str name)
 {
-	/* As init has it where nobody says otherwise. */
+	/* init's default PATH. */
 	static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
 					      "/usr/bin" };
 	char path[LIMIT_PATH];
@@ -42,11 +42,11 @@ void foresee_program(int root_fd, struct str name)
 	if (name.n == 0 || name.n > LIMIT_PATH / 2)
 		return;
 	if (str_copy(path, sizeof path, name) && path[0] == '/')
-		(void)find(root_fd, path);
+		(void)prefetch_path(root_fd, path);
 	else if (!memchr(name.p, '/', name.n))
 		for (size_t i = 0; i < ARRAY_LEN(places) && !found; i++) {
 			(void)snprintf(path, sizeof path, "%s/%.*s", places[i], (int)name.n,
 				       name.p);
-			found = find(root_fd, path);
+			found = prefetch_path(root_fd, path);
 		}
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command will need is found ahead, by name only, while there is nothing else to do: the
- * sandbox's file systems then know where it is, and need not ask their layers while somebody waits.
- * Nothing is opened or read, and what the template does not have is not missed. Only where nothing
- * has run yet.
+ * Prefetch paths that a command will need: look them up, without opening them, while nothing else
+ * is waiting. The sandbox's overlay then caches the result and need not search its layers later.
+ * Missing paths are ignored. Only before anything has run inside.
  */
 #pragma once
 
 #include "base/str.h"
 
-/* Paths from the sandbox's root. */
+/* Paths relative to the sandbox's root. */
 void foresee(int root_fd, const char *const *names, size_t n);
-/* What nearly every command needs. */
+/* Paths that nearly every command needs. */
 void foresee_usual(int root_fd);
-/* A program, as it will be looked for where the path is the usual one. */
+/* A program, searched in the usual PATH. */
 void foresee_program(int root_fd, struct str name);

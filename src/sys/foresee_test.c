@@ -32,7 +32,7 @@ static int next(void)
 }
 
 /* A pipe that nobody writes to would be waited for by who opens it. */
-static void what_a_template_lays_out_is_found_and_not_opened(void)
+static void paths_of_the_template_are_looked_up_but_not_opened(void)
 {
 	char outside[64];
 	struct stat before, after;
@@ -55,7 +55,7 @@ static void what_a_template_lays_out_is_found_and_not_opened(void)
 	end();
 }
 
-static void names_that_are_none_are_passed_over(void)
+static void invalid_names_are_skipped(void)
 {
 	static char text[1 << 16];
 
@@ -69,4 +69,4 @@ static void names_that_are_none_are_passed_over(void)
 	end();
 }
 
-T_MAIN(T(what_a_template_lays_out_is_found_and_not_opened), T(names_that_are_none_are_passed_over))
+T_MAIN(T(paths_of_the_template_are_looked_up_but_not_opened), T(invalid_names_are_skipped))

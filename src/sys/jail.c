@@ -21,9 +21,9 @@
 #define NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-enum { CANNOT = 125, HIGH = 64 };
+enum { CANNOT = 125, HIGH = 64, PROGRAM = JAIL_PEER + 1 };
 
-/* The run-time library of a sanitizer is a shared one, and writes its reports into files. */
+/* A sanitizer's run-time library is shared and writes its reports into files. */
 #ifdef CAY_SANITIZED
 static const bool keeps_root = true;
 #else
@@ -49,27 +49,28 @@ static int empty_root(void)
 	return r < 0 ? r : mnt_pivot(fd);
 }
 
-/* Ours are copies of the warden's descriptors; what is not named here is closed. */
-static int arrange_fds(int stream, int program)
+/* These are copies of the warden's descriptors. All other descriptors get closed. */
+static int arrange_fds(const struct jail *j, int program)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int high_stream = fcntl(stream, F_DUPFD_CLOEXEC, HIGH);
+	int high_stream = fcntl(j->stream_fd, F_DUPFD_CLOEXEC, HIGH);
+	int high_peer = fcntl(j->peer_fd, F_DUPFD_CLOEXEC, HIGH);
 	int high_program = fcntl(program, F_DUPFD_CLOEXEC, HIGH);
 
-	if (null < 0 || high_stream < 0 || high_program < 0)
+	if (null < 0 || high_stream < 0 || high_peer < 0 || high_program < 0)
 		return -errno;
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0)
 			return -errno;
-	if (dup2(high_stream, JAIL_STREAM) < 0 ||
-	    dup3(high_program, JAIL_STREAM + 1, O_CLOEXEC) < 0)
+	if (dup2(high_stream, JAIL_STREAM) < 0 || dup2(high_peer, JAIL_PEER) < 0 ||
+	    dup3(high_program, PROGRAM, O_CLOEXEC) < 0)
 		return -errno;
-	return raw_close_range(JAIL_STREAM + 2, ~0u) < 0 ? -errno : 0;
+	return raw_close_range(PROGRAM + 1, ~0u) < 0 ? -errno : 0;
 }
 
 static void __attribute__((noreturn)) child(const struct jail *j, int program, int go)
 {
-	char *const argv[] = { (char *)j->name, NULL };
+	char *const argv[] = { (char *)j->name, (char *)j->role, NULL };
 	char *const envp[] = { NULL };
 	sigset_t none;
 	char c;
@@ -78,17 +79,16 @@ static void __attribute__((noreturn)) child(const struct jail *j, int program, i
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || read(go, &c, 1) != 1)
 		_exit(CANNOT);
-	/* Groups were given up by whoever has none to give up: it may be forbidden. */
+	/* May be forbidden, if we have no groups to drop. */
 	(void)setgroups(0, NULL);
 	if (setresgid(JAIL_UID, JAIL_UID, JAIL_UID) < 0 ||
 	    setresuid(JAIL_UID, JAIL_UID, JAIL_UID) < 0)
 		_exit(CANNOT);
-	if (arrange_fds(j->stream_fd, program) < 0 || (!keeps_root && empty_root() < 0) ||
-	    setsid() < 0)
+	if (arrange_fds(j, program) < 0 || (!keeps_root && empty_root() < 0) || setsid() < 0)
 		_exit(CANNOT);
 	if (caps_bound(0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		_exit(CANNOT);
-	(void)syscall(SYS_execveat, JAIL_STREAM + 1, "", argv, envp, RAW_AT_EMPTY_PATH);
+	(void)syscall(SYS_execveat, PROGRAM, "", argv, envp, RAW_AT_EMPTY_PATH);
 	_exit(CANNOT);
 }
 
@@ -106,7 +106,8 @@ int jail_start(const struct jail *j, pid_t *ret_pid, int *ret_pidfd)
 {
 	auto_close int program = open(j->program, O_RDONLY | O_CLOEXEC);
 	auto_close int pidfd = FD_NONE;
-	struct raw_clone_args args = { .flags = NAMESPACES | RAW_CLONE_PIDFD,
+	const uint64_t network = j->no_network ? CLONE_NEWNET : 0;
+	struct raw_clone_args args = { .flags = NAMESPACES | network | RAW_CLONE_PIDFD,
 				       .pidfd = (uint64_t)(uintptr_t)&pidfd,
 				       .exit_signal = SIGCHLD };
 	int go[2], r;
@@ -128,7 +129,7 @@ int jail_start(const struct jail *j, pid_t *ret_pid, int *ret_pidfd)
 	(void)close(go[1]);
 	if (r < 0) {
 		if (pid > 0)
-			(void)waitpid(pid, NULL, 0); /* it saw the pipe end */
+			(void)waitpid(pid, NULL, 0); /* it saw the end of the pipe */
 		return r;
 	}
 	*ret_pid = pid;

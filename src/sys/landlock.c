@@ -11,7 +11,7 @@
 enum {
 	CREATE_VERSION = 1,
 	RULE_PATH_BENEATH = 1,
-	ABI_REFER = 2, /* renames and links between directories: always refused before */
+	ABI_REFER = 2, /* renames and links between directories; refused before */
 	ABI_SCOPES = 6,
 	SCOPE_ABSTRACT = 1,
 	SCOPE_SIGNAL = 2,
@@ -26,7 +26,7 @@ struct path_beneath {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-/* The rights of each ABI lie above those of the one before. */
+/* Each ABI adds its rights above those of the previous one. */
 static uint64_t rights(int abi)
 {
 	int n = abi >= 9 ? 17 : abi >= 5 ? 16 : abi >= 3 ? 15 : 14;
@@ -47,14 +47,17 @@ int landlock_enter(int root_fd)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 	auto_close int fd = FD_NONE;
-	/* TCP is left alone: the network namespace is the boundary, and Landlock's has gaps. */
+	/*
+	 * Do not restrict TCP: the network namespace is the boundary, and Landlock's control has
+	 * gaps.
+	 */
 	struct ruleset rs = { .scoped = abi >= ABI_SCOPES ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
 	int r;
 
 	if (abi < ABI_REFER)
 		return abi > 0 || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
 	rs.fs = rights(abi);
-	/* An older kernel takes a longer structure whose new fields are zero. */
+	/* An older kernel accepts a longer structure if the new fields are zero. */
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof rs, 0);
 	if (fd < 0)
 		return -errno;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock as a second wall behind the mount namespace. Everything beneath a root stays
- * allowed, with every right; what is reached in another way, such as through a descriptor of a
- * directory outside, is refused. Signals and abstract sockets stay within the domain.
+ * Landlock, as a second wall behind the mount namespace. Everything below a root stays allowed,
+ * with every right. Access by other ways, such as a descriptor of an outside directory, is refused.
+ * Signals and abstract sockets stay within the domain.
  *
- * Init enters the domain, once, and every command inherits it. A domain for each call would
- * be of no use outside (the namespaces hold there) and would part the calls of a sandbox:
- * Landlock lets nobody signal, trace or look up the files of a process in a sibling domain,
- * so that `kill`, `fuser` and `gdb -p` could not reach what an earlier call has left running.
+ * Init enters the domain once, and every command inherits it. One domain per call would not protect
+ * the host better, because the namespaces already do. It would also separate the calls of a
+ * sandbox: Landlock forbids signals, tracing and /proc lookups between sibling domains. Then
+ * `kill`, `fuser` and `gdb -p` could not reach processes of an earlier call.
  */
 #pragma once
 
 /*
- * root_fd: of the directory below which everything is allowed. The rule is bound to that
- * directory, and looked for from a file upwards through all mounts; what is mounted below it
- * later is allowed too. A directory that something is mounted on is not seen by that search:
- * the root must not be one.
+ * root_fd: the directory below which everything is allowed. The rule belongs to that directory. The
+ * kernel searches for it upwards from a file through all mounts, so later mounts below root are
+ * allowed too. The search does not see a directory that is itself covered by a mount, so root must
+ * not be one.
  *
- * There is no way back. The caller has CAP_SYS_ADMIN in its user namespace or NO_NEW_PRIVS.
- * Returns the ABI, 0 where the kernel has no Landlock or one that could not allow renames
- * (ABI 1, before Linux 5.19), or -errno.
+ * This cannot be undone. The caller needs CAP_SYS_ADMIN in its user namespace, or NO_NEW_PRIVS.
+ * Returns the ABI version, or -errno. Returns 0 if the kernel has no Landlock, or only ABI 1
+ * (before Linux 5.19), which cannot allow renames.
  */
 int landlock_enter(int root_fd);

@@ -114,7 +114,7 @@ static void signals(int outside, int abi)
 	CHECK(abi < 6 || (kill(getppid(), 0) < 0 && errno == EPERM));
 }
 
-static void signals_stay_within(void)
+static void signals_stay_within_the_domain(void)
 {
 	inside(signals);
 }
@@ -127,7 +127,7 @@ static int abstract(struct sockaddr_un *a, socklen_t *n)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-static void abstract_sockets_stay_within(void)
+static void abstract_sockets_stay_within_the_domain(void)
 {
 	struct sockaddr_un a;
 	socklen_t n;
@@ -162,4 +162,5 @@ static void without_the_right_it_is_refused(void)
 }
 
 T_MAIN(T(a_leaked_directory_opens_nothing), T(everything_below_the_root_works),
-       T(signals_stay_within), T(abstract_sockets_stay_within), T(without_the_right_it_is_refused))
+       T(signals_stay_within_the_domain), T(abstract_sockets_stay_within_the_domain),
+       T(without_the_right_it_is_refused))

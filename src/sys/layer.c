@@ -17,7 +17,7 @@ static int open_in_both(const struct layer_roots *r, const char *below, int flag
 	return fd == -ENOENT && r->pool_fd >= 0 ? resolve_beneath(r->pool_fd, below, flags, 0) : fd;
 }
 
-/* Whether the layer that a path is in is there at all. */
+/* True if the layer of this path exists at all. */
 static bool has_whole(const struct layer_roots *r, char *below)
 {
 	char *end = strchr(below + sizeof "layers/" - 1, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where sealed layers lie: below layers/ of the state directory, or of the pool where the sandbox
- * that made them had its files there. Whoever looks for one looks in both.
+ * Sealed layers are below layers/ of the state directory, or of the storage if the sandbox that
+ * made them had its files there. Readers search both.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 
 struct layer_roots {
 	int state_fd;
-	int pool_fd; /* FD_NONE: no pool */
+	int pool_fd; /* FD_NONE: no storage */
 };
 
 /*
- * path: ID, ID/N or below; no symbolic link is followed. A descriptor or -errno: -ENOENT where the
- * layer has nothing of that name, which is a common thing to say, and -LAYER_GONE where the layer
- * itself is in neither place: to go on without it would show other files than there were.
+ * path: ID, ID/N or below; follows no symbolic link. Returns a descriptor or -errno: -ENOENT if the
+ * layer does not have that name, -LAYER_GONE if the layer itself is in neither place. Callers must
+ * not continue without a missing layer, because that would show different files.
  */
 enum { LAYER_GONE = ENOMEDIUM };
 int layer_open(const struct layer_roots *r, const char *path, int flags);

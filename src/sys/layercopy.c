@@ -4,12 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -18,22 +16,23 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "sys/attrs.h"
+#include "sys/filecopy.h"
 
-enum { CHUNK = 128 * 1024, DEPTH = LIMIT_TREE_DEPTH, BUCKETS = 4096 };
+enum { DEPTH = LIMIT_TREE_DEPTH, BUCKETS = 4096 };
 
-/* A file with several names that was copied under one of them. */
+/* A file with several names, already copied under one of them. */
 struct twin {
 	dev_t dev;
 	ino_t ino;
 	struct twin *next;
-	char path[]; /* below the copy's root */
+	char path[]; /* relative to the copy's root */
 };
 
 struct copy {
-	int root_fd; /* of what is made */
+	int root_fd; /* root of the copy */
 	bool privileged;
 	bool merges;
-	char path[LIMIT_PATH]; /* of the directory that is being made */
+	char path[LIMIT_PATH]; /* the directory being made */
 	size_t len;
 	int depth, ntwins;
 	struct twin *twins[BUCKETS];
@@ -96,58 +95,11 @@ static int add_twin(struct copy *c, const struct stat *st, const char *name)
 	return 0;
 }
 
-static int copy_range(struct copy *c, int from, int to, off_t at, off_t end)
-{
-	while (at < end) {
-		size_t want = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
-		ssize_t n = pread(from, c->chunk, want, at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0; /* it is shorter than it said */
-		for (ssize_t done = 0; done < n;) {
-			ssize_t w = pwrite(to, c->chunk + done, (size_t)(n - done), at + done);
-
-			if (w < 0 && errno != EINTR)
-				return -errno;
-			done += w > 0 ? w : 0;
-		}
-		at += n;
-	}
-	return 0;
-}
-
-/* What is a hole stays one. */
-static int copy_data(struct copy *c, int from, int to, off_t size)
-{
-	off_t at = 0;
-	int r = 0;
-
-	if (size == 0 || ioctl(to, FICLONE, from) == 0)
-		return 0;
-	while (r == 0 && at < size) {
-		off_t data = lseek(from, at, SEEK_DATA), hole;
-
-		if (data < 0 && errno == ENXIO)
-			break;
-		if (data < 0)
-			data = at; /* a file system that does not know holes */
-		hole = lseek(from, data, SEEK_HOLE);
-		if (hole <= data || hole > size)
-			hole = size;
-		r = copy_range(c, from, to, data, hole);
-		at = hole;
-	}
-	if (r == 0 && ftruncate(to, size) < 0)
-		r = -errno;
-	return r;
-}
-
 static int copy_regular(struct copy *c, int dir, const char *name, int to_dir)
 {
 	auto_close int from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	auto_close int to = FD_NONE;
+	bool clone = true; /* layers may lie on several file systems */
 	struct stat st;
 	int r;
 
@@ -156,7 +108,7 @@ static int copy_regular(struct copy *c, int dir, const char *name, int to_dir)
 	to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
-	r = copy_data(c, from, to, st.st_size);
+	r = filecopy_data(from, to, st.st_size, c->chunk, &clone);
 	return r < 0 ? r : attrs_copy(from, to, c->privileged);
 }
 
@@ -181,7 +133,7 @@ static int like(const struct copy *c, int dir, const char *name, int to_dir)
 	return from < 0 || to < 0 ? -errno : attrs_copy(from, to, c->privileged);
 }
 
-/* Anything but a directory. */
+/* Copy anything but a directory. */
 static int copy_other(struct copy *c, int dir, const char *name, const struct stat *st, int to_dir)
 {
 	const struct twin *twin = st->st_nlink > 1 ? find_twin(c, st) : NULL;
@@ -198,17 +150,17 @@ static int copy_other(struct copy *c, int dir, const char *name, const struct st
 											   : 0;
 	if (r == 0 && !S_ISREG(st->st_mode))
 		r = like(c, dir, name, to_dir);
-	/* Overlayfs links all whiteouts of a layer to one inode: a new one says the same. */
+	/* Overlayfs links all whiteouts of a layer to one inode; a new whiteout means the same. */
 	if (r == 0 && st->st_nlink > 1 && !is_whiteout(st))
 		r = add_twin(c, st, name);
 	return r;
 }
 
-/* Directories of one name in the layers from the k-th on that are seen together; owned. */
+/* Directories of one name, in the layers from the k-th on, that overlayfs would merge; owned. */
 struct seen {
 	int fd[LAYERCOPY_MAX];
-	int n, m;    /* of those that are merged; with those below them */
-	bool opaque; /* the merged ones hide all below them */
+	int n, m;    /* number of directories to merge; that plus those below */
+	bool opaque; /* the merged directories hide everything below them */
 };
 
 static void seen_done(struct seen *s)
@@ -229,7 +181,7 @@ static int see(const struct copy *c, const int *from, int n, int m, int k, const
 
 		if (fd < 0 && errno == ENOENT)
 			continue;
-		/* Else a whiteout, or a file that the directory has replaced. */
+		/* Otherwise it is a whiteout, or a file that the directory replaced. */
 		if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
 			return -errno;
 		end = fd < 0 || attrs_is_opaque(fd, c->privileged);
@@ -241,7 +193,10 @@ static int see(const struct copy *c, const int *from, int n, int m, int k, const
 	return 0;
 }
 
-/* The next entry; NULL at the end, and where it cannot be read: what is left out would be lost. */
+/*
+ * The next entry, or NULL at the end. A read failure sets *err, because skipped entries would be
+ * lost.
+ */
 static struct dirent *next_of(DIR *d, int *err)
 {
 	struct dirent *x = NULL;
@@ -255,8 +210,8 @@ static struct dirent *next_of(DIR *d, int *err)
 }
 
 /*
- * They have done what they were needed for, hiding names of the layers that were merged. Where
- * nothing lies below, overlayfs would list them.
+ * The whiteouts have hidden names of the merged layers and are no longer needed. With nothing
+ * below, overlayfs would list them.
  */
 static int drop_whiteouts(int to)
 {
@@ -292,7 +247,7 @@ static int fill_dir(struct copy *c, const struct seen *s, int to)
 		r = drop_whiteouts(to);
 	if (r == 0 && s->opaque)
 		r = attrs_set_opaque(to, c->privileged);
-	/* Last: what is made in it changes its times. */
+	/* Last, because making entries changes the directory's times. */
 	return r < 0 ? r : attrs_copy(s->fd[0], to, c->privileged);
 }
 
@@ -327,7 +282,7 @@ static int copy_entry(struct copy *c, const int *from, int n, int m, int k, cons
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return 0;
-	/* A layer above has it already, or says that it is gone. */
+	/* A higher layer already has it, or removed it. */
 	if (k > 0 && fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	if (fstatat(from[k], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -369,7 +324,7 @@ int layercopy(const int *from, int n, int m, int to_fd, const char *name, bool p
 	c->root_fd = FD_NONE;
 	c->privileged = privileged;
 	c->merges = n > 1;
-	c->chunk = malloc(CHUNK);
+	c->chunk = malloc(FILECOPY_CHUNK);
 	if (c->chunk && mkdirat(to_fd, name, 0700) == 0)
 		c->root_fd = openat(to_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (c->root_fd < 0) {

@@ -242,7 +242,7 @@ static void merge(int first, int last, const char *name)
 	CHECK(close(cwd) == 0);
 }
 
-static void merged_layers_show_what_they_did(void)
+static void merged_layers_show_the_same_files(void)
 {
 	const char *given = getenv("CAY_SEED");
 	char *as_is;
@@ -265,7 +265,7 @@ static void merged_layers_show_what_they_did(void)
 }
 
 /* By chance this is too rare: each of the ways in which a name of a layer hides those below. */
-static void what_layers_hide_stays_hidden(void)
+static void hidden_files_stay_hidden(void)
 {
 	char *as_is;
 
@@ -308,7 +308,7 @@ static void what_layers_hide_stays_hidden(void)
 	free(as_is);
 }
 
-static void holes_and_links_stay(void)
+static void holes_and_links_are_kept(void)
 {
 	struct stat a, b;
 	int fd, cwd;
@@ -332,9 +332,9 @@ static void holes_and_links_stay(void)
 int main(void)
 {
 	struct t_case c[] = {
-		T(merged_layers_show_what_they_did),
-		T(what_layers_hide_stays_hidden),
-		T(holes_and_links_stay),
+		T(merged_layers_show_the_same_files),
+		T(hidden_files_stay_hidden),
+		T(holes_and_links_are_kept),
 	};
 
 	return t_run(c, sizeof c / sizeof c[0]);

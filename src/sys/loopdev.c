@@ -28,7 +28,7 @@ int loopdev_attach(int file_fd, char *path, size_t size)
 
 	if (control < 0)
 		return -errno;
-	/* Between asking for a free one and taking it somebody else may. */
+	/* Another process may take the free device before we do. */
 	for (int i = 0; i < TRIES; i++) {
 		auto_close int fd = FD_NONE;
 		int r, n = ioctl(control, LOOP_CTL_GET_FREE);
@@ -49,7 +49,7 @@ int loopdev_attach(int file_fd, char *path, size_t size)
 	return -EBUSY;
 }
 
-/* Those in use have a directory in sysfs each. */
+/* Each device in use has a directory in sysfs. */
 static int open_if_backed(const char *name, const struct stat *file, char *path, size_t size)
 {
 	auto_close int fd = FD_NONE;

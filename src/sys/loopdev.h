@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file as a block device. */
+/* Files as block devices. */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * The file as a loop device that goes away with its last user. Into `path`, its name; keep the
- * returned descriptor open until something else uses it. -ENOENT, -ENXIO: no such devices here.
+ * Attach the file to a loop device that disappears with its last user. Writes the device's path to
+ * `path`. Keep the returned descriptor open until something else uses the device. -ENOENT, -ENXIO:
+ * no loop devices here.
  */
 int loopdev_attach(int file_fd, char *path, size_t size);
 /*
- * The same, but the device that has the file already, where there is one: a file system must not
- * be mounted through two of them. Whoever may race for it holds a lock of their own.
+ * The same, but reuse the device that already has the file: a file system must not be mounted
+ * through two devices. Callers that may race hold their own lock.
  */
 int loopdev_share(int file_fd, char *path, size_t size);

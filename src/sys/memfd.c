@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -52,4 +53,14 @@ int memfd_program(const char *path, const char *name)
 	if (fcntl(to, F_ADD_SEALS, seals | F_SEAL_EXEC) < 0 && fcntl(to, F_ADD_SEALS, seals) < 0)
 		return -errno;
 	return TAKE_FD(to);
+}
+
+int memfd_shared(const char *name, size_t size)
+{
+	auto_close int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		return -errno;
+	return TAKE_FD(fd);
 }

@@ -43,7 +43,7 @@ static void the_copy_can_be_executed(void)
 	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 42);
 }
 
-static void nobody_can_change_it(void)
+static void the_copy_cannot_be_changed(void)
 {
 	int fd = copy_of("/bin/sh"), again;
 	char path[32];
@@ -74,11 +74,11 @@ static void the_seals_stay(void)
 	CHECK(fchmod(fd, 0444) < 0 && errno == EPERM);
 }
 
-static void what_cannot_be_read_is_an_error(void)
+static void an_unreadable_program_is_an_error(void)
 {
 	CHECK(memfd_program("/none", "x") == -ENOENT);
 	CHECK(memfd_program("/tmp", "x") < 0);
 }
 
-T_MAIN(T(the_copy_is_the_program), T(the_copy_can_be_executed), T(nobody_can_change_it),
-       T(the_seals_stay), T(what_cannot_be_read_is_an_error))
+T_MAIN(T(the_copy_is_the_program), T(the_copy_can_be_executed), T(the_copy_cannot_be_changed),
+       T(the_seals_stay), T(an_unreadable_program_is_an_error))

@@ -64,7 +64,7 @@ static void a_new_file_system_has_its_options_and_attributes(void)
 	CHECK(fstat(fd, &st) == 0 && (st.st_mode & 07777) == 0711);
 }
 
-static void what_the_kernel_does_not_know_is_refused(void)
+static void unknown_file_systems_and_options_are_refused(void)
 {
 	const struct mnt_opt bad[] = { { "nonsense", "1" }, { 0 } };
 	const struct mnt_opt flag[] = { { "size", NULL }, { 0 } };
@@ -75,7 +75,7 @@ static void what_the_kernel_does_not_know_is_refused(void)
 	CHECK(mnt_bind_path("/tmp/none", 0, 0, FD_NONE) == -ENOENT);
 }
 
-static void a_mount_is_seen_only_once_it_is_attached(void)
+static void a_mount_is_visible_only_after_attaching(void)
 {
 	int fd;
 
@@ -98,7 +98,7 @@ static void a_bind_has_attributes_of_its_own(void)
 	CHECK(mkdir("/tmp/a/x", 0755) == 0 && there("/tmp/b/x"));
 }
 
-static void a_bind_takes_the_mounts_below_it_when_told(void)
+static void a_recursive_bind_includes_mounts_below(void)
 {
 	int a, one, all;
 
@@ -133,7 +133,7 @@ static void a_file_can_be_bound_over_a_file(void)
 	}
 }
 
-static void a_link_is_not_followed_to_the_place_of_a_mount(void)
+static void a_link_at_the_mount_point_is_not_followed(void)
 {
 	int fd;
 
@@ -173,7 +173,7 @@ static void private_mounts_do_not_reach_the_namespace_they_came_from(void)
 	CHECK(there("/tmp/b/shown"));
 }
 
-static void after_a_pivot_nothing_of_the_old_root_is_left(void)
+static void pivot_leaves_nothing_of_the_old_root(void)
 {
 	int fd;
 
@@ -206,7 +206,7 @@ static void an_id_map_changes_who_owns_what(void)
 	CHECK(fstatat(fd, "b", &st, 0) == 0 && st.st_uid == 1000 && st.st_gid == 1000);
 }
 
-static void a_sealed_file_system_is_read_only_for_whoever_has_it_already(void)
+static void a_sealed_file_system_is_read_only_for_existing_mounts(void)
 {
 	int fd, kept, file;
 
@@ -225,9 +225,9 @@ static void a_sealed_file_system_is_read_only_for_whoever_has_it_already(void)
 }
 
 T_MAIN(T(a_new_file_system_has_its_options_and_attributes),
-       T(what_the_kernel_does_not_know_is_refused), T(a_mount_is_seen_only_once_it_is_attached),
-       T(a_bind_has_attributes_of_its_own), T(a_bind_takes_the_mounts_below_it_when_told),
-       T(a_file_can_be_bound_over_a_file), T(a_link_is_not_followed_to_the_place_of_a_mount),
+       T(unknown_file_systems_and_options_are_refused), T(a_mount_is_visible_only_after_attaching),
+       T(a_bind_has_attributes_of_its_own), T(a_recursive_bind_includes_mounts_below),
+       T(a_file_can_be_bound_over_a_file), T(a_link_at_the_mount_point_is_not_followed),
        T(private_mounts_do_not_reach_the_namespace_they_came_from),
-       T(after_a_pivot_nothing_of_the_old_root_is_left), T(an_id_map_changes_who_owns_what),
-       T(a_sealed_file_system_is_read_only_for_whoever_has_it_already))
+       T(pivot_leaves_nothing_of_the_old_root), T(an_id_map_changes_who_owns_what),
+       T(a_sealed_file_system_is_read_only_for_existing_mounts))

@@ -4,15 +4,15 @@
 
 #include <stdbool.h>
 
-/* Texts lie in the line that was cut. */
+/* All texts point into the parsed line. */
 struct mount_line {
 	const char *id, *options, *type;
 	const char *root, *point; /* unescaped */
-	const char *propagation;  /* the first optional field; NULL: none, it is private */
+	const char *propagation;  /* the first optional field; NULL: the mount is private */
 };
 
-/* Cut a line up in place. False where it is none. */
+/* Split a line in place. False if it is malformed. */
 bool mount_line_cut(char *line, struct mount_line *ret);
 
-/* In place: the kernel writes space, tab, newline and backslash as \ooo. */
+/* Unescape in place: the kernel writes space, tab, newline and backslash as \ooo. */
 void mount_line_unescape(char *s);

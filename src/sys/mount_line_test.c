@@ -11,7 +11,7 @@ static bool cut(const char *text, struct mount_line *m)
 	return mount_line_cut(line, m);
 }
 
-static void a_line_is_cut(void)
+static void a_line_is_split(void)
 {
 	struct mount_line m;
 
@@ -33,7 +33,7 @@ static void optional_fields_are_seen(void)
 	CHECK_STR(m.type, "ext3");
 }
 
-static void what_is_no_line_is_refused(void)
+static void malformed_lines_are_refused(void)
 {
 	struct mount_line m;
 
@@ -41,7 +41,7 @@ static void what_is_no_line_is_refused(void)
 	CHECK(!cut("36 35 98:0 / /mnt rw shared:1", &m) && !cut("36 35 98:0 / /mnt rw -", &m));
 }
 
-static void only_whole_escapes_are_taken(void)
+static void only_complete_escapes_are_decoded(void)
 {
 	struct mount_line m;
 
@@ -49,5 +49,5 @@ static void only_whole_escapes_are_taken(void)
 	CHECK_STR(m.point, "/a\\b\\9\\04");
 }
 
-T_MAIN(T(a_line_is_cut), T(optional_fields_are_seen), T(what_is_no_line_is_refused),
-       T(only_whole_escapes_are_taken))
+T_MAIN(T(a_line_is_split), T(optional_fields_are_seen), T(malformed_lines_are_refused),
+       T(only_complete_escapes_are_decoded))

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* Room for `size` bytes, aligned and zeroed; NULL where there is none. */
+/* `size` bytes of the request, aligned and zeroed; NULL if it is full. */
 static void *room(struct netlink *n, size_t size)
 {
 	size_t padded = NLMSG_ALIGN(size);
@@ -96,7 +96,7 @@ int netlink_open(int family)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The answers of one datagram: how many there were, or the first refusal. */
+/* Count the answers in one datagram; or return the first refusal. */
 static int take_answers(const char *data, size_t len)
 {
 	int acks = 0;

@@ -18,7 +18,7 @@
 
 enum {
 	PRIORITY_NAT = -100,
-	PRIORITY_FILTER = 10, /* after the addresses are changed */
+	PRIORITY_FILTER = 10, /* after address translation */
 	IP4_SRC = 12,
 	IP4_DST = 16,
 	IP6_SRC = 8,
@@ -26,7 +26,7 @@ enum {
 	DST_PORT = 2,
 };
 
-static void begin(struct netlink *n, int msg, int flags)
+static void nft_begin(struct netlink *n, int msg, int flags)
 {
 	struct nfgenmsg g = { .nfgen_family = NFPROTO_INET };
 
@@ -46,7 +46,7 @@ static void chain(struct netlink *n, const char *name, const char *type, int pri
 {
 	size_t hook;
 
-	begin(n, NFT_MSG_NEWCHAIN, 0);
+	nft_begin(n, NFT_MSG_NEWCHAIN, 0);
 	netlink_text(n, NFTA_CHAIN_TABLE, TABLE);
 	netlink_text(n, NFTA_CHAIN_NAME, name);
 	hook = netlink_nest(n, NFTA_CHAIN_HOOK);
@@ -60,7 +60,7 @@ static void chain(struct netlink *n, const char *name, const char *type, int pri
 
 static size_t rule(struct netlink *n, const char *in_chain)
 {
-	begin(n, NFT_MSG_NEWRULE, NLM_F_APPEND);
+	nft_begin(n, NFT_MSG_NEWRULE, NLM_F_APPEND);
 	netlink_text(n, NFTA_RULE_TABLE, TABLE);
 	netlink_text(n, NFTA_RULE_CHAIN, in_chain);
 	return netlink_nest(n, NFTA_RULE_EXPRESSIONS);
@@ -154,7 +154,7 @@ static void accept_it(struct netlink *n)
 	expr_end(n, e);
 }
 
-/* The application sees EPERM from its send at once, and an ICMP error. */
+/* The program's send fails at once with EPERM, and it gets an ICMP error. */
 static void reject_it(struct netlink *n)
 {
 	uint8_t code = NFT_REJECT_ICMPX_ADMIN_PROHIBITED;
@@ -165,7 +165,7 @@ static void reject_it(struct netlink *n)
 	expr_end(n, e);
 }
 
-/* One of the two families: how its packets look, and where the gateway is. */
+/* One of the two families: its packet layout, and the gateway's address. */
 struct family {
 	uint8_t nfproto;
 	size_t size;
@@ -232,7 +232,7 @@ int nft_lead_to_gateway(bool ipv6)
 	if (fd < 0)
 		return fd;
 	batch(&n, NFNL_MSG_BATCH_BEGIN);
-	begin(&n, NFT_MSG_NEWTABLE, 0);
+	nft_begin(&n, NFT_MSG_NEWTABLE, 0);
 	netlink_text(&n, NFTA_TABLE_NAME, TABLE);
 	netlink_end(&n);
 	chain(&n, "lead", "nat", PRIORITY_NAT);

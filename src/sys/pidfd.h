@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel tells by pidfd: linux/pidfd.h of newer kernels than the headers we build with. */
+/* Kernel interfaces by pidfd, from a newer linux/pidfd.h than the one we build with. */
 #pragma once
 
 #include <stdint.h>
@@ -16,4 +16,4 @@ struct pidfd_info_v0 {
 #define PIDFD_IOCTL_INFO  (int)_IOWR(0xFF, 11, struct pidfd_info_v0) /* 6.13 */
 #define PIDFD_HAS_PID	  (1u << 0)
 #define PIDFD_HAS_CGROUP  (1u << 2)
-#define PIDFD_HAS_EXIT	  (1u << 3) /* 6.15; only once the process has been reaped */
+#define PIDFD_HAS_EXIT	  (1u << 3) /* 6.15; only after the process was reaped */

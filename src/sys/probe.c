@@ -15,13 +15,13 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-/* 0, or what was wrong with its end. */
+/* 0, or how the child failed. */
 static int await_end(pid_t pid, int pidfd, int timeout_ms)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 	int status = 0, r = pidfd < 0 ? 1 : poll(&p, 1, timeout_ms);
 
-	/* Our child, not reaped yet: the pid cannot mean anyone else. */
+	/* Our own child, not yet reaped: the pid cannot belong to another process. */
 	if (r <= 0)
 		(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0)

@@ -71,7 +71,7 @@ bool probe_cgroup_own(struct str cgroup, const char *controller, struct str *ret
 	return false;
 }
 
-/* Making a group below ours in each v1 hierarchy that has a controller of use. */
+/* Try to make a group below ours in each v1 hierarchy with a controller that we use. */
 static unsigned try_v1(struct str mountinfo, struct str cgroup)
 {
 	unsigned can = 0;

@@ -6,7 +6,10 @@
 
 #define VULNERABILITIES "/sys/devices/system/cpu/vulnerabilities"
 
-/* "Vulnerable: no microcode", "KVM: Vulnerable"; but not "Mitigation: ...; SMT vulnerable". */
+/*
+ * Unmitigated: "Vulnerable: no microcode", "KVM: Vulnerable". Not: "Mitigation: ...; SMT
+ * vulnerable".
+ */
 bool probe_cpu_is_open(const char *said)
 {
 	return strncmp(said, "Vulnerable", 10) == 0 || strncmp(said, "KVM: Vulnerable", 15) == 0;

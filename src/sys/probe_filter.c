@@ -23,7 +23,7 @@
 
 enum { ANSWER = 4711, STATUS = 7, LANDLOCK_VERSION = 1 };
 
-/* getppid waits for an answer; everything else passes. */
+/* getppid waits for the listener; every other system call passes. */
 static int install(unsigned long more)
 {
 	struct sock_filter code[] = {
@@ -39,7 +39,7 @@ static int install(unsigned long more)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The watched side: hands its listener over, then makes the call. */
+/* The watched process: sends its listener to the watcher, then makes the system call. */
 static void be_watched(struct probe_filter *f, int sock)
 {
 	int fd;
@@ -94,7 +94,7 @@ static void try_notify(void *result, const void *arg)
 	}
 }
 
-/* As of Linux 6.15; the kernel takes any size from 64 bytes on. */
+/* As in Linux 6.15; the kernel accepts any size from 64 bytes. */
 struct pidfd_info {
 	uint64_t mask, cgroup;
 	uint32_t pid, tgid, ppid, ids[8];

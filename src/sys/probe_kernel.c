@@ -43,7 +43,7 @@ void probe_status_parse(struct str text, struct probe_guard *g)
 	}
 }
 
-/* A chroot may make no user namespace: the kernel wants our root to be the namespace's. */
+/* In a chroot, the kernel refuses user namespaces: our root must be the mount namespace's root. */
 static bool in_chroot(void)
 {
 	char root[64];

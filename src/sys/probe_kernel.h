@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's version and machine, and what guards the caller: confinement, capabilities. */
+/* The kernel's version and machine, and what confines the caller. */
 #pragma once
 
 #include <stdint.h>
@@ -11,16 +11,19 @@ struct probe_kernel {
 	int major, minor;
 };
 
-/* Whatever may keep us from making namespaces. Numbers are -1 where the host has no such file. */
+/*
+ * Things that may prevent us from making namespaces. Numbers are -1 if the host has no such file.
+ */
 struct probe_guard {
 	long max_user_ns;	/* user.max_user_namespaces */
 	long userns_clone;	/* kernel.unprivileged_userns_clone, Debian */
-	long apparmor_restrict; /* kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 on */
+	long apparmor_restrict; /* kernel.apparmor_restrict_unprivileged_userns, since Ubuntu 23.10
+				 */
 	char apparmor[128];	/* our own profile, or empty */
-	long seccomp;		/* mode of the caller: 2 a filter */
+	long seccomp;		/* seccomp mode of the caller: 2 is a filter */
 	bool has_sys_admin;
-	bool container; /* Docker or Podman left their mark */
-	bool chroot;	/* our root is not that of the mount namespace */
+	bool container; /* Docker or Podman marker files exist */
+	bool chroot;	/* our root differs from the mount namespace's root */
 };
 
 /* "6.1.0-13-amd64" */

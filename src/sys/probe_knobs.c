@@ -31,7 +31,10 @@ static bool is_kept_out(struct str modprobe, const char *name)
 
 void probe_risky_modules(struct str dep, struct str modprobe, char *out, size_t size)
 {
-	/* Reachable by any user through a socket; each had a hole that wrote to foreign pages. */
+	/*
+	 * Any user can reach these through a socket, and each had a hole that wrote to foreign
+	 * pages.
+	 */
 	static const char *const names[] = { "algif_aead", "algif_skcipher", "esp4", "esp6",
 					     "rxrpc" };
 	char file[64];
@@ -82,7 +85,7 @@ static void look_at_modules(struct probe_knobs *ret, const char *release)
 	probe_risky_modules(buf_str(&dep), buf_str(&conf), ret->modules, sizeof ret->modules);
 }
 
-/* "|/program %p", "@/socket" or "@@/socket" (Linux 6.16); all else is the name of a file. */
+/* "|/program %p", "@/socket" or "@@/socket" (Linux 6.16); anything else names a file. */
 void probe_core(const char *pattern, struct probe_knobs *ret)
 {
 	size_t mark = pattern[0] == '|' ? 1 : strspn(pattern, "@");

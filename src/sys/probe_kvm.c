@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One page of 16-bit code in a machine of its own: an `out`, so that we know it lives, a loop
- * that is timed against the same loop outside, and `hlt`. A nested host without hardware
- * support may pass every ioctl and still interpret each instruction.
+ * One page of 16-bit code in a VM: an `out` to show that it runs, a loop, and `hlt`. We time the
+ * loop against the same loop outside. A nested host without hardware support may accept every ioctl
+ * and still interpret each instruction.
  */
 #include "sys/probe_kvm.h"
 
@@ -86,7 +86,7 @@ static uint64_t native_loop(void)
 	return clock_mono_ns() - start;
 }
 
-/* From the first port to the end of the loop. 0: it went wrong, and f->run says how. */
+/* Time from the first port access to the end of the loop. 0: it failed, and f->run says why. */
 static uint64_t guest_loop(struct probe_kvm *f, const struct machine *m)
 {
 	uint64_t start;
@@ -103,7 +103,7 @@ static uint64_t guest_loop(struct probe_kvm *f, const struct machine *m)
 	return f->run < 0 ? 0 : clock_mono_ns() - start;
 }
 
-/* The best of a few: on a busy host others take the CPU in between. */
+/* Take the best of several runs: on a busy host other processes use the CPU in between. */
 static void run_guest(struct probe_kvm *f, const struct machine *m)
 {
 	f->native_ns = UINT64_MAX;
@@ -149,7 +149,7 @@ static void try_kvm(void *result, const void *arg)
 	if (f->vm < 0)
 		return;
 	f->run = -ETIMEDOUT;
-	/* The signal ends us. */
+	/* The signal kills us. */
 	(void)setitimer(ITIMER_PROF, &limit, NULL);
 	run_guest(f, &m);
 }

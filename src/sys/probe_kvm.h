@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hardware virtualisation: not whether /dev/kvm is there, but whether a guest runs, and how fast.
- */
+/* Hardware virtualisation: run a small guest and measure its speed, not just open /dev/kvm. */
 #pragma once
 
 #include <stdint.h>
@@ -13,11 +12,11 @@ struct probe_kvm {
 	int open;
 	bool group;	    /* members of its group may open it */
 	int api;	    /* version, or -errno */
-	int vm;		    /* making one, with memory and a CPU */
+	int vm;		    /* making a VM with memory and a CPU */
 	int run;	    /* the guest reached its first port */
-	bool finished;	    /* ...and the end of its loop within the limit */
-	uint64_t guest_ns;  /* for the loop */
-	uint64_t native_ns; /* for the same one here */
+	bool finished;	    /* the guest finished its loop within the limit */
+	uint64_t guest_ns;  /* time of the loop in the guest */
+	uint64_t native_ns; /* time of the same loop on the host */
 };
 
 void probe_kvm(struct probe_kvm *ret);

@@ -8,11 +8,11 @@
 
 struct mountinfo {
 	uint64_t id;
-	struct str root, point; /* blanks in them stand as \040 */
+	struct str root, point; /* blanks are written as \040 */
 	struct str options, type, source, super;
 };
 
-/* The next line that can be read; false at the end. */
+/* The next valid line; false at the end. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
-/* The mount of this id (statx, STATX_MNT_ID). */
+/* The mount with this id (statx, STATX_MNT_ID). */
 bool mountinfo_find(struct str text, uint64_t id, struct mountinfo *ret);

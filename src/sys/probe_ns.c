@@ -55,7 +55,7 @@ static int map_child(pid_t pid, bool rootful)
 	return rootful ? map_range(proc) : userns_map_self(proc, 0, geteuid(), getegid());
 }
 
-/* The child of the user namespace: root in it, once it is told that the maps are there. */
+/* The child in the user namespace. It waits until the maps are written; then it is root. */
 static void nest(int told, int *ret)
 {
 	char go;
@@ -94,7 +94,7 @@ static void try_user(struct probe_ns *f, bool rootful)
 	(void)close(sock[0]);
 }
 
-/* Needs a child: a new pid namespace begins with the next process. */
+/* Needs a child, because only the next process is in the new pid namespace. */
 static void try_proc(struct probe_ns *f)
 {
 	pid_t pid = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces, made the way the driver makes them for this caller. */
+/* Namespaces, made as the driver makes them for this caller. */
 #pragma once
 
 #include "sys/probe.h"
@@ -16,8 +16,8 @@ enum probe_ns_kind {
 
 struct probe_ns {
 	int user;		   /* clone3 with a user namespace */
-	int map;		   /* its id maps: a range as root, else the one id */
-	int nested;		   /* one more below it */
+	int map;		   /* its id maps: a range if root, else one id */
+	int nested;		   /* another user namespace below it */
 	int other[PROBE_NS_KINDS]; /* rootless: inside a user namespace */
 	int proc;		   /* a /proc of the new pid namespace */
 };

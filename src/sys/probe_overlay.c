@@ -19,7 +19,7 @@ struct place {
 	bool rootful;
 };
 
-/* A lower, and an upper with its work directory for this try alone. */
+/* A lower directory, and an upper with its work directory for this try only. */
 static int make_dirs(const char *dir, int try, char lower[], char upper[], char work[])
 {
 	(void)snprintf(lower, LIMIT_PATH, "%s/lower", dir);
@@ -55,7 +55,7 @@ static int try_overlay(const char *dir, int try, const struct mnt_opt more[TRIES
 	if (mount < 0)
 		return mount;
 	r = write_through(mount);
-	/* Attached it ends with the namespace; each one closed while detached waits for RCU. */
+	/* An attached mount ends with the namespace; closing a detached one waits for RCU. */
 	return r < 0 ? r : mnt_attach_at(mount, AT_FDCWD, work);
 }
 
@@ -70,7 +70,7 @@ static int try_idmap(const char *dir)
 	return mount < 0 ? mount : 0;
 }
 
-/* Every mount but the last resort is volatile: ending another kind syncs the file system. */
+/* All mounts but the last one are volatile: ending another kind syncs the file system. */
 static void try_all(void *result, const void *arg)
 {
 	static const struct mnt_opt as_root[] = { { "volatile", NULL }, { 0 }, { 0 } };

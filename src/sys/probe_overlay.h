@@ -3,5 +3,5 @@
 
 #include "sys/probe_storage.h"
 
-/* Fill what concerns overlays and id-mapped mounts; dir is an empty directory of ours. */
+/* Probe overlays and id-mapped mounts; dir is an empty directory of ours. */
 void probe_overlay(struct probe_storage *ret, const char *dir, bool rootful);

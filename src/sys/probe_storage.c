@@ -31,7 +31,7 @@ bool probe_quota_is_project(struct str super)
 	return probe_has_word(super, ",", "prjquota") || probe_has_word(super, ",", "pquota");
 }
 
-/* Linux 5.9 on has a directory there while quotas are enabled. */
+/* Since Linux 5.9 this directory exists while quota is enabled. */
 static enum probe_quota btrfs_quota(int fd)
 {
 	struct btrfs_ioctl_fs_info_args info = { 0 };
@@ -47,7 +47,7 @@ static enum probe_quota btrfs_quota(int fd)
 	return access(path, F_OK) == 0 ? PROBE_QUOTA_BTRFS : PROBE_QUOTA_BTRFS_OFF;
 }
 
-static void look(struct probe_storage *f, int fd)
+static void probe_directory(struct probe_storage *f, int fd)
 {
 	auto_done(buf_done) struct buf mounts = BUF_INIT(PROBE_TEXT_MAX);
 	struct statvfs vfs;
@@ -80,7 +80,7 @@ static int try_reflink(int dir)
 	return ioctl(to, FICLONE, from) < 0 ? -errno : 0;
 }
 
-/* What one has left that was killed. Nobody takes so long. */
+/* Remove what a killed probe left. No probe takes this long. */
 static void sweep(int fd)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(fd, ".");
@@ -110,7 +110,7 @@ void probe_storage(struct probe_storage *ret, const char *dir, bool rootful)
 				       .idmap = PROBE_UNTRIED };
 	if (fd < 0)
 		return;
-	look(ret, fd);
+	probe_directory(ret, fd);
 	if (random_bytes(&unique, sizeof unique) < 0)
 		return;
 	sweep(fd);

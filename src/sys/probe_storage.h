@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory as the place of sandboxes: its file system, and overlays with their upper there. */
+/* A directory as a place for sandboxes: its file system, and overlays with their upper there. */
 #pragma once
 
 #include <stdint.h>
@@ -8,25 +8,25 @@
 
 enum probe_quota {
 	PROBE_QUOTA_NONE,
-	PROBE_QUOTA_BTRFS_OFF, /* btrfs: can have it, is not enabled */
+	PROBE_QUOTA_BTRFS_OFF, /* btrfs without quota enabled */
 	PROBE_QUOTA_BTRFS,
-	PROBE_QUOTA_PROJECT, /* ext4, xfs, f2fs mounted with it */
+	PROBE_QUOTA_PROJECT, /* ext4, xfs or f2fs mounted with project quota */
 };
 
 struct probe_storage {
 	char type[32]; /* of the file system */
 	uint64_t free_bytes, free_inodes;
 	bool counts_inodes;
-	int scratch; /* making a directory in it */
+	int scratch; /* making a directory there */
 	int reflink; /* FICLONE */
 	enum probe_quota quota;
-	int overlay;	  /* as the driver mounts it, and written to */
-	int not_volatile; /* the same without `volatile`, where that failed */
+	int overlay;	  /* mounting as the driver does, and writing */
+	int not_volatile; /* the same without `volatile`, if that failed */
 	int userxattr, metacopy;
 	int idmap; /* an id-mapped mount of it; rootful only */
 };
 
-/* Of the options of a file system's superblock. */
+/* Parse the options of a file system's superblock. */
 bool probe_quota_is_project(struct str super);
-/* dir exists. All that is made lies in a scratch directory below it and is removed. */
+/* dir exists. Works in a scratch directory below it, and removes that again. */
 void probe_storage(struct probe_storage *ret, const char *dir, bool rootful);

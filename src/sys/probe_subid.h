@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges of further ids that an unprivileged user was given (subuid(5)). */
+/* Ranges of subordinate ids of an unprivileged user (subuid(5)). */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct probe_subid {
 	bool newuidmap, newgidmap; /* installed */
 };
 
-/* Sum of the ranges that belong to the name or the number. */
+/* Sum of the ranges for this name or number. */
 uint64_t subid_count(struct str text, const char *name, uid_t uid);
 /* The name of a uid in the text of a passwd(5). */
 bool subid_user(struct str passwd, uid_t uid, char *out, size_t size);

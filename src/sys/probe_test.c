@@ -35,7 +35,7 @@ static void set_and_die(void *result, const void *arg)
 	raise(SIGKILL);
 }
 
-static void a_child_hands_back_what_it_found(void)
+static void a_child_returns_its_result(void)
 {
 	int result = 1, seven = 7;
 
@@ -54,7 +54,7 @@ static void a_child_that_hangs_is_killed_and_its_facts_are_kept(void)
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-static void a_child_that_dies_is_told(void)
+static void a_child_that_dies_is_reported(void)
 {
 	int result = 1, seven = 7;
 
@@ -94,7 +94,7 @@ static void releases_are_read(void)
 	}
 }
 
-static void status_tells_filter_and_capability(void)
+static void status_gives_seccomp_mode_and_capability(void)
 {
 	struct probe_guard g = { .seccomp = -1 };
 
@@ -128,7 +128,7 @@ static void a_mount_is_found_by_its_number(void)
 #define V1 "30 28 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 #define V2 "31 28 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 
-static void the_kind_of_hierarchy_is_told(void)
+static void the_cgroup_mode_is_detected(void)
 {
 	CHECK(probe_cgroup_mode(STR(MOUNTS)) == PROBE_CGROUP_NONE);
 	CHECK(probe_cgroup_mode(STR(MOUNTS V1)) == PROBE_CGROUP_V1);
@@ -177,7 +177,7 @@ static void the_name_of_a_user_is_found(void)
 	CHECK(!subid_user(str_of(text), 100, name, sizeof name));
 }
 
-static void only_open_weaknesses_count(void)
+static void only_unmitigated_vulnerabilities_count(void)
 {
 	CHECK(probe_cpu_is_open("Vulnerable"));
 	CHECK(probe_cpu_is_open("Vulnerable: Safe RET, no microcode"));
@@ -198,14 +198,14 @@ static void flags_of_the_cpu_are_read(void)
 	CHECK(!c.virtual_ && c.vmx_svm);
 }
 
-static void swap_is_more_than_its_heading(void)
+static void swap_needs_more_than_the_heading_line(void)
 {
 	CHECK(!probe_has_swap(STR("Filename\tType\tSize\tUsed\tPriority\n")));
 	CHECK(!probe_has_swap(STR("")));
 	CHECK(probe_has_swap(STR("Filename\n/dev/zram0 partition 1 0 100\n")));
 }
 
-static void modules_that_are_kept_out_do_not_count(void)
+static void blocked_modules_do_not_count(void)
 {
 	static const char dep[] =
 		"kernel/crypto/algif_aead.ko: x\nkernel/net/ipv4/esp4.ko.zst:\nnet/foo_rxrpc.ko:\n";
@@ -229,7 +229,7 @@ static int count_entries(const char *dir)
 	return (int)st.st_nlink;
 }
 
-static void storage_is_tried_and_left_as_it_was(void)
+static void storage_is_probed_and_left_unchanged(void)
 {
 	char dir[] = "/tmp/probe-test-XXXXXX";
 	struct probe_storage s;
@@ -248,11 +248,11 @@ static void storage_is_tried_and_left_as_it_was(void)
 	CHECK(rmdir(dir) == 0);
 }
 
-T_MAIN(T(a_child_hands_back_what_it_found), T(a_child_that_hangs_is_killed_and_its_facts_are_kept),
-       T(a_child_that_dies_is_told), T(words_are_found_whole), T(releases_are_read),
-       T(status_tells_filter_and_capability), T(a_mount_is_found_by_its_number),
-       T(the_kind_of_hierarchy_is_told), T(our_own_group_is_found_in_each_hierarchy),
+T_MAIN(T(a_child_returns_its_result), T(a_child_that_hangs_is_killed_and_its_facts_are_kept),
+       T(a_child_that_dies_is_reported), T(words_are_found_whole), T(releases_are_read),
+       T(status_gives_seccomp_mode_and_capability), T(a_mount_is_found_by_its_number),
+       T(the_cgroup_mode_is_detected), T(our_own_group_is_found_in_each_hierarchy),
        T(controllers_are_read), T(ranges_of_a_user_are_added_up), T(the_name_of_a_user_is_found),
-       T(only_open_weaknesses_count), T(flags_of_the_cpu_are_read),
-       T(swap_is_more_than_its_heading), T(modules_that_are_kept_out_do_not_count),
-       T(storage_is_tried_and_left_as_it_was))
+       T(only_unmitigated_vulnerabilities_count), T(flags_of_the_cpu_are_read),
+       T(swap_needs_more_than_the_heading_line), T(blocked_modules_do_not_count),
+       T(storage_is_probed_and_left_unchanged))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of /proc: lines, and values that follow a key at the beginning of a line. */
+/* Texts in /proc: lines, and values after a key at the start of a line. */
 #pragma once
 
 #include "base/str.h"
 
-/* The next line without its end, which *text is left behind. False: there is none. */
+/* Take the next line, without its newline, from *text. False at the end. */
 bool proc_line(struct str *text, struct str *ret);
-/* What follows `key` ("CapEff:") and blanks; empty where there is no such line. */
+/* The value after `key` ("CapEff:") and blanks; empty if there is no such line. */
 struct str proc_value(struct str text, const char *key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls and constants that one of our two C libraries does not declare, or that the
- * kernel's and the library's headers declare in conflict. Raw: -1 and errno.
+ * System calls and constants that one of our two C libraries lacks, or for which kernel and library
+ * headers conflict. They return -1 and set errno.
  */
 #pragma once
 
@@ -134,7 +134,7 @@ static inline int raw_pivot_root(const char *new_root, const char *put_old)
 	return (int)syscall(SYS_pivot_root, new_root, put_old);
 }
 
-/* A session keyring of our own: the inherited one holds the host's keys. */
+/* Start a new session keyring: the inherited one holds the host's keys. */
 static inline long raw_join_session_keyring(void)
 {
 	return syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL);

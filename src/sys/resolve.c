@@ -11,7 +11,7 @@
 
 enum { RETRIES = 128 };
 
-/* A concurrent rename anywhere makes the kernel give up with EAGAIN; trying again is right. */
+/* A concurrent rename anywhere makes the kernel return EAGAIN: retry. */
 static int open_retrying(int dirfd, const char *path, const struct raw_open_how *how)
 {
 	for (int i = 0;; i++) {
@@ -46,9 +46,9 @@ int resolve_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 	return open_retrying(dir_fd, path, &how);
 }
 
-/* The directory `name` below parent, made where missing. */
-static int step(int root_fd, int parent, const char *so_far, const char *name, mode_t mode,
-		uid_t uid, gid_t gid)
+/* Open the directory `name` below parent; make it if missing. */
+static int open_or_make(int root_fd, int parent, const char *so_far, const char *name, mode_t mode,
+			uid_t uid, gid_t gid)
 {
 	int fd = resolve_open(root_fd, so_far, O_PATH | O_DIRECTORY);
 
@@ -80,7 +80,7 @@ int resolve_mkdirs(int root_fd, const char *path, mode_t mode, uid_t uid, gid_t 
 		so_far[at++] = '/';
 		memcpy(so_far + at, name, n + 1);
 		at += n;
-		next = step(root_fd, dir, so_far, name, mode, uid, gid);
+		next = open_or_make(root_fd, dir, so_far, name, mode, uid, gid);
 		if (next < 0)
 			return next;
 		fd_close(&dir);

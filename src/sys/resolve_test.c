@@ -100,7 +100,7 @@ static void links_are_followed_as_if_the_root_were_slash(void)
 	CHECK(at("up") == f && at("two") == f && at("../../d/f") == f && at("d/../d/f") == f);
 }
 
-static void nothing_leads_outside(void)
+static void no_path_leads_outside(void)
 {
 	build();
 	absolute_link(root, "outside/f", "absolute");
@@ -125,7 +125,7 @@ static void magic_links_are_refused(void)
 	CHECK(at("status") > 0);
 }
 
-static void beneath_takes_no_link_and_no_way_up(void)
+static void beneath_refuses_links_and_dotdot(void)
 {
 	struct stat st;
 	int fd;
@@ -172,7 +172,7 @@ static void missing_directories_are_made_for_their_owner(void)
 	CHECK(fd >= 0 && fstat(fd, &st) == 0 && (int64_t)st.st_ino == inode(root, "."));
 }
 
-static void directories_are_made_inside_whatever_lies_on_the_way(void)
+static void directories_are_made_inside_despite_links(void)
 {
 	static char name[LIMIT_PATH + 1];
 
@@ -280,10 +280,10 @@ static void no_swap_makes_directories_outside(void)
 	}
 }
 
-T_MAIN(T(links_are_followed_as_if_the_root_were_slash), T(nothing_leads_outside),
-       T(magic_links_are_refused), T(beneath_takes_no_link_and_no_way_up),
+T_MAIN(T(links_are_followed_as_if_the_root_were_slash), T(no_path_leads_outside),
+       T(magic_links_are_refused), T(beneath_refuses_links_and_dotdot),
        T(missing_directories_are_made_for_their_owner),
-       T(directories_are_made_inside_whatever_lies_on_the_way),
+       T(directories_are_made_inside_despite_links),
        T(a_missing_file_is_made_empty_and_another_is_kept),
        T(no_swap_of_a_directory_and_a_link_leads_outside),
        T(no_directory_that_moves_takes_us_up_and_out), T(no_swap_makes_directories_outside))

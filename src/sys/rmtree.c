@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk with a stack of open directories. The stack has a fixed height: a directory that lies
- * deeper is first moved up into the top of the tree, where a later pass over the top meets it
- * again. So no path is ever built, `..` is never used, and the depth of a hostile tree costs
- * one rename per HEIGHT levels.
+ * A walk with a stack of open directories of fixed height. A directory below that height is first
+ * moved up to the top of the tree, where a later pass finds it. So we never build a path and never
+ * use `..`, and a deep hostile tree costs one rename per HEIGHT levels.
  *
- * Passes: entries that come or go during readdir(3) may be missed, so a directory that is not
- * empty at its end is read again as long as the last pass removed or moved something. What
- * cannot be removed makes no progress, which ends the walk.
+ * Passes: readdir(3) may miss entries that change during the read. So a directory that is not empty
+ * at its end is read again, as long as the last pass removed or moved something. If nothing more
+ * can be removed, the walk ends.
  */
 #include "sys/rmtree.h"
 
@@ -28,7 +27,7 @@
 
 enum {
 	HEIGHT = 32,
-	PASSES = 64, /* of one directory, against somebody who fills while we empty */
+	PASSES = 64, /* per directory, in case another process keeps filling it */
 };
 
 struct level {
@@ -42,7 +41,7 @@ struct walk {
 	int base; /* the directory that holds `name` */
 	const char *name;
 	int err;
-	uint64_t moved; /* name of the next directory that is moved up */
+	uint64_t moved; /* number in the name of the next directory to move up */
 	int n;
 	struct level level[HEIGHT];
 };
@@ -64,7 +63,7 @@ static int open_dir(int dirfd, const char *name, uint64_t flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* chmod of exactly this directory: fchmod(2) refuses O_PATH, chmod(2) would follow a link. */
+/* chmod of exactly this directory: fchmod(2) refuses O_PATH, and chmod(2) would follow a link. */
 static int make_accessible(int dirfd, const char *name)
 {
 	auto_close int fd = open_dir(dirfd, name, O_PATH);
@@ -83,7 +82,7 @@ static int open_to_empty(int dirfd, const char *name)
 
 	if (fd == -EACCES && make_accessible(dirfd, name) == 0)
 		fd = open_dir(dirfd, name, O_RDONLY);
-	/* Readable but not writable: opens, and then refuses every unlink. */
+	/* A readable but unwritable directory opens, but then refuses every unlink. */
 	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
 		(void)fchmod(fd, 0700);
 	return fd;
@@ -107,7 +106,7 @@ static void push(struct walk *w, int dirfd, const char *name)
 	}
 	l->progress = false;
 	l->passes = 0;
-	/* The lowest level is removed by the caller's name, which may be a path. */
+	/* The caller's name, which may be a path, removes the lowest level. */
 	if (w->n > 0)
 		memcpy(l->name, name, len + 1);
 	w->n++;
@@ -121,19 +120,19 @@ static int move_up(struct walk *w, int from, const char *name)
 	(void)snprintf(to, sizeof to, ".rm-%016" PRIx64, w->moved++);
 	if (renameat(from, name, top, to) == 0)
 		return 0;
-	/* A directory that changes its parent must itself be writable. */
+	/* A directory must be writable itself to move to another parent. */
 	if (errno != EACCES || make_accessible(from, name) < 0)
 		return -errno;
 	return renameat(from, name, top, to) < 0 ? -errno : 0;
 }
 
-/* 1: gone. 0: a directory that is not empty. Else -errno. */
+/* 1: removed. 0: a directory that is not empty. Else -errno. */
 static int remove_one(int dirfd, const char *name, bool maybe_dir)
 {
 	if (!maybe_dir) {
 		if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 			return 1;
-		/* POSIX has EPERM for directories, Linux EISDIR. */
+		/* For directories POSIX has EPERM, Linux EISDIR. */
 		if (errno != EISDIR && errno != EPERM)
 			return -errno;
 	}
@@ -165,7 +164,7 @@ static void visit(struct walk *w, struct level *l, const struct dirent *d)
 		w->level[0].passes = 0;
 }
 
-/* The directory has been read to its end: remove it, or read it once more. */
+/* At the end of a directory: remove it, or read it again. */
 static void leave(struct walk *w, struct level *l)
 {
 	bool lowest = w->n == 1;

@@ -76,7 +76,7 @@ static void a_tree_of_all_kinds_is_removed(void)
 	scratch_close(d);
 }
 
-static void what_is_not_there_is_no_failure(void)
+static void a_missing_tree_is_no_failure(void)
 {
 	int d = scratch_open();
 
@@ -240,7 +240,7 @@ int main(void)
 {
 	struct t_case c[] = {
 		T(a_tree_of_all_kinds_is_removed),
-		T(what_is_not_there_is_no_failure),
+		T(a_missing_tree_is_no_failure),
 		T(links_are_removed_and_not_followed),
 		T(deep_tree_is_removed_with_few_descriptors),
 		T(own_directories_without_permissions_are_entered),

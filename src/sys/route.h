@@ -4,5 +4,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether packets to this address stay on this host. fd: a NETLINK_ROUTE socket. 0, 1 or -errno. */
+/* Do packets to this address stay on this host? fd: a NETLINK_ROUTE socket. 0, 1 or -errno. */
 int route_is_local(int fd, const uint8_t *addr, size_t size);

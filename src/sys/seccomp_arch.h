@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one ABI whose system calls we know. */
+/* The only ABI whose system calls we allow. */
 #pragma once
 
 #include <linux/audit.h>

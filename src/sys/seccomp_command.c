@@ -23,7 +23,7 @@ struct code {
 	unsigned short n;
 };
 
-static void add(struct code *c, struct sock_filter f)
+static void code_add(struct code *c, struct sock_filter f)
 {
 	if (c->n < MOST)
 		c->at[c->n] = f;
@@ -32,8 +32,8 @@ static void add(struct code *c, struct sock_filter f)
 
 static void add_verdict(struct code *c, uint32_t nr, uint32_t verdict)
 {
-	add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1));
-	add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+	code_add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 static void add_refusals(struct code *c, bool locked)
@@ -50,19 +50,20 @@ static void add_refusals(struct code *c, bool locked)
 
 static void build(struct code *c, bool locked, bool listen)
 {
-	/* Of other ABIs there are none: the list kills. */
-	add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					    offsetof(struct seccomp_data, arch)));
-	add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_NATIVE_ARCH, 1, 0));
-	add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-	add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					    offsetof(struct seccomp_data, nr)));
+	/* The inherited list kills other ABIs. */
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, arch)));
+	code_add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_NATIVE_ARCH, 1,
+						 0));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr)));
 	add_refusals(c, locked);
 	if (listen) {
 		add_verdict(c, SYS_execve, SECCOMP_RET_USER_NOTIF);
 		add_verdict(c, SYS_execveat, SECCOMP_RET_USER_NOTIF);
 	}
-	add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
 static int install(struct code *c, unsigned long flags)
@@ -75,19 +76,15 @@ static int install(struct code *c, unsigned long flags)
 
 int seccomp_command_install(bool locked, bool listen)
 {
-	/* Without the second flag a signal while the warden reads would make the exec fail with
-	 * EINTR. */
+	/*
+	 * Without the second flag (Linux 5.19), a signal or the stop that the warden requests would
+	 * end the system call before the warden has answered.
+	 */
 	unsigned long flags =
 		listen ? SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 		       : 0;
 	struct code c = { .n = 0 };
-	int fd;
 
 	build(&c, locked, listen);
-	if (c.n > MOST)
-		return -E2BIG;
-	fd = install(&c, flags);
-	if (fd == -EINVAL && listen)
-		fd = install(&c, SECCOMP_FILTER_FLAG_NEW_LISTENER);
-	return fd;
+	return c.n > MOST ? -E2BIG : install(&c, flags);
 }

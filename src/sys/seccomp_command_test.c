@@ -38,14 +38,14 @@ static void notified(int nr, struct seccomp_notif *n)
 	close(fd);
 }
 
-static void execve_waits_and_goes_on(void)
+static void execve_waits_for_the_listener_and_continues(void)
 {
 	struct seccomp_notif n = { 0 };
 
 	notified(SYS_execve, &n);
 }
 
-static void execveat_waits_and_goes_on(void)
+static void execveat_waits_for_the_listener_and_continues(void)
 {
 	struct seccomp_notif n = { 0 };
 
@@ -92,17 +92,18 @@ static void refuses(bool locked)
 	CHECK(try(SYS_process_vm_readv) == (locked ? EPERM : EINVAL));
 }
 
-static void commands_lose_what_is_inits(void)
+static void commands_lose_calls_reserved_for_init(void)
 {
 	refuses(false);
 }
 
-static void locked_ones_lose_more(void)
+static void locked_commands_lose_more(void)
 {
 	refuses(true);
 	_exit(0); /* the sanitizers' look at the end needs ptrace */
 }
 
-T_MAIN(T(commands_lose_what_is_inits), T(locked_ones_lose_more), T(execve_waits_and_goes_on),
-       T(execveat_waits_and_goes_on), T(nothing_else_waits), T(a_second_listener_is_refused),
-       T(without_the_right_it_is_refused))
+T_MAIN(T(commands_lose_calls_reserved_for_init), T(locked_commands_lose_more),
+       T(execve_waits_for_the_listener_and_continues),
+       T(execveat_waits_for_the_listener_and_continues), T(nothing_else_waits),
+       T(a_second_listener_is_refused), T(without_the_right_it_is_refused))

@@ -15,7 +15,7 @@
 
 enum { NUMBERS = 512, EDGES = 256, JUMP_MOST = 255 };
 
-/* From this value on, up to the next edge. */
+/* Valid from this value up to the next edge. */
 struct edge {
 	uint32_t from;
 	uint8_t answer;
@@ -28,7 +28,7 @@ struct edges {
 
 struct builder {
 	struct seccomp_program *p;
-	int start[SECCOMP_ANSWERS]; /* of questions */
+	int start[SECCOMP_ANSWERS]; /* start of each question */
 	bool failed;
 };
 
@@ -42,7 +42,7 @@ static int emit(struct builder *b, uint16_t code, uint32_t k)
 	return b->p->n++;
 }
 
-/* What only some commands may not do is left to seccomp_command.h. */
+/* seccomp_command.h handles what only some commands may do. */
 static uint32_t verdict(uint8_t answer)
 {
 	static const uint16_t errors[SECCOMP_ASK_FIRST] = {
@@ -57,7 +57,7 @@ static uint32_t verdict(uint8_t answer)
 	return SECCOMP_RET_ERRNO | errors[answer];
 }
 
-/* A jump to a question has its answer as the distance until all of them have their place. */
+/* Until every question has its place, a jump to a question holds the answer as its distance. */
 static void emit_answer(struct builder *b, uint8_t answer)
 {
 	if (answer < SECCOMP_ASK_FIRST)
@@ -110,7 +110,7 @@ static void emit_numbers(struct builder *b)
 		else
 			answers[seccomp_calls[i].nr] = seccomp_calls[i].answer;
 	}
-	/* The last one, and with it every number above and those of the x32 ABI, is ABSENT. */
+	/* The last edge covers every higher number and the x32 ABI: ABSENT. */
 	for (uint32_t nr = 0; nr < NUMBERS; nr++)
 		add_edge(&e, nr, answers[nr]);
 	emit_edges(b, &e);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of system calls as a classic BPF program. Numbers and values become sorted ranges
- * and a binary search over them, so that a call costs about eight comparisons; and the
- * kernel remembers (from 5.11 on) which numbers are allowed whatever their arguments are, and
- * does not run the program for these at all.
+ * The list of system calls as a classic BPF program. Numbers and values become sorted ranges with a
+ * binary search, so a system call costs about eight comparisons. Since Linux 5.11 the kernel caches
+ * which numbers are allowed for all arguments, and skips the program for them.
  */
 #pragma once
 
@@ -15,10 +14,10 @@ struct seccomp_program {
 	int n;
 };
 
-/* -E2BIG where the list has outgrown what one program can hold. */
+/* -E2BIG if the list does not fit into one program. */
 int seccomp_program_build(struct seccomp_program *p);
 /*
- * For the calling thread and all that it starts; there is no way back. The caller has
- * CAP_SYS_ADMIN in its user namespace or NO_NEW_PRIVS. 0 or -errno.
+ * For the calling thread and all that it starts; this cannot be undone. The caller needs
+ * CAP_SYS_ADMIN in its user namespace, or NO_NEW_PRIVS. 0 or -errno.
  */
 int seccomp_program_install(struct seccomp_program *p);

@@ -75,7 +75,7 @@ const struct seccomp_call seccomp_calls[] = {
 	A(copy_file_range), A(pipe2), { NR_cachestat, SECCOMP_ALLOW },
 	Q(ioctl, IOCTL),
 
-	/* Files by name: the mounts, the ids and Landlock decide. */
+	/* Files by name: mounts, ids and Landlock decide. */
 	A(openat), A(openat2), A(fstat), A(newfstatat), A(statx), A(statfs), A(fstatfs),
 	A(faccessat), A(faccessat2), A(mkdirat), A(mknodat), A(unlinkat), A(renameat), A(renameat2),
 	A(linkat), A(symlinkat), A(readlinkat), A(truncate), A(fchmod), A(fchmodat), A(fchown),
@@ -90,8 +90,10 @@ const struct seccomp_call seccomp_calls[] = {
 	A(fremovexattr), { NR_setxattrat, SECCOMP_ALLOW }, { NR_getxattrat, SECCOMP_ALLOW },
 	{ NR_listxattrat, SECCOMP_ALLOW }, { NR_removexattrat, SECCOMP_ALLOW },
 
-	/* Waiting for things. Asynchronous reads of the old kind (io_setup) are ABSENT: one counter
-	   for the whole machine bounds them, and databases do without. */
+	/*
+	 * Waiting for events. The old asynchronous reads (io_setup) are ABSENT: one counter for the
+	 * whole machine limits them, and databases work without them.
+	 */
 	A(epoll_create1), A(epoll_ctl), A(epoll_pwait), A(epoll_pwait2), A(ppoll), A(pselect6),
 	A(eventfd2), A(signalfd4), A(timerfd_create), A(timerfd_settime), A(timerfd_gettime),
 	A(inotify_init1), A(inotify_add_watch), A(inotify_rm_watch),
@@ -101,12 +103,14 @@ const struct seccomp_call seccomp_calls[] = {
 	A(mlock), A(mlock2), A(munlock), A(mlockall), A(munlockall), A(remap_file_pages),
 	A(pkey_alloc), A(pkey_free), A(pkey_mprotect), A(memfd_create), A(membarrier),
 	A(get_mempolicy), A(set_mempolicy), A(mbind), A(process_madvise),
-	{ NR_process_mrelease, SECCOMP_ALLOW }, { NR_memfd_secret, SECCOMP_ALLOW },
+	{ NR_process_mrelease, SECCOMP_ALLOW },
 	{ NR_map_shadow_stack, SECCOMP_ALLOW }, { NR_mseal, SECCOMP_ALLOW },
 	A(shmget), A(shmat), A(shmctl), A(shmdt),
 
-	/* Processes and threads. clone3 has its flags in memory, where they cannot be checked:
-	   not for commands, and libraries use clone. */
+	/*
+	 * Processes and threads. The flags of clone3 are in memory and cannot be checked, so
+	 * commands do not get it; libraries then use clone.
+	 */
 	{ SYS_clone3, SECCOMP_INIT_ABSENT },
 	Q(clone, CLONE), Q(unshare, UNSHARE), Q(personality, PERSONALITY), Q(prctl, PRCTL),
 	A(execve), A(execveat), A(exit), A(exit_group), A(wait4), A(waitid), A(getpid), A(getppid),
@@ -116,7 +120,7 @@ const struct seccomp_call seccomp_calls[] = {
 	{ NR_futex_requeue, SECCOMP_ALLOW }, A(pidfd_open), A(pidfd_send_signal), A(kcmp),
 	A(getrandom), A(restart_syscall),
 
-	/* Debuggers: the pid namespace bounds them, and init cannot be looked at. */
+	/* Debuggers: the pid namespace bounds them, and init cannot be traced. */
 	D(ptrace), D(process_vm_readv), D(process_vm_writev), D(pidfd_getfd),
 
 	/* Signals. */
@@ -124,25 +128,25 @@ const struct seccomp_call seccomp_calls[] = {
 	A(rt_sigpending), A(rt_sigtimedwait), A(rt_sigqueueinfo), A(rt_tgsigqueueinfo),
 	A(rt_sigsuspend), A(sigaltstack),
 
-	/* Identity; the capabilities decide. */
+	/* Identity; capabilities decide. */
 	A(getuid), A(geteuid), A(getgid), A(getegid), A(getresuid), A(getresgid), A(getgroups),
 	A(setuid), A(setgid), A(setreuid), A(setregid), A(setresuid), A(setresgid), A(setfsuid),
 	A(setfsgid), A(setgroups), A(capget), A(capset),
 
-	/* Programs may lock themselves in further. */
+	/* Programs may restrict themselves further. */
 	A(seccomp), A(landlock_create_ruleset), A(landlock_add_rule), A(landlock_restrict_self),
 
-	/* Time, limits, scheduling of one's own. */
+	/* Time, own limits, own scheduling. */
 	A(clock_gettime), A(clock_getres), A(clock_nanosleep), A(nanosleep), A(gettimeofday),
 	A(times), A(getitimer), A(setitimer), A(timer_create), A(timer_settime), A(timer_gettime),
 	A(timer_getoverrun), A(timer_delete), A(getrusage), A(getrlimit),
-	{ SYS_setrlimit, SECCOMP_ASK_SETRLIMIT }, { SYS_prlimit64, SECCOMP_ASK_PRLIMIT }, A(getpriority), A(setpriority), A(ioprio_get), A(ioprio_set), A(sched_yield),
+	{ SYS_setrlimit, SECCOMP_ASK_SETRLIMIT }, { SYS_prlimit64, SECCOMP_ASK_PRLIMIT_PID }, A(getpriority), A(setpriority), A(ioprio_get), A(ioprio_set), A(sched_yield),
 	A(sched_getaffinity), A(sched_setaffinity), A(sched_getparam), A(sched_setparam),
 	A(sched_getscheduler), A(sched_setscheduler), A(sched_getattr), A(sched_setattr),
 	A(sched_get_priority_max), A(sched_get_priority_min), A(sched_rr_get_interval), A(getcpu),
 	A(uname), A(sysinfo),
 
-	/* Sockets, and messages of both old kinds within the ipc namespace. */
+	/* Sockets; System V and POSIX messages within the ipc namespace. */
 	Q(socket, SOCKET), Q(socketpair, SOCKETPAIR), A(bind), A(listen), A(accept), A(accept4),
 	A(connect), A(shutdown), A(getsockname), A(getpeername), A(getsockopt), A(setsockopt),
 	A(sendto), A(sendmsg), A(sendmmsg), A(recvfrom), A(recvmsg), A(recvmmsg),
@@ -151,7 +155,7 @@ const struct seccomp_call seccomp_calls[] = {
 	A(mq_getsetattr),
 
 #ifdef __x86_64__
-	/* The old forms of the above, and what sets up a thread. */
+	/* The old forms of the above, and thread setup. */
 	A(open), A(creat), A(stat), A(lstat), A(access), A(mkdir), A(rmdir), A(mknod), A(rename),
 	A(link), A(unlink), A(symlink), A(readlink), A(chmod), A(chown), A(lchown), A(utime),
 	A(utimes), A(futimesat), A(getdents), A(poll), A(select), A(epoll_create), A(epoll_wait),
@@ -160,17 +164,18 @@ const struct seccomp_call seccomp_calls[] = {
 	{ NR_uprobe, SECCOMP_ALLOW },
 #endif
 
-	/* Refused: they act where no filter sees it, and much of what breaks kernels. */
+	/* Refused: they act where no filter sees it, or often break kernels. */
 	R(io_uring_setup), R(io_uring_enter), R(io_uring_register), R(bpf), R(perf_event_open),
 	R(userfaultfd), R(add_key), R(request_key), R(keyctl), R(fanotify_init), R(fanotify_mark),
 	R(move_pages), R(migrate_pages), R(lookup_dcookie),
+	{ NR_memfd_secret, SECCOMP_REFUSE }, /* memory that even the warden cannot read */
 
-	/* Refused: around the mounts. */
+	/* Refused: they could get around the mounts. */
 	R(open_by_handle_at), R(mount), R(umount2), R(pivot_root), R(fsopen), R(fsconfig), R(fsmount),
 	R(fspick), R(move_mount), R(open_tree), { NR_open_tree_attr, SECCOMP_REFUSE },
 	R(mount_setattr), { SYS_setns, SECCOMP_INIT }, R(quotactl), { NR_quotactl_fd, SECCOMP_REFUSE }, R(nfsservctl),
 
-	/* Refused: the machine as a whole. */
+	/* Refused: they affect the whole machine. */
 	R(kexec_load), R(init_module), R(finit_module), R(delete_module), R(swapon), R(swapoff),
 	R(reboot), R(acct), R(syslog), R(vhangup), R(sethostname), R(setdomainname), R(adjtimex),
 	R(clock_adjtime), R(clock_settime), R(settimeofday),
@@ -186,7 +191,7 @@ const int seccomp_ncalls = ARRAY_LEN(seccomp_calls);
 
 static const struct seccomp_span nothing_new[] = { { 0, 0, SECCOMP_ALLOW } };
 
-/* TIOCSTI types into a terminal, TIOCLINUX pastes, TIOCSETD reaches line disciplines. */
+/* TIOCSTI injects input into a terminal, TIOCLINUX pastes, TIOCSETD reaches line disciplines. */
 static const struct seccomp_span ioctls[] = {
 	{ TIOCSTI, TIOCSTI, SECCOMP_REFUSE },
 	{ TIOCLINUX, TIOCLINUX, SECCOMP_REFUSE },
@@ -205,7 +210,7 @@ static const struct seccomp_span prctls[] = {
 	{ PR_SET_IO_FLUSHER, PR_GET_IO_FLUSHER, SECCOMP_REFUSE },
 	{ PR_SET_SYSCALL_USER_DISPATCH, PR_SET_SYSCALL_USER_DISPATCH, SECCOMP_ALLOW },
 	{ OPT_MDWE_SET, OPT_MDWE_GET, SECCOMP_ALLOW },
-	/* pages merged with a neighbour's can be told by their timing */
+	/* timing reveals pages merged with a neighbour's */
 	{ OPT_MEMORY_MERGE_SET, OPT_MEMORY_MERGE_SET, SECCOMP_REFUSE },
 	{ OPT_MEMORY_MERGE_GET, OPT_MEMORY_MERGE_GET, SECCOMP_ALLOW },
 	{ OPT_AUXV, OPT_AUXV, SECCOMP_ALLOW },
@@ -224,14 +229,23 @@ static const struct seccomp_span personalities[] = {
 };
 
 /*
- * RLIMIT_CORE is 1, which is what keeps the kernel from starting the host's program for core
- * dumps; with 0 it is started. Many programs set it to 0, and are told that they did.
+ * RLIMIT_CORE is 1, which keeps the kernel from starting the host's core dump program; with 0 the
+ * kernel would start it. Many programs set it to 0: we ignore that and report success.
  */
 static const struct seccomp_span core_limit[] = { { RLIMIT_CORE, RLIMIT_CORE, SECCOMP_PRETEND } };
+/*
+ * Commands may not change init's limits. The kernel would allow it, because root's commands (and
+ * all commands of a rootless sandbox) have the same user as init.
+ */
+static const struct seccomp_span limits_of_init[] = {
+	{ 0, 0, SECCOMP_ASK_PRLIMIT },
+	{ 1, 1, SECCOMP_REFUSE },
+	{ 2, ~0u, SECCOMP_ASK_PRLIMIT },
+};
 static const struct seccomp_span core_limits[] = {
 	{ RLIMIT_CORE, RLIMIT_CORE, SECCOMP_ASK_PRLIMIT_LOW },
 };
-/* Without a new value it only asks. */
+/* Without a new value the call only reads. */
 static const struct seccomp_span no_new_low[] = { { 0, 0, SECCOMP_ASK_PRLIMIT_HIGH } };
 static const struct seccomp_span no_new_high[] = { { 0, 0, SECCOMP_ALLOW } };
 
@@ -254,7 +268,7 @@ static const struct seccomp_span inet_protocols[] = {
 	{ IPPROTO_UDP, IPPROTO_UDP, SECCOMP_ALLOW },
 };
 
-/* useradd and su go on only where auditing is not there at all. */
+/* useradd and su continue only if auditing is not available at all. */
 static const struct seccomp_span netlink_protocols[] = {
 	{ NETLINK_ROUTE, NETLINK_ROUTE, SECCOMP_ALLOW },
 	{ NETLINK_AUDIT, NETLINK_AUDIT, SECCOMP_NO_PROTOCOL },
@@ -271,6 +285,7 @@ const struct seccomp_question seccomp_questions[] = {
 	ASK(PRCTL, prctls, 0, ~0u, SECCOMP_UNKNOWN),
 	ASK(PERSONALITY, personalities, 0, ~0u, SECCOMP_REFUSE),
 	ASK(SETRLIMIT, core_limit, 0, ~0u, SECCOMP_ALLOW),
+	ASK(PRLIMIT_PID, limits_of_init, 0, ~0u, SECCOMP_REFUSE),
 	ASK(PRLIMIT, core_limits, 1, ~0u, SECCOMP_ALLOW),
 	ASK(PRLIMIT_LOW, no_new_low, 2, ~0u, SECCOMP_PRETEND),
 	[SECCOMP_ASK_PRLIMIT_HIGH - SECCOMP_ASK_FIRST] = { .spans = no_new_high, .n = 1, .arg = 2,

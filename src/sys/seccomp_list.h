@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which system calls may be made inside, as data. Init takes the list upon itself, and every
- * command inherits it and loses some more (seccomp_command.h). The list is one of questions: the
- * first is about the call's number, the others about one of its arguments. An answer is a verdict
- * or the next question. seccomp_filter.h makes a program of it.
+ * The system calls allowed inside, as data. Init installs the list, and every command inherits it
+ * and loses some more (seccomp_command.h). The list consists of questions: the first is about the
+ * system call's number, the others about one of its arguments. An answer is a verdict or the next
+ * question. seccomp_filter.h turns it into a program.
  *
- * Of most arguments only the low half is looked at: the kernel takes no more of these.
+ * For most arguments only the low half is compared, because the kernel ignores the rest.
  */
 #pragma once
 
@@ -13,23 +13,24 @@
 #include <stdint.h>
 
 enum seccomp_answer {
-	SECCOMP_ABSENT, /* ENOSYS, as on a kernel that is too old for it: libraries fall back */
+	SECCOMP_ABSENT, /* ENOSYS, as on an older kernel: libraries then fall back */
 	SECCOMP_ALLOW,
 	SECCOMP_REFUSE,	     /* EPERM */
 	SECCOMP_DEV,	     /* allowed in the profile dev, EPERM in locked */
-	SECCOMP_INIT,	     /* init's alone: EPERM for commands */
-	SECCOMP_INIT_ABSENT, /* likewise, ENOSYS */
-	SECCOMP_UNKNOWN,     /* EINVAL, as for a value that the kernel does not know */
-	SECCOMP_NO_PROTOCOL, /* EPROTONOSUPPORT, as of a kernel built without */
-	SECCOMP_PRETEND,     /* nothing is done, and success is said */
-	/* questions; one leads only to those below it */
+	SECCOMP_INIT,	     /* allowed for init only: EPERM for commands */
+	SECCOMP_INIT_ABSENT, /* allowed for init only: ENOSYS for commands */
+	SECCOMP_UNKNOWN,     /* EINVAL, as for a value unknown to the kernel */
+	SECCOMP_NO_PROTOCOL, /* EPROTONOSUPPORT, as from a kernel built without it */
+	SECCOMP_PRETEND,     /* do nothing and report success */
+	/* questions; each leads only to later ones */
 	SECCOMP_ASK_CLONE,
 	SECCOMP_ASK_UNSHARE,
 	SECCOMP_ASK_IOCTL,
 	SECCOMP_ASK_PRCTL,
 	SECCOMP_ASK_PERSONALITY,
 	SECCOMP_ASK_SETRLIMIT,
-	SECCOMP_ASK_PRLIMIT, /* which; then the address of the new one, both halves of it */
+	SECCOMP_ASK_PRLIMIT_PID, /* which process; then the next questions */
+	SECCOMP_ASK_PRLIMIT,	 /* which limit; then both halves of the new limit's address */
 	SECCOMP_ASK_PRLIMIT_LOW,
 	SECCOMP_ASK_PRLIMIT_HIGH,
 	SECCOMP_ASK_SOCKETPAIR,
@@ -54,14 +55,14 @@ struct seccomp_span {
 
 struct seccomp_question {
 	const struct seccomp_span *spans; /* in order, not overlapping */
-	uint32_t mask;			  /* of the bits that count */
+	uint32_t mask;			  /* the bits to compare */
 	uint8_t n, arg;
 	bool high;     /* the upper half of the argument */
 	uint8_t other; /* the answer for every other value */
 };
 
-/* By purpose, each number once; what is not listed is ABSENT. */
+/* Grouped by purpose, each number once; unlisted numbers are SECCOMP_ABSENT. */
 extern const struct seccomp_call seccomp_calls[];
 extern const int seccomp_ncalls;
-/* By answer, less SECCOMP_ASK_FIRST. */
+/* Indexed by answer - SECCOMP_ASK_FIRST. */
 extern const struct seccomp_question seccomp_questions[SECCOMP_ANSWERS - SECCOMP_ASK_FIRST];

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -148,7 +149,7 @@ static int compare_all_args(uint32_t nr)
 
 		if (first == SECCOMP_ASK_SOCKET)
 			last = SECCOMP_ANSWERS - 1;
-		else if (first == SECCOMP_ASK_PRLIMIT)
+		else if (first == SECCOMP_ASK_PRLIMIT_PID)
 			last = SECCOMP_ASK_PRLIMIT_HIGH;
 		if (q < first || q > last)
 			continue;
@@ -166,7 +167,7 @@ static int compare_all_args(uint32_t nr)
 	return done;
 }
 
-static void the_program_says_what_the_list_says(void)
+static void the_program_agrees_with_the_list(void)
 {
 	int done = 0;
 
@@ -238,7 +239,7 @@ static void questions_are_in_order(void)
 	}
 }
 
-static void other_abis_are_none(void)
+static void other_abis_are_killed(void)
 {
 	struct seccomp_data d = { .nr = SYS_read, .arch = 0x40000003 /* i386 */ };
 
@@ -252,7 +253,7 @@ static void other_abis_are_none(void)
 }
 
 /* Claims that the list must not lose, whatever becomes of it. */
-static void what_matters_is_decided(void)
+static void important_calls_have_their_verdict(void)
 {
 	static const uint32_t ok = SECCOMP_RET_ALLOW, no = SECCOMP_RET_ERRNO | EPERM;
 
@@ -274,6 +275,11 @@ static void what_matters_is_decided(void)
 	CHECK(call(SYS_unshare, 0x80 /* CLONE_NEWTIME */, 0, 0) == no);
 	CHECK(call(SYS_prctl, PR_SET_MM, 0, 0) == no && call(SYS_prctl, PR_SET_NAME, 0, 0) == ok);
 	CHECK(call(SYS_personality, 0x0400000 /* READ_IMPLIES_EXEC */, 0, 0) == no);
+	CHECK(call(SYS_prlimit64, 0, RLIMIT_NOFILE, 1) == ok);
+	CHECK(call(SYS_prlimit64, 1 | 1ull << 32, RLIMIT_NOFILE, 1) == no);
+	CHECK(call(SYS_prlimit64, 2, RLIMIT_NOFILE, 1) == ok);
+	CHECK(call(SYS_prlimit64, 2, RLIMIT_CORE, 1) == SECCOMP_RET_ERRNO);
+	CHECK(call(447 /* memfd_secret */, 0, 0, 0) == no);
 	CHECK(call(SYS_ptrace, 0, 0, 0) == ok && call(SYS_setns, 0, 0, 0) == ok);
 	CHECK(call(SYS_unshare, CLONE_NEWNS, 0, 0) == no && call(SYS_mount, 0, 0, 0) == no);
 }
@@ -356,7 +362,7 @@ static void without_the_right_it_is_refused(void)
 #define T_32_BIT
 #endif
 
-T_MAIN(T(the_program_says_what_the_list_says), T(every_instruction_is_reached),
+T_MAIN(T(the_program_agrees_with_the_list), T(every_instruction_is_reached),
        T(a_number_costs_few_steps), T(each_number_is_listed_once), T(questions_are_in_order),
-       T(other_abis_are_none), T(what_matters_is_decided),
+       T(other_abis_are_killed), T(important_calls_have_their_verdict),
        T(the_kernel_refuses_what_the_list_refuses), T_32_BIT T(without_the_right_it_is_refused))

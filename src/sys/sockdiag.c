@@ -29,7 +29,7 @@ static size_t address_size(uint8_t family)
 static struct request request(int protocol, const struct sockdiag_end *local,
 			      const struct sockdiag_end *remote)
 {
-	/* The kernel looks a datagram's socket up as if a packet had come in: the ends swap. */
+	/* The kernel looks up a datagram's socket as for an incoming packet: swap the ends. */
 	const struct sockdiag_end *src = protocol == IPPROTO_UDP ? remote : local;
 	const struct sockdiag_end *dst = protocol == IPPROTO_UDP ? local : remote;
 	static uint32_t seq;
@@ -80,7 +80,7 @@ static int find_exact(int fd, const struct request *q, struct sockdiag_owner *re
 	return 0;
 }
 
-/* What of a dump could be it. 1 at its end. */
+/* Collect the candidates of a dump. 1 at its end. */
 static int take_dump(const char *data, size_t len, const struct sockdiag_end *local,
 		     const struct sockdiag_end *remote, const struct request *q,
 		     struct sockdiag_owner *ret, int *found)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose socket it is: the kernel's record of the other end of a connection, or of the sender
- * of a datagram, in the network namespace that the netlink socket was made in. The control
- * group is that of the process that made the socket, whoever uses it now.
+ * Find the owner of a socket: the kernel's record of the other end of a connection, or of the
+ * sender of a datagram, in the netlink socket's network namespace. The control group is that of the
+ * process that made the socket, even if another process uses it now.
  */
 #pragma once
 
@@ -16,22 +16,22 @@ struct sockdiag_end {
 };
 
 struct sockdiag_owner {
-	uint64_t cgroup; /* its id: the inode of its directory; 0: not known */
+	uint64_t cgroup; /* id of the group: its directory's inode; 0: unknown */
 	uint32_t uid;
-	uint32_t inode; /* of the socket; 0: closed meanwhile */
-	bool certain;	/* found by both ends, or all that it could be have one owner */
+	uint32_t inode; /* of the socket; 0: already closed */
+	bool certain;	/* both ends matched, or all candidates have one owner */
 };
 
 /*
- * The socket at `local` that is connected to `remote`, or for UDP would take what comes from
- * there. protocol: IPPROTO_TCP or IPPROTO_UDP. 0, -ENOENT where it is gone, or -errno.
+ * The socket at `local` connected to `remote`; for UDP, the one that receives from `remote`.
+ * protocol: IPPROTO_TCP or IPPROTO_UDP. 0, -ENOENT if there is none, or -errno.
  */
 int sockdiag_find(int fd, int protocol, const struct sockdiag_end *local,
 		  const struct sockdiag_end *remote, struct sockdiag_owner *ret);
 /*
- * Where that is gone: the socket that talks to that remote end, or from that port. For when the
- * translation of addresses has changed the port, or the program asked another resolver than us.
- * Looks at all sockets of the namespace.
+ * If sockdiag_find() finds nothing: the socket connected to that remote end, or using that local
+ * port. Needed if address translation changed the port, or the program used another resolver.
+ * Searches all sockets of the namespace.
  */
 int sockdiag_find_like(int fd, int protocol, const struct sockdiag_end *local,
 		       const struct sockdiag_end *remote, struct sockdiag_owner *ret);

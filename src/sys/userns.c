@@ -47,8 +47,8 @@ static int map_and_open(pid_t pid, const struct idmap *map, int n)
 }
 
 /*
- * Holds the namespace until it is killed, or until its parent is gone. It runs in the parent's
- * memory, at the same time, and therefore makes system calls that leave no trace there.
+ * Holds the namespace until it is killed or its parent ends. It runs in the parent's memory at the
+ * same time, so it may make only system calls that leave no trace there.
  */
 static int hold(void *parent)
 {
@@ -59,7 +59,7 @@ static int hold(void *parent)
 		(void)syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
-/* Our child, not reaped yet: the pid cannot mean anyone else. */
+/* Our own child, not yet reaped: the pid cannot belong to another process. */
 static void end_holder(pid_t pid)
 {
 	(void)kill(pid, SIGKILL);
@@ -67,7 +67,7 @@ static void end_holder(pid_t pid)
 		;
 }
 
-/* A child in our own memory: a copy of it would cost more than all the rest. */
+/* A child that shares our memory: copying it would cost more than everything else. */
 static pid_t spawn(int (*run)(void *), int flags, void *arg)
 {
 	static char stack[HOLD_STACK] __attribute__((aligned(16)));
@@ -97,7 +97,7 @@ struct owner {
 	int report_fd;
 };
 
-/* As another user, yet with all rights: a host may leave namespaces to root alone. */
+/* As another user, but with all capabilities: a host may allow namespaces only for root. */
 static int hold_as_owner(void *arg)
 {
 	struct owner *o = arg;
@@ -126,7 +126,7 @@ int userns_new_owned(const struct idmap *map, int n, uid_t owner)
 	pid = spawn(hold_as_owner, 0, &o);
 	if (pid < 0)
 		return pid;
-	fd_close(&there); /* the child has a table of its own */
+	fd_close(&there); /* the child has its own descriptor table */
 	if (read(here, &told, sizeof told) != (ssize_t)sizeof told)
 		told = -EPIPE;
 	fd = told < 0 ? told : map_and_open(pid, map, n);
@@ -176,7 +176,7 @@ int userns_map_self(int proc_fd, uint32_t inside, uid_t uid, gid_t gid)
 	char text[64];
 	int r = io_write_file(proc_fd, "setgroups", "deny");
 
-	/* Denied already where an outer namespace did it. */
+	/* An outer namespace may have denied setgroups already. */
 	if (r < 0 && r != -EPERM)
 		return r;
 	(void)snprintf(text, sizeof text, "%u %u 1\n", inside, uid);

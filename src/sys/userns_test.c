@@ -83,7 +83,7 @@ static void a_swap_is_a_bijection_for_every_owner(void)
 	}
 }
 
-static void a_swap_moves_every_id_to_its_place(void)
+static void a_swap_maps_every_id_correctly(void)
 {
 	static const uint32_t owners[] = { 0, 999, 1000, 1001, 65535, 65536, 4000000000u };
 
@@ -116,7 +116,7 @@ static void read_map(int fd, const char *file, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static void a_new_namespace_has_the_map_and_nobody_in_it(void)
+static void a_new_namespace_has_the_map_and_no_process(void)
 {
 	const struct idmap two[] = { { 0, BASE, 10 }, { 50, BASE + 50, 1 } };
 	unsigned v[6] = { 0 };
@@ -136,7 +136,7 @@ static void a_new_namespace_has_the_map_and_nobody_in_it(void)
 	CHECK(close(fd) == 0);
 }
 
-static void an_owned_namespace_is_its_owners_and_leaves_no_process(void)
+static void an_owned_namespace_has_its_owner_and_leaves_no_process(void)
 {
 	const struct idmap one = { 0, BASE, 10 };
 	unsigned v[3] = { 0 };
@@ -154,7 +154,7 @@ static void an_owned_namespace_is_its_owners_and_leaves_no_process(void)
 	CHECK(close(fd) == 0 && geteuid() == 0);
 }
 
-static void the_kernel_takes_every_swap(void)
+static void the_kernel_accepts_every_swap(void)
 {
 	static const uint32_t owners[] = { 0,	  1,	 999,	1000,	       1001,
 					   65534, 65535, 65536, UINT32_MAX - 1 };
@@ -176,7 +176,7 @@ static void a_map_that_overlaps_is_refused_and_leaves_no_process(void)
 	CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
 }
 
-T_MAIN(T(a_swap_is_a_bijection_for_every_owner), T(a_swap_moves_every_id_to_its_place),
-       T(a_new_namespace_has_the_map_and_nobody_in_it), T(the_kernel_takes_every_swap),
-       T(an_owned_namespace_is_its_owners_and_leaves_no_process),
+T_MAIN(T(a_swap_is_a_bijection_for_every_owner), T(a_swap_maps_every_id_correctly),
+       T(a_new_namespace_has_the_map_and_no_process), T(the_kernel_accepts_every_swap),
+       T(an_owned_namespace_has_its_owner_and_leaves_no_process),
        T(a_map_that_overlaps_is_refused_and_leaves_no_process))

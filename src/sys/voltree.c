@@ -20,7 +20,7 @@ static void dir_free(DIR *d)
 }
 DEFINE_AUTO_PTR(DIR, dir_free)
 
-/* name is one component. Of what is no subvolume only the subvolumes in it are removed. */
+/* name is one component. In an ordinary directory, remove only the subvolumes. */
 static int remove_volumes(int dirfd, const char *name, int levels)
 {
 	auto_done(dir_free) DIR *d = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of trees in which subvolumes of btrfs lie. */
+/* Remove trees that contain btrfs subvolumes. */
 #pragma once
 
 /*
- * As rmtree_at() (sys/rmtree.h), but subvolumes go as a whole: `name` itself, and what lies at
- * most two levels below it. What they hold is not looked at.
+ * Like rmtree_at() (sys/rmtree.h), but deletes whole subvolumes: `name` itself and those up to two
+ * levels below it, without reading their content.
  */
 int voltree_remove(int dirfd, const char *name);

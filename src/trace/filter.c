@@ -7,7 +7,7 @@
 
 #include "trace/text.h"
 
-enum { KIND_SIZE = 64 }; /* of any kind that we know */
+enum { KIND_SIZE = 64 }; /* longest known kind */
 
 static bool kind_matches(const char *pattern, const char *kind)
 {
@@ -48,7 +48,7 @@ static int add_call(struct trace_filter *f, uint32_t call)
 	return 0;
 }
 
-/* True and the number where the text is one that a call can have. */
+/* True, and the number, if the text can be a call's number. */
 static bool number_of(const char *text, uint32_t *ret)
 {
 	unsigned long v;
@@ -91,7 +91,7 @@ static bool is_wanted(const struct trace_filter *f, int64_t call)
 	return false;
 }
 
-/* A call begins: where its caller gave it the wanted id, its number is wanted from here on. */
+/* A call starts: if its caller gave it the selected id, select its number from now on. */
 static int learn(struct trace_filter *f, const struct trace_event *ev)
 {
 	const char *id = json_string_value(json_object_get(ev->json, "call_id"));
@@ -117,7 +117,7 @@ bool trace_filter_skips(const struct trace_filter *f, struct str line)
 		return !kind_ok;
 	if (strcmp(kind, "call.start") == 0)
 		return false;
-	/* A file event may name more calls further on. */
+	/* A file event may name further calls. */
 	if (!is_wanted(f, call) && strncmp(kind, "file.", 5) != 0)
 		return true;
 	return !kind_ok && f->call_seen;

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 
 enum {
-	KEEP_LINE = 4 * 1024, /* memory that an idle trace holds on to */
+	KEEP_LINE = 4 * 1024, /* memory that an idle trace keeps */
 	KEEP_BATCH = 16 * 1024,
 };
 
@@ -41,8 +41,8 @@ void trace_done(struct trace *t)
 }
 
 /*
- * Where a full disk had us drop events, say so in the place where they would have been; but
- * not before the disk takes events again, lest each that is lost leave a gap of its own.
+ * Report events lost to a full disk at the place where they are missing. Wait until the disk
+ * accepts events again; otherwise each lost event would leave its own gap.
  */
 static void admit_loss(struct trace *t)
 {
@@ -125,7 +125,7 @@ static int close_line(struct trace *t)
 	return json_done(&t->json);
 }
 
-/* A line goes into the batch whole or not at all; a full batch is written first. */
+/* Add the whole line to the batch or nothing; write a full batch first. */
 static int add_to_batch(struct trace *t)
 {
 	size_t n = t->line.len;

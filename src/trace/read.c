@@ -26,7 +26,7 @@ size_t trace_lines_rest(const struct trace_lines *l)
 	return l->in.len - l->at;
 }
 
-/* More input after what is there. The count, 0 at the end, or -errno. */
+/* Read more input. Returns the count, 0 at the end, or -errno. */
 static ssize_t fill(struct trace_lines *l)
 {
 	ssize_t n;
@@ -47,7 +47,7 @@ static ssize_t fill(struct trace_lines *l)
 
 int trace_lines_next(struct trace_lines *l, struct str *ret)
 {
-	size_t seen = 0; /* bytes of the rest that are known to hold no newline */
+	size_t seen = 0; /* bytes already searched for a newline */
 
 	for (;;) {
 		size_t rest = trace_lines_rest(l);
@@ -156,7 +156,7 @@ static bool eat_number(struct str *s, uint64_t *ret)
 	return i > 0;
 }
 
-/* A string without escapes, and the quote that ends it. */
+/* A string without escapes, up to its closing quote. */
 static bool eat_plain(struct str *s, struct str *ret)
 {
 	const char *end = memchr(s->p, '"', s->n);

@@ -17,7 +17,7 @@ static int file_with(const char *text, size_t n)
 	return fd;
 }
 
-static void lines_come_one_by_one(void)
+static void lines_are_returned_one_by_one(void)
 {
 	auto_close int fd = file_with("a\n\nbc\nrest", 10);
 	auto_done(trace_lines_done) struct trace_lines l;
@@ -83,7 +83,7 @@ static void an_event_is_taken_apart(void)
 	CHECK(str_is(ev.time, "t") && str_is(ev.sandbox, "s") && str_is(ev.prev, HASH));
 }
 
-static void what_is_no_event_is_refused(void)
+static void invalid_events_are_refused(void)
 {
 	static const char *const bad[] = {
 		"",
@@ -130,6 +130,6 @@ static void text_is_read_plain_or_as_base64(void)
 	json_decref(v);
 }
 
-T_MAIN(T(lines_come_one_by_one), T(a_growing_file_is_read_on), T(a_line_has_a_ceiling),
-       T(an_event_is_taken_apart), T(what_is_no_event_is_refused),
+T_MAIN(T(lines_are_returned_one_by_one), T(a_growing_file_is_read_on), T(a_line_has_a_ceiling),
+       T(an_event_is_taken_apart), T(invalid_events_are_refused),
        T(text_is_read_plain_or_as_base64))

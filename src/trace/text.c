@@ -155,10 +155,19 @@ static void call_idle(struct page *p)
 	page_say(p, "its last process is gone");
 }
 
+static void note_certain(struct page *p)
+{
+	if (json_is_false(page_field(p, "certain"))) {
+		page_note(p);
+		page_say(p, "not certain");
+	}
+}
+
 static void process_exec(struct page *p)
 {
 	page_say_argv(p, page_field(p, "argv"));
 	page_note_field(p, "", "path");
+	page_note_field(p, "asked for ", "asked");
 	if (page_has_num(p, "pid")) {
 		page_note(p);
 		page_sayf(p, "pid %" PRId64, page_number(p, "pid"));
@@ -172,6 +181,7 @@ static void process_exec(struct page *p)
 		page_note(p);
 		page_say(p, "arguments cut");
 	}
+	note_certain(p);
 }
 
 static void process_exit(struct page *p)
@@ -239,8 +249,8 @@ static void limit_hit(struct page *p)
 
 static void net_any(struct page *p)
 {
-	static const char *const after[] = { "what",	"type",	  "answer", "sni",
-					     "version", "method", "path",   "status" };
+	static const char *const after[] = { "what",	"part",	  "type", "answer", "sni",
+					     "version", "method", "path", "status" };
 
 	page_say_field(p, page_has(p, "name") ? "name" : "address");
 	if (page_has_num(p, "port"))
@@ -257,7 +267,9 @@ static void net_any(struct page *p)
 		page_say_size(p, page_number(p, "down"));
 	}
 	page_note_field(p, "", page_has(p, "message") ? "message" : "reason");
+	page_note_field(p, "refused: ", "refused");
 	page_note_field(p, "rule ", "rule");
+	note_certain(p);
 }
 
 static void trace_gap(struct page *p)
@@ -313,6 +325,7 @@ static void any_event(struct page *p)
 	X("net.close", GREEN, net_any) \
 	X("net.connect", GREEN, net_any) \
 	X("net.deny", RED, net_any) \
+	X("net.dial", GREEN, net_any) \
 	X("net.dns", GREEN, net_any) \
 	X("net.fail", YELLOW, net_any) \
 	X("net.gateway", RED, net_any) \

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/safe.h"
 
-enum { ARGV_MOST = 320 }; /* shown of a command */
+enum { ARGV_MOST = 320 }; /* maximum of a command */
 
 void page_say(struct page *p, const char *text)
 {
@@ -56,7 +56,7 @@ bool page_is_set(const struct page *p, const char *key)
 	return json_is_true(page_field(p, key));
 }
 
-/* Whether there is a text, or a list, with something in it. */
+/* True if the field is a non-empty text or list. */
 bool page_has(const struct page *p, const char *key)
 {
 	const json_t *v = page_field(p, key);
@@ -90,7 +90,7 @@ void page_say_field(struct page *p, const char *key)
 		page_say_value(p, page_field(p, key));
 }
 
-/* Notes stand in parentheses after the main part: page_note() opens or separates them. */
+/* Notes are in parentheses after the main part: page_note() opens or separates them. */
 void page_note(struct page *p)
 {
 	page_say(p, p->notes++ ? ", " : "  (");
@@ -142,7 +142,7 @@ void page_say_duration(struct page *p, int64_t us)
 		page_sayf(p, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
 }
 
-/* Bytes above ASCII are left to text_safe_cut(). */
+/* text_safe_cut() handles bytes above ASCII. */
 static bool needs_quotes(struct str arg)
 {
 	for (size_t i = 0; i < arg.n; i++) {
@@ -154,7 +154,7 @@ static bool needs_quotes(struct str arg)
 	return arg.n == 0;
 }
 
-/* One argument as a shell would take it. */
+/* One argument, quoted for a shell. */
 static int add_arg(struct buf *line, struct str arg)
 {
 	int r = 0;

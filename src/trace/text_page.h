@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line for people, put together from the fields of an event. */
+/* A line for people, made from the fields of an event. */
 #pragma once
 
 #include "trace/read.h"
 
 enum {
-	PAGE_TEXT = 640, /* shown of any text but commands: a deep path has room */
-	PAGE_LIST = 8,	 /* shown of an array */
+	PAGE_TEXT = 640, /* maximum of any text but commands; fits a deep path */
+	PAGE_LIST = 8,	 /* maximum items of an array */
 };
 
-/* The first failure is kept. */
+/* Keeps the first failure. */
 struct page {
 	struct buf *out;
 	const json_t *fields;
 	int err;
-	int notes; /* written so far */
+	int notes; /* notes written so far */
 };
 
 void page_say(struct page *p, const char *text);

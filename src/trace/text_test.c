@@ -72,6 +72,10 @@ static void every_kind_reads_well(void)
 	check("\"call\":2,\"kind\":\"process.exec\",\"pid\":14,\"path\":\"/usr/bin/make\","
 	      "\"argv\":[\"make\",\"-j2\"]",
 	      "call 2  process.exec    make -j2  (/usr/bin/make, pid 14)\n");
+	check("\"call\":2,\"kind\":\"process.exec\",\"pid\":14,\"path\":\"/usr/bin/dash\","
+	      "\"asked\":\"./build\",\"certain\":false,\"argv\":[\"/bin/sh\",\"./build\"]",
+	      "call 2  process.exec    /bin/sh ./build  (/usr/bin/dash, asked for ./build, pid 14, "
+	      "not certain)\n");
 	check("\"call\":2,\"kind\":\"process.exit\",\"pid\":14,\"unknown\":true",
 	      "call 2  process.exit    pid 14 status unknown\n");
 	check("\"kind\":\"limit.hit\",\"limit\":\"memory\",\"detail\":\"512 MiB\"",
@@ -112,7 +116,7 @@ static void hostile_text_cannot_drive_a_terminal(void)
 	      "        k\\x1b           \\x1b={\"\\u001B\":1}\n");
 }
 
-static void wrong_types_do_no_harm(void)
+static void wrong_types_are_harmless(void)
 {
 	check("\"kind\":\"process.exec\",\"argv\":1,\"path\":[],\"pid\":\"x\",\"cwd\":{}",
 	      "        process.exec\n");
@@ -136,7 +140,7 @@ static void long_arguments_are_cut(void)
 	CHECK(out.len < 400 && strstr(out.data, "\xe2\x80\xa6\n"));
 }
 
-static void the_date_comes_where_the_day_changes(void)
+static void the_date_is_shown_when_the_day_changes(void)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(4096);
 	struct trace_text t;
@@ -162,7 +166,7 @@ static void a_wrong_time_is_shown_as_it_is(void)
 	CHECK(strncmp(out.data, "soon\\x1b  ", 10) == 0);
 }
 
-static void color_is_only_where_asked_for(void)
+static void color_is_used_only_on_request(void)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(4096);
 	struct trace_text t;
@@ -175,6 +179,6 @@ static void color_is_only_where_asked_for(void)
 
 T_MAIN(T(every_kind_reads_well), T(files_say_size_type_and_doubt),
        T(an_unknown_kind_shows_its_fields), T(hostile_text_cannot_drive_a_terminal),
-       T(wrong_types_do_no_harm), T(long_arguments_are_cut),
-       T(the_date_comes_where_the_day_changes), T(a_wrong_time_is_shown_as_it_is),
-       T(color_is_only_where_asked_for))
+       T(wrong_types_are_harmless), T(long_arguments_are_cut),
+       T(the_date_is_shown_when_the_day_changes), T(a_wrong_time_is_shown_as_it_is),
+       T(color_is_used_only_on_request))

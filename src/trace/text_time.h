@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-/* In local time. False where the text is not a time as clock_text() writes it. */
+/* In local time. False if clock_text() cannot have written the text. */
 bool text_time_parse(struct str text, struct tm *ret, int *ret_ms);
-/* A number that another day does not have. */
+/* A number unique to the day. */
 int text_time_day(const struct tm *tm);

@@ -21,7 +21,7 @@ static int fail(struct verifier *v, uint64_t line, const char *what)
 	return err_set(v->e, ERR_FAILED, "line %" PRIu64 ": %s", line, what);
 }
 
-/* The next whole line. 1, 0 at the end, -1. */
+/* The next complete line. 1, 0 at the end, -1. */
 static int next_line(struct verifier *v, struct str *ret)
 {
 	int r = trace_lines_next(&v->lines, ret);
@@ -42,7 +42,7 @@ static void hash_line(struct str line, char hex[SHA256_HEX])
 	sha256_hex(hash, hex);
 }
 
-/* The event of the next line where there is one and it can be read. True and *ret filled. */
+/* Parse the event in the next line, if there is one. True and *ret. */
 static bool peek(struct verifier *v, struct trace_event *ret)
 {
 	struct err ignored;
@@ -52,7 +52,7 @@ static bool peek(struct verifier *v, struct trace_event *ret)
 	       trace_event_parse(line, ret, &ignored) == 0;
 }
 
-/* Whether event `seq` stands in a later line. Reads the rest of the file. */
+/* The later line that holds event `seq`. Reads the rest of the file. */
 static uint64_t find_later(struct verifier *v, uint64_t seq)
 {
 	for (;;) {
@@ -67,7 +67,7 @@ static uint64_t find_later(struct verifier *v, uint64_t seq)
 	}
 }
 
-/* The number is not the one that comes next: lines are missing, repeated, or in another order. */
+/* The sequence number is unexpected: lines are missing, repeated or reordered. */
 static int wrong_seq(struct verifier *v, uint64_t seq)
 {
 	uint64_t want = v->so_far.head.seq + 1, at = v->lines.line, later;
@@ -94,8 +94,8 @@ static int wrong_seq(struct verifier *v, uint64_t seq)
 }
 
 /*
- * The number is right but the hash of the line before is another one. Where the next line
- * confirms this one, it is as it was written, so the line before is not.
+ * The number is right, but the hash of the previous line is wrong. If the next line confirms this
+ * one, this line is unchanged, so the previous line was changed.
  */
 static int wrong_prev(struct verifier *v, struct str line, uint64_t seq)
 {
@@ -134,7 +134,7 @@ static int wrong_sandbox(struct verifier *v, struct str id)
 		       v->lines.line, safe.data ? safe.data : "", v->so_far.sandbox);
 }
 
-/* The first event names the sandbox where the caller did not. */
+/* The first event sets the sandbox if the caller did not. */
 static bool same_sandbox(struct verifier *v, struct str id)
 {
 	if (v->so_far.sandbox[0] != '\0')

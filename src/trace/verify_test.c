@@ -205,7 +205,7 @@ static void a_live_sandbox_may_write_beyond_the_head(void)
 	check_fd(fd, &earlier, NULL);
 }
 
-static void what_is_not_an_event_is_named(void)
+static void invalid_lines_are_named(void)
 {
 	char big[] = "x";
 	int fd;
@@ -230,5 +230,5 @@ T_MAIN(T(a_whole_trace_passes), T(no_changed_byte_passes), T(a_changed_line_is_n
        T(a_changed_hash_is_named), T(a_changed_last_line_needs_the_head),
        T(removed_lines_are_named), T(swapped_and_repeated_lines_are_named),
        T(a_cut_end_is_found_with_the_head), T(an_unfinished_last_line_is_found),
-       T(a_live_sandbox_may_write_beyond_the_head), T(what_is_not_an_event_is_named),
+       T(a_live_sandbox_may_write_beyond_the_head), T(invalid_lines_are_named),
        T(another_sandbox_is_named))

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "sys/userns.h"
 #include "warden/call.h"
+#include "warden/features.h"
 #include "warden/limits.h"
 #include "warden/net.h"
 #include "warden/pause.h"
@@ -329,7 +330,7 @@ int build_trace(struct warden *w, struct str body, struct err *e)
 	trace_texts(t, body, TAG_NAME, "name", false);
 	trace_texts(t, body, TAG_LABEL, "labels", true);
 	trace_text(t, "hostname", str_of(w->spec.hostname));
-	trace_text(t, "driver", str_of(ns_driver.name));
+	trace_text(t, "driver", str_of(w->driver->name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
 	if (w->spec.network)
@@ -367,7 +368,7 @@ static int start_watching(struct warden *w, struct err *e)
 
 	if (w->trace_level != TRACE_FULL)
 		return 0;
-	r = watch_new(&w->loop, &w->trace, w->cell.root_fd, &w->watch);
+	r = watch_new(&w->loop, &w->trace, warden_root(w), &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
@@ -375,10 +376,11 @@ static int start_watching(struct warden *w, struct err *e)
 }
 
 /* What needs no more than the uppers, or nothing at all. */
-static int while_building(void *ctx, struct err *e)
+static int while_building(void *ctx, struct cell *c, struct err *e)
 {
 	struct warden *w = ctx;
 
+	w->cell = c;
 	guard_look_ahead();
 	call_spare_group(w);
 	return layers_open(w, e) < 0 ? -1 : clients_listen(w, e);
@@ -386,7 +388,7 @@ static int while_building(void *ctx, struct err *e)
 
 static void trace_refused(struct warden *w, const struct err *e)
 {
-	if (!w->cell.refused || w->warm)
+	if (!w->cell->refused || w->warm)
 		return;
 	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
 	trace_text(&w->trace, "detail", str_of(e->msg));
@@ -399,14 +401,17 @@ static void trace_refused(struct warden *w, const struct err *e)
  */
 static int look_now(struct warden *w, struct err *e)
 {
-	bool later = w->ephemeral && !w->warm;
+	/* Without descriptors a command cannot wait for it. */
+	bool later = w->ephemeral && !w->warm && warden_has(w, HAS_FDS);
 
-	if (!later && guard_look(w, LOOK_BUILT, e) < 0)
+	if (!later && guard_look(w, VERIFY_BUILT, e) < 0)
 		return -1;
 	if (start_watching(w, e) < 0)
 		return -1;
+	if (init_link_open(w, e) < 0)
+		return -1;
 	if (!later)
-		return guard_whole(w, w->cell.stream_fd, e);
+		return guard_whole(w, e);
 	guard_await_hello(w);
 	return 0;
 }
@@ -427,18 +432,20 @@ int build_begin(struct warden *w, struct err *e)
 
 int warden_build(struct warden *w, struct str body, struct err *e)
 {
-	if (build_parse(w, body, e) < 0 || open_dir(w, e) < 0 || find_init(w, e) < 0)
+	if (build_parse(w, body, e) < 0 || features_check_build(w, e) < 0 || open_dir(w, e) < 0 ||
+	    find_init(w, e) < 0)
 		return -1;
 	if (!w->warm && build_trace(w, body, e) < 0)
 		return -1;
 	w->spec.meanwhile = (struct cell_meanwhile){ while_building, w };
-	if (ns_driver.create(&w->spec, &w->cell, e) < 0)
+	init_link_events(w);
+	if (w->driver->create(&w->spec, &w->events, &w->cell, e) < 0)
 		return -1;
 	if (look_now(w, e) < 0) {
 		trace_refused(w, e);
 		return -1;
 	}
-	if (init_link_open(w, e) < 0 || net_open(w, e) < 0)
+	if (net_open(w, e) < 0)
 		return -1;
 	if (w->warm)
 		return warm_open(w, e);

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "sys/fdpass.h"
+#include "warden/features.h"
 #include "warden/limits.h"
 #include "warden/net.h"
 #include "warden/pause.h"
+#include "warden/record.h"
+#include "warden/stream.h"
 
 struct call *call_by_id(struct warden *w, uint32_t id)
 {
@@ -24,8 +26,8 @@ struct call *call_by_id(struct warden *w, uint32_t id)
 
 struct call *call_by_job(struct warden *w, uint32_t job)
 {
-	if (w->spare && w->spare->job == job)
-		return w->spare;
+	if (w->spare && w->spare->call->job == job)
+		return w->spare->call;
 	for (struct call *c = w->calls; c; c = c->next)
 		if (c->job == job)
 			return c;
@@ -44,8 +46,8 @@ void call_free(struct call *c)
 {
 	struct warden *w = c->w;
 
-	if (c == w->spare)
-		w->spare = NULL;
+	if (c->spare)
+		spare_free(c->spare);
 	for (struct call **at = &w->calls; *at; at = &(*at)->next)
 		if (*at == c) {
 			*at = c->next;
@@ -60,8 +62,9 @@ void call_free(struct call *c)
 	if (c->watch)
 		watch_call_free(c->watch);
 	if (c->group[0])
-		(void)cgroup_remove_leaf(&w->cell.cgroup, c->group);
+		(void)w->driver->group_remove(w->cell, c->group);
 	net_call_free(c);
+	record_undo(c);
 	free(c);
 }
 
@@ -74,10 +77,11 @@ void call_spare_group(struct warden *w)
 {
 	char name[GROUP_NAME];
 
-	if (!w->cell.has_cgroup)
+	if (!warden_has(w, HAS_GROUPS))
 		return;
 	name_group(w->last_group + 1, name);
-	w->spare_group = cgroup_leaf(&w->cell.cgroup, name);
+	if (w->driver->group_open(w->cell, name, &w->spare_group) < 0)
+		w->spare_group = FD_NONE;
 }
 
 /* Freed when the client has its answer and no process of the call is left. */
@@ -104,8 +108,6 @@ static void free_and_prepare(struct call *c)
 	if (!w->running)
 		(void)sched_yield(); /* who waits for the answer goes first */
 	maybe_free(c);
-	if (!w->running)
-		generation_seal(w);
 	spare_make(w);
 }
 
@@ -174,6 +176,8 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 	int pair[2], r;
 
 	c->watch_idle = !full || c->op != OP_EXEC;
+	if (stream_is_needed(c->w)) /* no descriptor could pass: it is verified before, or never */
+		c->w->guarded = true;
 	if (c->op != OP_EXEC || (!full && c->w->guarded))
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -191,16 +195,17 @@ int call_open_group(struct call *c, int fds[FD_ROLES])
 {
 	struct warden *w = c->w;
 	struct stat st;
-	int fd;
+	int r = 0;
 
-	if (!w->cell.has_cgroup)
+	if (!warden_has(w, HAS_GROUPS))
 		return 0;
 	name_group(++w->last_group, c->group);
-	fd = w->spare_group >= 0 ? TAKE_FD(w->spare_group) : cgroup_leaf(&w->cell.cgroup, c->group);
-	if (fd < 0)
-		return fd;
-	fds[FD_CGROUP] = fd;
-	c->group_id = w->net && fstat(fd, &st) == 0 ? st.st_ino : 0;
+	fds[FD_CGROUP] = TAKE_FD(w->spare_group);
+	if (fds[FD_CGROUP] < 0)
+		r = w->driver->group_open(w->cell, c->group, &fds[FD_CGROUP]);
+	if (r < 0)
+		return r;
+	c->group_id = w->net && fstat(fds[FD_CGROUP], &st) == 0 ? st.st_ino : 0;
 	return 0;
 }
 
@@ -216,13 +221,23 @@ struct call *call_new(struct warden *w)
 }
 
 /* From now on it is one of the sandbox's calls. */
-static void enroll(struct call *c, struct client *client, uint32_t chan, const struct ask *a)
+static int enroll(struct call *c, struct client *client, uint32_t chan, const struct ask *a,
+		  struct err *e)
 {
 	struct warden *w = c->w;
 
-	c->client = client;
-	c->chan = chan;
 	c->id = w->last_call + 1;
+	if (record_new(c, a, e) < 0)
+		return -1;
+	if (a->detached) {
+		if (viewer_begin(client, chan, a, c->record, false, e) < 0)
+			return -1;
+	} else {
+		c->client = client;
+		c->chan = chan;
+		c->limited = a->has_window;
+		c->credit = a->window;
+	}
 	c->op = a->op;
 	c->tty = a->tty;
 	c->final = a->final && client->creator;
@@ -231,6 +246,7 @@ static void enroll(struct call *c, struct client *client, uint32_t chan, const s
 	c->next = w->calls;
 	w->calls = c;
 	w->ncalls++;
+	return 0;
 }
 
 int call_begin(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
@@ -269,7 +285,24 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 	if (!guard_first_order(c->w)) /* it ends, and the call with it */
 		return 0;
 	r = ask_send(a, c, fds);
+	stream_resize(c, (unsigned)a->rows, (unsigned)a->cols);
 	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
+}
+
+/* The same request with the same id of the caller's: its call was started before. */
+static int join_known(struct client *client, uint32_t chan, const struct ask *a, struct record *r,
+		      struct err *e)
+{
+	uint8_t hash[SHA256_SIZE];
+
+	record_hash(a, hash);
+	if (!r->detached || memcmp(hash, r->hash, sizeof hash) != 0) {
+		(void)err_set(e, ERR_CONFLICT,
+			      "call %u has the id '%.*s', and was asked for otherwise", r->id,
+			      STR_ARG(a->call_id));
+		return err_code(e, "call.conflict", NULL);
+	}
+	return viewer_begin(client, chan, a, r, true, e);
 }
 
 int call_start(struct client *client, uint32_t chan, struct str body, struct err *e)
@@ -277,13 +310,17 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	auto_done(buf_done) struct buf order = BUF_INIT(LIMIT_ORDER);
 	struct warden *w = client->w;
 	int fds[FD_ROLES], r;
+	struct record *known;
 	struct call *c;
 	struct ask a;
 
 	for (int i = 0; i < FD_ROLES; i++)
 		fds[i] = FD_NONE;
-	if (ask_parse(&a, body, e) < 0)
+	if (ask_parse(&a, body, e) < 0 || (a.tty && features_need(w, HAS_TERMINAL, e) < 0))
 		return -1;
+	/* A client of version 2 would never give credit. */
+	if (client->version < 3)
+		a.has_window = a.detached = a.idempotent = false;
 	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
 		return -1;
 	if (w->refusal.kind != ERR_NONE) {
@@ -294,15 +331,15 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
 		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
-	if (a.after_switch && !client->switched)
-		return err_set(e, ERR_CONFLICT, "what it was to begin with has made no layer");
-	if (call_of_client(client, chan))
+	if (call_of_client(client, chan) || viewer_of(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
+	known = a.idempotent ? record_find(w, a.call_id) : NULL;
+	if (known)
+		return join_known(client, chan, &a, known, e);
 	/* Calls that left processes behind count: each holds descriptors of ours. */
 	if (w->ncalls >= LIMIT_CALLS)
 		return err_set(e, ERR_LIMIT, "%d calls are running or left processes behind",
 			       LIMIT_CALLS);
-	generation_stay(w);
 	if (!a.timeout_ms)
 		a.timeout_ms = w->defaults.timeout_ms;
 	c = spare_take(w, &a, &order);
@@ -310,8 +347,9 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		c = call_new(w);
 	if (!c)
 		return err_sys(e, ENOMEM, "start a call");
-	enroll(c, client, chan, &a);
-	r = c->job ? spare_launch(c, &a, &order, e) : launch(c, &a, fds, e);
+	r = enroll(c, client, chan, &a, e);
+	if (r == 0)
+		r = c->job ? spare_launch(c, &a, &order, e) : launch(c, &a, fds, e);
 	for (int i = 0; i < FD_ROLES; i++)
 		fd_close(&fds[i]);
 	if (r < 0) {
@@ -323,7 +361,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	disk_wake(w);
 	if (a.timeout_ms)
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
-	guard_look_later(w, LOOK_BUILT);
+	guard_look_later(w, VERIFY_BUILT);
 	if (!guard_is_whole(w))
 		ask_foresee(&a, w);
 	return 0;
@@ -332,72 +370,11 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 void call_started(struct call *c, int pid)
 {
 	c->started = true;
+	record_started(c, pid);
 	if (c->client)
 		(void)CONN_MENTION(&c->client->conn, MSG_C_STARTED, c->chan,
 				   { TAG_CALL, c->id, NULL }, { TAG_PID, (uint64_t)pid, NULL },
 				   { TAG_WARNING, 0, c->warning });
-}
-
-static const char *reason_of(const struct call *c)
-{
-	if (c->kill_reason)
-		return c->kill_reason;
-	return WIFSIGNALED(c->status) ? "signal" : "exit";
-}
-
-static void trace_exit(struct call *c)
-{
-	struct trace *t = &c->w->trace;
-
-	(void)trace_begin(t, "call.exit", c->id, c->event);
-	if (WIFSIGNALED(c->status))
-		trace_num(t, "signal", WTERMSIG(c->status));
-	else
-		trace_num(t, "code", WEXITSTATUS(c->status));
-	trace_text(t, "reason", str_of(reason_of(c)));
-	trace_num(t, "duration_us", (int64_t)c->duration_us);
-	trace_num(t, "cpu_us", (int64_t)c->cpu_us);
-	trace_num(t, "maxrss_kb", (int64_t)c->maxrss_kb);
-	trace_num(t, "out_bytes", (int64_t)c->out.bytes);
-	trace_num(t, "err_bytes", (int64_t)c->err.bytes);
-	net_trace_denied(c);
-	warden_trace_end(c->w);
-}
-
-static int put_exit(struct buf *out, const struct call *c)
-{
-	const struct {
-		uint16_t tag;
-		uint64_t value;
-	} numbers[] = {
-		{ TAG_CALL, c->id },
-		{ TAG_STATUS, (uint64_t)c->status },
-		{ TAG_DURATION_US, c->duration_us },
-		{ TAG_CPU_US, c->cpu_us },
-		{ TAG_MAXRSS_KB, c->maxrss_kb },
-		{ TAG_OUT_BYTES, c->out.bytes },
-		{ TAG_ERR_BYTES, c->err.bytes },
-		{ TAG_OOM_KILLS, c->oom_kills },
-		{ c->oom_own ? TAG_CALL_MEMORY : TAG_MEMORY, c->oom_limit },
-	};
-	int r = field_put_c(out, TAG_REASON, reason_of(c));
-
-	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
-		r = field_put_u64(out, numbers[i].tag, numbers[i].value);
-	return r < 0 ? r : net_put_denied(c, out);
-}
-
-static void say_exit(struct call *c)
-{
-	struct conn *to = c->client ? &c->client->conn : NULL;
-	size_t at = 0;
-
-	if (!to || conn_begin(to, MSG_C_EXIT, c->chan, &at) < 0)
-		return;
-	if (put_exit(&to->out, c) < 0)
-		conn_cancel(to, at);
-	else
-		(void)conn_end(to, at, NULL, 0);
 }
 
 static void mark_answered(struct call *c)
@@ -407,7 +384,7 @@ static void mark_answered(struct call *c)
 	expiry_activity(c->w);
 	loop_timer_stop(&c->w->loop, &c->timeout);
 	/* Before the listener arrived there is nobody whom it could tell about. */
-	if (c->report_fd < 0 && !c->watch)
+	if (c->report_fd < 0 && !c->spare && !c->watch)
 		c->watch_idle = true;
 	call_resume(c); /* from now on what comes is dropped */
 	walk_soon(c->w, true);
@@ -423,24 +400,30 @@ static void end_with(struct call *c)
 /* What is not in the trace is not reported as done. */
 static void say_end(struct call *c)
 {
-	if (!c->client)
-		return;
 	if (c->w->refusal.kind != ERR_NONE)
-		(void)client_error(c->client, c->chan, &c->w->refusal, STAGE_SETUP);
+		call_say_error(c, &c->w->refusal, STAGE_SETUP);
 	else
-		say_exit(c);
+		call_say_exit(c);
+}
+
+/* If several calls are final, the sandbox ends with the first of them that ends. */
+static bool is_last(const struct call *c)
+{
+	return c->final && (!c->w->final || c->w->final == c);
 }
 
 static void answer(struct call *c)
 {
+	bool last = is_last(c);
+
 	c->duration_us = (clock_mono_ns() - c->started_ns) / NS_PER_US;
 	if (c->watch)
 		watch_call_collect(c->watch);
-	trace_exit(c);
-	if (!c->final)
+	call_trace_exit(c);
+	if (!last)
 		say_end(c);
 	mark_answered(c);
-	if (c->final)
+	if (last)
 		end_with(c);
 }
 
@@ -450,8 +433,8 @@ void call_say_final(struct call *c)
 
 	if (!w->final_failed)
 		say_end(c);
-	else if (c->client)
-		(void)client_error(c->client, c->chan, &w->final_error, w->final_stage);
+	else
+		call_say_error(c, &w->final_error, w->final_stage);
 	w->final = NULL;
 	call_free(c);
 }
@@ -473,14 +456,13 @@ void call_exited(struct call *c, int status, uint64_t cpu_us, uint64_t maxrss_kb
 {
 	if (c->exited)
 		return;
-	if (c == c->w->spare) { /* before it was needed, or since it is not any more */
-		call_free(c);
+	if (spare_ended(c))
 		return;
-	}
 	c->exited = true;
 	c->status = status;
 	c->cpu_us = cpu_us;
 	c->maxrss_kb = maxrss_kb;
+	stream_finish(c);
 	limits_close_call(c);
 	disk_close_call(c);
 	call_check_done(c);
@@ -493,10 +475,8 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 
 	if (c->answered)
 		return;
-	if (c == c->w->spare) {
-		call_free(c);
+	if (spare_ended(c))
 		return;
-	}
 	err_set(&e, stage == STAGE_EXEC && err == ENOENT ? ERR_NOT_FOUND : ERR_INVALID, "%.*s: %s",
 		STR_ARG(text),
 		stage == STAGE_EXEC && err == ENOENT ? "command not found" : strerror(err));
@@ -507,15 +487,14 @@ void call_failed(struct call *c, enum run_stage stage, int err, struct str text)
 	c->exited = true;
 	call_io_close(c);
 	mark_answered(c);
-	if (c->final) {
+	if (is_last(c)) {
 		c->w->final_failed = true;
 		c->w->final_error = e;
 		c->w->final_stage = stage;
 		end_with(c);
 		return;
 	}
-	if (c->client)
-		(void)client_error(c->client, c->chan, &e, stage);
+	call_say_error(c, &e, stage);
 	free_and_prepare(c);
 }
 
@@ -531,7 +510,7 @@ void call_kill(struct call *c, const char *reason)
 	if (!c->kill_reason && !c->exited)
 		c->kill_reason = reason;
 	if (c->group[0])
-		(void)cgroup_kill_leaf(&c->w->cell.cgroup, c->group);
+		(void)c->w->driver->group_kill(c->w->cell, c->group);
 	if (c->watch)
 		watch_call_kill(c->watch, SIGKILL);
 	call_signal(c, SIGKILL);

@@ -31,11 +31,16 @@ struct call {
 	struct warden *w;
 	struct client *client; /* NULL: gone */
 	uint32_t chan;	       /* of the client */
+	bool limited;	       /* output, by credit */
+	uint64_t credit;
+	struct record *record; /* record.h; NULL once it has ended */
 	uint32_t id;
 	uint32_t job;	/* its number at init */
 	uint64_t event; /* call.start */
 	enum call_op op;
 	bool tty;
+	bool has_master;       /* of its terminal; else the terminal is init's */
+	struct stream *stream; /* stream.h; NULL: init has its descriptors */
 
 	struct outlet out, err;
 	int in_fd; /* our end of stdin, or the terminal's master (not owned there) */
@@ -43,7 +48,7 @@ struct call {
 	struct buf in; /* not yet taken by the command */
 	bool in_eof;
 
-	/* where the exec listener arrives, the first command waits, or a child made ahead does */
+	/* where the exec listener arrives, or the first command waits */
 	int report_fd;
 	struct loop_io report_io;
 	struct watch_call *watch;
@@ -58,17 +63,15 @@ struct call {
 	uint64_t cpu_us, maxrss_kb, duration_us;
 	char group[GROUP_NAME]; /* name of its control group */
 	uint64_t group_id;	/* inode of it; 0: none */
-	/* call_spare.c: of the child that was made ahead, once it is ready */
-	pid_t outside; /* the kernel's word */
-	int inside;
+	struct spare *spare; /* the child that was made ahead for it; NULL: none, or it is ready */
 	/* limits.c */
-	uint64_t memory;	     /* its own limit; 0: none */
-	struct cgroup_counts counts; /* when it began */
-	bool counted;		     /* the counters will be looked at again */
-	bool disk_full;		     /* it began above the limit of the disk */
+	uint64_t memory;	    /* its own limit; 0: none */
+	struct group_counts counts; /* when it began */
+	bool counted;		    /* the counters will be looked at again */
+	bool disk_full;		    /* it began above the limit of the disk */
 	uint64_t oom_kills, oom_limit;
 	bool oom_own; /* the limit was the call's own */
-	char warning[CGROUP_WHY + 48];
+	char warning[CELL_WHY + 48];
 	struct net_denial *denied; /* net_trace.c: by the policy */
 	uint64_t denied_more;	   /* that are not in the list */
 	struct call *next;
@@ -82,6 +85,8 @@ void call_stdin(struct call *c, struct str data);
 void call_stdin_eof(struct call *c);
 void call_signal(struct call *c, int sig);
 void call_resize(struct call *c, unsigned rows, unsigned cols);
+/* The client has passed on so much output. */
+void call_credit(struct call *c, uint64_t bytes);
 /* The client has room again, or is gone. */
 void call_resume(struct call *c);
 void call_orphan(struct call *c);
@@ -112,15 +117,47 @@ void call_watch(struct call *c, int listener_fd);
 /* Write call.start, and what else has to be known before the command runs. */
 int call_begin(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e);
 
-/* call_spare.c */
+/* call_result.c */
+void call_trace_exit(struct call *c);
+void call_say_exit(struct call *c);
+/* The command never ran, or its end cannot be reported. */
+void call_say_error(struct call *c, const struct err *why, enum run_stage at);
+
+/*
+ * call_spare.c: a child of init that waits for the next call. NONE is no struct spare at all.
+ *
+ *   NONE > ASKED > READY > TAKEN > NONE    the call has it
+ *          ASKED > TAKEN                   the order waits for the child
+ *   ASKED, READY > DROPPED > NONE          told to end; init has said that it did
+ *   ASKED, READY > NONE                    it ended by itself
+ */
+enum spare_state { SPARE_NONE, SPARE_ASKED, SPARE_READY, SPARE_TAKEN, SPARE_DROPPED, SPARE_STATES };
+bool spare_may_move(enum spare_state from, enum spare_state to);
+
+struct spare {
+	struct warden *w;
+	enum spare_state state;
+	struct call *call; /* its pipes, group and number; one of the sandbox's calls once taken */
+	int fd;		   /* where the child says that it is ready, and gets its order */
+	struct loop_io io;
+	pid_t outside; /* of the child, in the kernel's word; 0: not known yet */
+	int inside;
+};
+
 void spare_make(struct warden *w);
-/* The one that is ready, where it can be this call; order: what its child is to be told. */
+/* The call of the spare child, where that can be this call; order: what the child is told. */
 struct call *spare_take(struct warden *w, const struct ask *a, struct buf *order);
 int spare_launch(struct call *c, const struct ask *a, const struct buf *order, struct err *e);
 /* It is not needed any more; freed when its child has ended. */
 void spare_drop(struct warden *w);
-/* Whether this process, by its pid outside, is the child that waits. */
+/* Frees it where c is only the call of a spare child that nobody has taken. True: c is gone. */
+bool spare_ended(struct call *c);
+/* Not its call, which may have it no more. */
+void spare_free(struct spare *s);
+/* Whether this process, by its pid outside, is the child that waits. Never blocks. */
 bool spare_is(struct warden *w, long pid);
+/* Whether a child is on its way of which the pid is not known yet, or one that is to end. */
+bool spare_is_moving(const struct warden *w);
 
 /* call_io.c */
 int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES], struct err *e);
@@ -134,9 +171,10 @@ struct ask {
 	struct str body;
 	enum call_op op;
 	bool tty, final;
-	bool after_switch; /* not without the one that its client asked for just before */
 	uint64_t rows, cols, timeout_ms, mode, call_memory;
 	bool best_effort;
+	bool has_window, detached, idempotent, has_length;
+	uint64_t window, retain, offset, length;
 	struct str cwd, user, call_id, path;
 	int argc, nlabels;
 };

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "sys/foresee.h"
 #include "warden/call.h"
+#include "warden/features.h"
 
 /* A hundred years: what is longer would not fit the clock in nanoseconds. */
 #define TIMEOUT_MAX_MS (100ull * 365 * 24 * 3600 * 1000)
@@ -14,6 +15,30 @@
 static int bad(struct err *e, const char *what)
 {
 	return err_set(e, ERR_INVALID, "bad request: %s", what);
+}
+
+/* The numbers of client protocol 3. */
+static int take_number_3(struct ask *a, uint16_t tag, uint64_t v)
+{
+	if (tag == TAG_WINDOW) {
+		a->has_window = true;
+		a->window = v < LIMIT_WINDOW ? v : LIMIT_WINDOW;
+	} else if (tag == TAG_DETACHED) {
+		a->detached |= v != 0;
+	} else if (tag == TAG_IDEMPOTENT) {
+		a->idempotent = v != 0;
+		a->detached |= v != 0;
+	} else if (tag == TAG_RETAIN) {
+		a->retain = v > LIMIT_RETAIN	     ? LIMIT_RETAIN
+			    : v < LIMIT_RETAIN_LEAST ? LIMIT_RETAIN_LEAST
+						     : v;
+	} else if (tag == TAG_OFFSET) {
+		a->offset = v;
+	} else if (tag == TAG_LENGTH) {
+		a->has_length = true;
+		a->length = v;
+	}
+	return 0;
 }
 
 static int take_number(struct ask *a, struct field f, struct err *e)
@@ -54,11 +79,8 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 	case TAG_BEST_EFFORT:
 		a->best_effort = v != 0;
 		break;
-	case TAG_SWITCHING:
-		a->after_switch = v != 0;
-		break;
 	default:
-		break;
+		return take_number_3(a, f.tag, v);
 	}
 	return 0;
 }
@@ -103,7 +125,12 @@ static int take_field(struct ask *a, struct field f, int *nenv, struct err *e)
 	case TAG_FINAL:
 	case TAG_CALL_MEMORY:
 	case TAG_BEST_EFFORT:
-	case TAG_SWITCHING:
+	case TAG_WINDOW:
+	case TAG_DETACHED:
+	case TAG_IDEMPOTENT:
+	case TAG_RETAIN:
+	case TAG_OFFSET:
+	case TAG_LENGTH:
 		return take_number(a, f, e);
 	default:
 		return 0;
@@ -115,7 +142,7 @@ int ask_parse(struct ask *a, struct str body, struct err *e)
 	struct field f;
 	int nenv = 0, r;
 
-	*a = (struct ask){ .body = body, .mode = 0644 };
+	*a = (struct ask){ .body = body, .mode = 0644, .retain = LIMIT_RETAIN };
 	while ((r = field_next(&body, &f)) > 0)
 		if (take_field(a, f, &nenv, e) < 0)
 			return -1;
@@ -123,6 +150,10 @@ int ask_parse(struct ask *a, struct str body, struct err *e)
 		return bad(e, "malformed fields");
 	if (a->op != OP_EXEC && a->path.n == 0)
 		return bad(e, "a file operation without a path");
+	if (a->idempotent && !a->call_id.n)
+		return bad(e, "an idempotent call without an id");
+	if (a->detached && a->final)
+		return bad(e, "a detached call cannot end the sandbox");
 	return 0;
 }
 
@@ -168,10 +199,10 @@ static int put_limits(struct buf *out, const struct warden *w)
 	if (l->files)
 		r = field_put_u64(out, TAG_FILES, l->files);
 	/* A quota says EDQUOT where this would say SIGXFSZ. */
-	if (r == 0 && l->disk && !w->cell.has_quota)
+	if (r == 0 && l->disk && !w->cell->has_quota)
 		r = field_put_u64(out, TAG_DISK, l->disk);
-	if (r == 0 && w->cell.nproc)
-		r = field_put_u64(out, TAG_PIDS, w->cell.nproc);
+	if (r == 0 && w->cell->nproc)
+		r = field_put_u64(out, TAG_PIDS, w->cell->nproc);
 	return r;
 }
 
@@ -196,6 +227,10 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 		r = field_put(out, TAG_USER, user);
 	if (r == 0 && a->path.n)
 		r = field_put(out, TAG_PATH, a->path);
+	if (r == 0 && a->offset)
+		r = field_put_u64(out, TAG_OFFSET, a->offset);
+	if (r == 0 && a->has_length)
+		r = field_put_u64(out, TAG_LENGTH, a->length);
 	if (r == 0)
 		r = put_limits(out, c->w);
 	if (r == 0)
@@ -225,10 +260,10 @@ void ask_foresee(const struct ask *a, const struct warden *w)
 
 	while (field_next(&body, &f) > 0)
 		if (f.tag == TAG_ARG) {
-			foresee_program(w->cell.root_fd, f.value);
+			foresee_program(warden_root(w), f.value);
 			break;
 		}
-	foresee_usual(w->cell.root_fd);
+	foresee_usual(warden_root(w));
 }
 
 int ask_order(const struct ask *a, const struct call *c, struct buf *out)
@@ -322,6 +357,8 @@ void ask_trace(const struct ask *a, struct call *c)
 		trace_text(t, "user", user);
 	if (a->tty)
 		trace_bool(t, "tty", true);
+	if (a->detached)
+		trace_bool(t, "detached", true);
 	if (a->call_id.n)
 		trace_text(t, "call_id", a->call_id);
 	if (a->nlabels)

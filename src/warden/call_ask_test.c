@@ -71,6 +71,30 @@ static void a_request_is_taken_apart(void)
 	CHECK(str_is(a.call_id, "mine") && str_eq(a.body, buf_str(&body)));
 }
 
+static void a_detached_request_is_taken_apart(void)
+{
+	begin();
+	put_n(TAG_WINDOW, 1ull << 40);
+	put_n(TAG_IDEMPOTENT, 1);
+	put(TAG_CALL_ID, STR("mine"));
+	put_n(TAG_RETAIN, 1);
+	put_n(TAG_OFFSET, 7);
+	put_n(TAG_LENGTH, 0);
+	ok();
+	CHECK(a.has_window && a.window == LIMIT_WINDOW && a.idempotent && a.detached);
+	CHECK(a.retain == LIMIT_RETAIN_LEAST && a.offset == 7 && a.has_length && a.length == 0);
+	begin();
+	put_n(TAG_DETACHED, 1);
+	put_n(TAG_RETAIN, UINT64_MAX);
+	ok();
+	CHECK(a.detached && !a.idempotent && !a.has_window && a.retain == LIMIT_RETAIN);
+	put_n(TAG_FINAL, 1);
+	refused("cannot end the sandbox");
+	begin();
+	put_n(TAG_IDEMPOTENT, 1);
+	refused("without an id");
+}
+
 static void nothing_asked_is_a_shell_with_defaults(void)
 {
 	begin();
@@ -211,8 +235,9 @@ static void fields_cut_anywhere_are_refused(void)
 	}
 }
 
-T_MAIN(T(a_request_is_taken_apart), T(nothing_asked_is_a_shell_with_defaults),
-       T(texts_end_at_their_limits), T(lists_end_at_their_limits), T(text_with_a_nul_is_refused),
+T_MAIN(T(a_request_is_taken_apart), T(a_detached_request_is_taken_apart),
+       T(nothing_asked_is_a_shell_with_defaults), T(texts_end_at_their_limits),
+       T(lists_end_at_their_limits), T(text_with_a_nul_is_refused),
        T(numbers_of_another_size_are_refused), T(unknown_tags_are_skipped),
        T(unknown_operations_are_refused), T(a_file_operation_needs_a_path),
        T(a_timeout_always_fits_the_clock), T(fields_cut_anywhere_are_refused))

@@ -8,6 +8,8 @@
 
 #include "base/io.h"
 #include "warden/call.h"
+#include "warden/record.h"
+#include "warden/stream.h"
 
 enum { READS_PER_TURN = 4, READ_MIN = 2048 };
 
@@ -26,11 +28,17 @@ static ssize_t outlet_read(struct outlet *o)
 	char dropped[READ_MIN];
 	ssize_t n;
 
+	if (c->record && c->record->detached)
+		return viewers_read(c->record, o->type, o->fd);
 	if (!c->client || c->answered) {
 		n = read(o->fd, dropped, sizeof dropped);
 		return n < 0 ? -errno : n;
 	}
+	if (c->limited && most > c->credit)
+		most = (size_t)c->credit;
 	n = conn_send_read(&c->client->conn, o->type, c->chan, o->fd, most);
+	if (c->limited && n > 0)
+		c->credit -= (uint64_t)n;
 	if (n == (ssize_t)most)
 		o->chunk = 4 * most < LIMIT_FRAME_DATA ? 4 * most : LIMIT_FRAME_DATA;
 	return n;
@@ -38,7 +46,11 @@ static ssize_t outlet_read(struct outlet *o)
 
 static bool client_is_full(const struct call *c)
 {
-	return c->client && !c->answered && conn_backlog(&c->client->conn) >= LIMIT_CONN_HIGH;
+	if (c->record && c->record->detached)
+		return viewers_are_full(c->record);
+	if (!c->client || c->answered)
+		return false;
+	return conn_backlog(&c->client->conn) >= LIMIT_CONN_HIGH || (c->limited && !c->credit);
 }
 
 /*
@@ -50,7 +62,7 @@ static void outlet_poll(struct outlet *o)
 	const struct call *c = o->call;
 	uint32_t want = o->paused ? EPOLLET : EPOLLIN;
 
-	if (c->tty && c->in_fd >= 0 && c->in.len)
+	if (c->has_master && c->in_fd >= 0 && c->in.len)
 		want |= EPOLLOUT;
 	if (o->fd >= 0)
 		(void)loop_mod(&c->w->loop, &o->io, want);
@@ -78,7 +90,7 @@ static void outlet_pump(struct outlet *o)
 		}
 		if (n == -EAGAIN || n == -EINTR) {
 			/* The command itself has ended, and nothing of it is left in the pipe. */
-			o->drained = o->call->exited;
+			o->drained = o->call->exited && !stream_is_pending(o->call);
 			return;
 		}
 		outlet_close(o); /* the end, or EIO of a terminal that everyone closed */
@@ -107,7 +119,7 @@ static int outlet_open(struct outlet *o, struct call *c, int fd, uint8_t type)
 static void stdin_close(struct call *c)
 {
 	loop_del(&c->w->loop, &c->in_io);
-	if (c->tty)
+	if (c->has_master)
 		c->in_fd = FD_NONE; /* the master stays open for output */
 	fd_close(&c->in_fd);
 	buf_done(&c->in);
@@ -117,6 +129,8 @@ static void give_credit(struct call *c, size_t n)
 {
 	if (c->client && n)
 		(void)CONN_SAY(&c->client->conn, MSG_C_CREDIT, c->chan, { TAG_BYTES, n, NULL });
+	else if (c->record && n)
+		viewers_stdin_taken(c->record, n);
 }
 
 /* Write what waits; the pipe takes some, none, or has nobody at its other end. */
@@ -137,9 +151,9 @@ static void stdin_pump(struct call *c)
 		buf_shift(&c->in, (size_t)n);
 		give_credit(c, (size_t)n);
 	}
-	if (c->in_fd >= 0 && !c->in.len && c->in_eof && !c->tty)
+	if (c->in_fd >= 0 && !c->in.len && c->in_eof && !c->has_master)
 		stdin_close(c);
-	else if (c->tty)
+	else if (c->has_master)
 		outlet_poll(&c->out);
 	else if (c->in_fd >= 0)
 		(void)loop_mod(&c->w->loop, &c->in_io, c->in.len ? EPOLLOUT : 0);
@@ -173,8 +187,10 @@ void call_stdin(struct call *c, struct str data)
 
 void call_stdin_eof(struct call *c)
 {
+	if (c->tty && !c->has_master) /* a terminal has no end */
+		return;
 	c->in_eof = true;
-	if (!c->tty)
+	if (!c->has_master)
 		stdin_pump(c);
 }
 
@@ -182,26 +198,22 @@ void call_resize(struct call *c, unsigned rows, unsigned cols)
 {
 	struct winsize ws = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols };
 
-	if (c->tty && c->out.fd >= 0)
+	if (c->has_master && c->out.fd >= 0)
 		(void)ioctl(c->out.fd, TIOCSWINSZ, &ws);
+	else
+		stream_resize(c, rows, cols);
 }
 
 static int open_terminal(struct call *c, unsigned rows, unsigned cols, int *ret_slave)
 {
-	auto_close int master =
-		openat(c->w->cell.devpts_fd, "ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	int unlock = 0, slave, r;
+	int master, r = c->w->driver->terminal(c->w->cell, &master, ret_slave);
 
-	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
-		return -errno;
-	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave < 0)
-		return -errno;
-	*ret_slave = slave;
-	r = outlet_open(&c->out, c, TAKE_FD(master), MSG_C_STDOUT);
+	if (r == 0)
+		r = outlet_open(&c->out, c, master, MSG_C_STDOUT);
 	if (r < 0)
 		return r;
 	c->in_fd = c->out.fd;
+	c->has_master = true;
 	call_resize(c, rows, cols);
 	return 0;
 }
@@ -254,7 +266,13 @@ int call_io_open(struct call *c, unsigned rows, unsigned cols, int fds[FD_ROLES]
 	c->in_fd = FD_NONE;
 	c->out = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
 	c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
-	r = c->tty ? open_terminal(c, rows, cols, &fds[FD_STDIN]) : open_pipes(c, fds);
+	if (stream_is_needed(c->w)) {
+		r = open_pipes(c, fds);
+		if (r == 0)
+			r = stream_open(c, fds);
+	} else {
+		r = c->tty ? open_terminal(c, rows, cols, &fds[FD_STDIN]) : open_pipes(c, fds);
+	}
 	return r < 0 ? err_sys(e, -r, c->tty ? "open a terminal" : "open pipes") : 0;
 }
 
@@ -263,6 +281,8 @@ void call_io_close(struct call *c)
 	stdin_close(c);
 	outlet_close(&c->out);
 	outlet_close(&c->err);
+	if (c->stream)
+		stream_free(c->stream);
 }
 
 bool call_io_drained(struct call *c)
@@ -273,6 +293,12 @@ bool call_io_drained(struct call *c)
 	if (!c->err.drained && !c->err.paused)
 		outlet_pump(&c->err);
 	return c->out.drained && c->err.drained;
+}
+
+void call_credit(struct call *c, uint64_t bytes)
+{
+	c->credit = bytes < LIMIT_WINDOW - c->credit ? c->credit + bytes : LIMIT_WINDOW;
+	call_resume(c);
 }
 
 void call_resume(struct call *c)

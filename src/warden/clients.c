@@ -7,19 +7,39 @@
 #include <unistd.h>
 
 #include "warden/call.h"
-#include "warden/catalog_hold.h"
 #include "warden/dial.h"
+#include "warden/features.h"
+#include "warden/lease.h"
 #include "warden/limits.h"
 #include "warden/net.h"
 #include "warden/pause.h"
+#include "warden/record.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
+int client_put_error(struct buf *out, const struct err *e, enum run_stage stage)
+{
+	int r = field_put_c(out, TAG_KIND, err_name(e->kind));
+
+	if (r == 0)
+		r = field_put_c(out, TAG_TEXT, e->msg);
+	if (r == 0)
+		r = field_put_c(out, TAG_HINT, e->hint);
+	if (r == 0 && e->code[0])
+		r = field_put_c(out, TAG_CODE, e->code);
+	if (r == 0 && e->about[0])
+		r = field_put_c(out, TAG_ABOUT, e->about);
+	if (r == 0)
+		r = field_put_u64(out, TAG_ERRNO, (uint64_t)e->sys);
+	return r < 0 ? r : field_put_u64(out, TAG_STAGE, stage);
+}
+
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage)
 {
-	return CONN_SAY(&c->conn, MSG_C_ERROR, chan, { TAG_KIND, 0, err_name(e->kind) },
-			{ TAG_TEXT, 0, e->msg }, { TAG_HINT, 0, e->hint },
-			{ TAG_ERRNO, (uint64_t)e->sys, NULL }, { TAG_STAGE, stage, NULL });
+	auto_done(buf_done) struct buf body = BUF_INIT(LIMIT_FRAME_DATA);
+	int r = client_put_error(&body, e, stage);
+
+	return r < 0 ? r : conn_send(&c->conn, MSG_C_ERROR, chan, buf_str(&body));
 }
 
 void client_free(struct client *c)
@@ -34,6 +54,8 @@ void client_free(struct client *c)
 	for (struct call *call = w->calls; call; call = call->next)
 		if (call->client == c)
 			call_orphan(call);
+	viewers_forget(c);
+	lease_end(c);
 	generation_forget(w, c);
 	net_forget_client(c);
 	dial_forget(w, c);
@@ -62,6 +84,7 @@ static void on_drained(struct conn *conn)
 	for (struct call *call = c->w->calls; call; call = call->next)
 		if (call->client == c)
 			call_resume(call);
+	viewers_resume(c);
 }
 
 static int number_of(const struct frame *f, uint16_t tag, uint64_t *ret)
@@ -77,18 +100,31 @@ static int number_of(const struct frame *f, uint16_t tag, uint64_t *ret)
 
 static int on_hello(struct client *c, const struct frame *f, struct err *e)
 {
-	uint64_t version = 0;
+	uint64_t oldest = 0, newest = 0;
 
-	if (number_of(f, TAG_VERSION, &version) < 0 || version != PROTO_CLIENT_VERSION) {
+	if (number_of(f, TAG_VERSION, &oldest) < 0)
+		oldest = 0;
+	if (number_of(f, TAG_NEWEST, &newest) < 0)
+		newest = oldest;
+	if (newest > PROTO_CLIENT_VERSION)
+		newest = PROTO_CLIENT_VERSION;
+	if (oldest > newest || newest < PROTO_CLIENT_OLDEST) {
 		(void)err_set(e, ERR_CONFLICT,
-			      "the sandbox speaks version %d of the protocol, the client %llu",
-			      PROTO_CLIENT_VERSION, (unsigned long long)version);
+			      "the sandbox speaks versions %d to %d of the protocol, the client "
+			      "%llu",
+			      PROTO_CLIENT_OLDEST, PROTO_CLIENT_VERSION,
+			      (unsigned long long)oldest);
+		(void)err_code(e, "protocol.version", c->w->spec.id);
 		return err_hint(e,
 				"it was made by another version of cay: use that one, or end it "
 				"with: cay kill %s",
 				c->w->spec.id ? c->w->spec.id : "ID");
 	}
 	c->greeted = true;
+	c->version = (unsigned)newest;
+	/* With the first answer: a client that never sees it speaks to a warden of version 2. */
+	if (newest >= 3)
+		(void)CONN_MENTION(&c->conn, MSG_C_HELLO, 0, { TAG_VERSION, newest, NULL });
 	return 0;
 }
 
@@ -96,11 +132,11 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 static int say_ready(struct client *c, bool claimed)
 {
 	const struct warden *w = c->w;
-	struct conn_field fields[3 + CELL_LAYERS + ARRAY_LEN(w->cell.unenforced)] = {
-		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+	struct conn_field fields[3 + CELL_LAYERS + CELL_UNENFORCED] = {
+		{ TAG_INIT_PID, (uint64_t)warden_init_pid(w), NULL },
 		{ TAG_START_US, (clock_mono_ns() - w->started_ns) / NS_PER_US, NULL },
 	};
-	char text[ARRAY_LEN(w->cell.unenforced)][CGROUP_WHY + 48];
+	char text[CELL_UNENFORCED][CELL_WHY + 48];
 	int n = 2;
 
 	if (claimed && w->rootful)
@@ -108,9 +144,9 @@ static int say_ready(struct client *c, bool claimed)
 	for (int i = 0; claimed && i < w->spec.nlayers; i++)
 		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
 
-	for (int i = 0; i < w->cell.nunenforced; i++)
+	for (int i = 0; i < w->cell->nunenforced; i++)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
-						   limits_warning(&w->cell.unenforced[i], text[i],
+						   limits_warning(&w->cell->unenforced[i], text[i],
 								  sizeof text[i]) };
 	/* Who runs one command in it has asked for that already. */
 	if (w->ephemeral && !claimed)
@@ -158,6 +194,7 @@ static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 		if (field.tag == TAG_WARM && c->w->state != SANDBOX_WARM)
 			return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
 	c->wants_destroyed = true;
+	c->destroy_chan = f->chan;
 	warden_end(c->w, "killed");
 	return 0;
 }
@@ -165,8 +202,8 @@ static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 /* What may be asked of a sandbox that nobody owns: nothing may run in it, or change it. */
 static bool may_ask_warm(uint8_t type)
 {
-	return type == MSG_C_HELLO || type == MSG_C_CLAIM || type == MSG_C_KEEP ||
-	       type == MSG_C_INFO || type == MSG_C_DESTROY;
+	return type == MSG_C_HELLO || type == MSG_C_PING || type == MSG_C_CLAIM ||
+	       type == MSG_C_KEEP || type == MSG_C_INFO || type == MSG_C_DESTROY;
 }
 
 /* What may be asked of a sandbox that has not been looked at whole: the call for which it was made.
@@ -175,7 +212,6 @@ static bool may_ask_early(uint8_t type)
 {
 	switch (type) {
 	case MSG_C_SWITCH:
-	case MSG_C_SOON:
 	case MSG_C_POLICY:
 	case MSG_C_DIAL:
 	case MSG_C_PAUSE:
@@ -206,9 +242,10 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
 	uint64_t ttl = expiry_ttl_left_ms(w), idle = expiry_idle_left_ms(w);
-	struct conn_field fields[8 + CELL_LAYERS] = {
+	char hash[SHA256_HEX];
+	struct conn_field fields[11 + CELL_LAYERS] = {
 		{ TAG_STATE, 0, sandbox_state_name(w->state) },
-		{ TAG_INIT_PID, (uint64_t)w->cell.pid, NULL },
+		{ TAG_INIT_PID, (uint64_t)warden_init_pid(w), NULL },
 		{ TAG_CALLS, w->running, NULL },
 		{ TAG_CALL, w->last_call, NULL },
 		{ TAG_RSS_KB, ps_rss_kb(w), NULL },
@@ -220,6 +257,12 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 		fields[n++] = (struct conn_field){ TAG_TTL_LEFT_MS, ttl, NULL };
 	if (idle != UINT64_MAX)
 		fields[n++] = (struct conn_field){ TAG_IDLE_LEFT_MS, idle, NULL };
+	if (w->expires_at_ms)
+		fields[n++] = (struct conn_field){ TAG_EXPIRES_AT_MS, w->expires_at_ms, NULL };
+	if (lease_holder(w))
+		fields[n++] = (struct conn_field){ TAG_LEASE, (uint64_t)lease_holder(w), NULL };
+	if (net_policy_hash(w, hash))
+		fields[n++] = (struct conn_field){ TAG_POLICY_HASH, 0, hash };
 
 	for (int i = 0; i < w->spec.nlayers; i++)
 		fields[n++] = (struct conn_field){ TAG_LAYER, 0, w->spec.layers[i] };
@@ -229,14 +272,18 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 
 static int on_extend(struct client *c, const struct frame *f, struct err *e)
 {
-	uint64_t ttl_ms;
+	uint64_t ttl_ms, at_ms;
 
 	if (c->w->state != SANDBOX_RUNNING && c->w->state != SANDBOX_PAUSED)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s",
 			       sandbox_state_name(c->w->state));
-	if (number_of(f, TAG_TTL_MS, &ttl_ms) < 0 || ttl_ms > UINT64_MAX / NS_PER_S)
-		return err_set(e, ERR_INVALID, "no time to live");
-	expiry_extend(c->w, ttl_ms);
+	if (number_of(f, TAG_EXPIRES_AT_MS, &at_ms) == 0) {
+		ttl_ms = expiry_until(c->w, at_ms);
+	} else {
+		if (number_of(f, TAG_TTL_MS, &ttl_ms) < 0 || ttl_ms > UINT64_MAX / NS_PER_S)
+			return err_set(e, ERR_INVALID, "no time to live");
+		expiry_extend(c->w, ttl_ms);
+	}
 	(void)trace_begin(&c->w->trace, "sandbox.extend", 0, c->w->created_event);
 	trace_num(&c->w->trace, "ttl_ms", (int64_t)ttl_ms);
 	(void)warden_trace_end(c->w);
@@ -246,9 +293,10 @@ static int on_extend(struct client *c, const struct frame *f, struct err *e)
 /* Orders that are answered by the state that they led to. */
 static int on_order(struct client *c, const struct frame *f, struct err *e)
 {
-	int r = f->type == MSG_C_PAUSE	  ? pause_enter(c->w, "asked for", e)
-		: f->type == MSG_C_RESUME ? pause_leave(c->w, "asked for", e)
-					  : on_extend(c, f, e);
+	int r = f->type == MSG_C_PAUSE && lease_check(c, e) < 0 ? -1
+		: f->type == MSG_C_PAUSE			? pause_enter(c->w, "asked for", e)
+		: f->type == MSG_C_RESUME			? pause_leave(c->w, "asked for", e)
+								: on_extend(c, f, e);
 
 	return r < 0 ? -1 : on_info(c, f->chan, e);
 }
@@ -256,10 +304,12 @@ static int on_order(struct client *c, const struct frame *f, struct err *e)
 /* Frames about one running call; for one that has just ended they are too late, not wrong. */
 static void on_call_frame(struct client *c, const struct frame *f)
 {
-	struct call *call = call_of_client(c, f->chan);
+	struct viewer *viewer = viewer_of(c, f->chan);
+	struct call *call = viewer ? viewer->record->call : call_of_client(c, f->chan);
+	bool writes = f->type == MSG_C_STDIN || f->type == MSG_C_STDIN_EOF;
 	uint64_t a = 0, b = 0;
 
-	if (!call)
+	if (!call || (viewer && writes && !viewer->writes))
 		return;
 	switch (f->type) {
 	case MSG_C_STDIN:
@@ -278,6 +328,52 @@ static void on_call_frame(struct client *c, const struct frame *f)
 		break;
 	default:
 		break;
+	}
+}
+
+/* Frames about what a client sees of a call. */
+static void on_view_frame(struct client *c, const struct frame *f)
+{
+	struct viewer *viewer = viewer_of(c, f->chan);
+	struct call *call = call_of_client(c, f->chan);
+	uint64_t bytes = 0;
+
+	if (f->type == MSG_C_DROP && viewer)
+		viewer_free(viewer);
+	else if (f->type == MSG_C_DROP && call)
+		call_orphan(call);
+	else if (number_of(f, TAG_BYTES, &bytes) < 0)
+		return;
+	else if (viewer)
+		viewer_credit(viewer, bytes);
+	else if (call)
+		call_credit(call, bytes);
+}
+
+/* What came with version 3 of the protocol. */
+static int dispatch_3(struct client *c, const struct frame *f, struct err *e)
+{
+	int r;
+
+	switch (c->version >= 3 ? f->type : 0) {
+	case MSG_C_LEASE:
+		return lease_ask(c, f, e);
+	case MSG_C_LEASE_END:
+		lease_end(c);
+		return 0;
+	case MSG_C_PING:
+		r = conn_send(&c->conn, MSG_C_PONG, f->chan, STR_NONE);
+		return r < 0 ? err_sys(e, -r, "answer") : 0;
+	case MSG_C_ATTACH:
+		return viewer_attach(c, f, e);
+	case MSG_C_CALLS:
+		return record_list(c, f, e);
+	case MSG_C_CREDIT:
+	case MSG_C_DROP:
+		on_view_frame(c, f);
+		return 0;
+	default:
+		return err_set(e, ERR_INVALID, "unknown request %d", f->type);
 	}
 }
 
@@ -305,12 +401,9 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 	case MSG_C_SETTLE:
 		return on_settle(c, f->chan, e);
 	case MSG_C_SWITCH:
-		return generation_switch(c, f->chan, f->body, e);
-	case MSG_C_SOON:
-		generation_soon(c);
-		return 0;
+		return lease_check(c, e) < 0 ? -1 : generation_switch(c, f->chan, f->body, e);
 	case MSG_C_POLICY:
-		return net_set_policy(c, f, e);
+		return lease_check(c, e) < 0 ? -1 : net_set_policy(c, f, e);
 	case MSG_C_NET:
 		return net_list(c, f->chan, e);
 	case MSG_C_DIAL:
@@ -323,7 +416,6 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		return on_destroy(c, f, e);
 	case MSG_C_KEEP:
 		c->w->kept |= c->creator;
-		catalog_hold(c->w);
 		return 0;
 	case MSG_C_STDIN:
 	case MSG_C_STDIN_EOF:
@@ -332,7 +424,7 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 		on_call_frame(c, f);
 		return 0;
 	default:
-		return err_set(e, ERR_INVALID, "unknown request %d", f->type);
+		return dispatch_3(c, f, e);
 	}
 }
 
@@ -347,7 +439,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	if (dispatch(c, f, &e) == 0)
 		return;
 	(void)client_error(c, f->chan, &e, STAGE_SETUP);
-	if (f->type == MSG_C_BUILD && w->state == SANDBOX_NEW)
+	if (f->type == MSG_C_BUILD && w->state == SANDBOX_NEW && c->creator)
 		warden_end(w, "it could not be built");
 }
 
@@ -358,6 +450,8 @@ int client_adopt(struct warden *w, int fd, bool creator)
 		.closed = on_closed,
 		.drained = on_drained,
 	};
+	struct ucred cred = { 0 };
+	socklen_t size = sizeof cred;
 	struct client *c = calloc(1, sizeof *c);
 	int r = c ? conn_init(&c->conn, &w->loop, fd, &ops) : -ENOMEM;
 
@@ -367,6 +461,9 @@ int client_adopt(struct warden *w, int fd, bool creator)
 	}
 	c->w = w;
 	c->creator = creator;
+	c->version = PROTO_CLIENT_OLDEST;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0)
+		c->pid = cred.pid;
 	c->next = w->clients;
 	w->clients = c;
 	w->nclients++;
@@ -426,7 +523,7 @@ void clients_say_destroyed(struct warden *w)
 
 	for (struct client *c = w->clients; c; c = c->next)
 		if (c->wants_destroyed)
-			(void)conn_send(&c->conn, MSG_C_DESTROYED, 0, STR_NONE);
+			(void)conn_send(&c->conn, MSG_C_DESTROYED, c->destroy_chan, STR_NONE);
 	/* For all of them together: those that do not read must not add up. */
 	for (struct client *c = w->clients; c; c = c->next) {
 		uint64_t now = clock_mono_ns();

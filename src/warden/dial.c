@@ -6,7 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "warden/features.h"
+#include "warden/stream.h"
+
 enum { DIALS_MOST = 1024 };
+
+/* Where ports are channels, their numbers are others than those of calls. */
+#define FIRST_CHANNEL (1u << 30)
 
 struct dial {
 	struct dial *next;
@@ -31,13 +37,15 @@ int dial_ask(struct client *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_INVALID, "there is no port %llu", (unsigned long long)port);
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	if (features_need(w, HAS_PORTS, e) < 0)
+		return -1;
 	d = w->ndials < DIALS_MOST ? calloc(1, sizeof *d) : NULL;
 	if (!d)
 		return err_set(e, ERR_LIMIT, "too many connections are being made");
 	*d = (struct dial){ .next = w->dials,
 			    .client = c,
 			    .chan = f->chan,
-			    .id = ++w->last_dial,
+			    .id = FIRST_CHANNEL | ++w->last_dial,
 			    .port = (uint16_t)port };
 	w->dials = d;
 	w->ndials++;
@@ -79,6 +87,16 @@ static void refuse(const struct dial *d, uint64_t err)
 	(void)client_error(d->client, d->chan, &e, STAGE_SETUP);
 }
 
+static void hand_over_stream(struct warden *w, const struct dial *d)
+{
+	int fd = stream_dial(w, d->id);
+
+	if (fd < 0)
+		refuse(d, (uint64_t)-fd);
+	else
+		hand_over(w, d, fd);
+}
+
 void dial_answered(struct warden *w, const struct frame *f, int *fds, uint64_t err)
 {
 	for (struct dial **at = &w->dials; *at; at = &(*at)->next) {
@@ -90,6 +108,8 @@ void dial_answered(struct warden *w, const struct frame *f, int *fds, uint64_t e
 		w->ndials--;
 		if (f->nfds == 1 && is_tcp(fds[0]))
 			hand_over(w, d, TAKE_FD(fds[0]));
+		else if (!err && stream_is_needed(w))
+			hand_over_stream(w, d);
 		else
 			refuse(d, err);
 		free(d);

@@ -87,7 +87,7 @@ static void look(struct loop_timer *t)
 
 static bool is_watched(const struct warden *w)
 {
-	return w->spec.limits.disk && !w->cell.has_quota;
+	return w->spec.limits.disk && !w->cell->has_quota;
 }
 
 /* Where a quota holds the limit: is there no room for even a little more? */
@@ -105,7 +105,7 @@ static bool quota_is_full(const struct warden *w)
 
 void disk_close_call(struct call *c)
 {
-	if (!c->w->cell.has_quota || !quota_is_full(c->w))
+	if (!c->w->cell->has_quota || !quota_is_full(c->w))
 		return;
 	trace_hit(c->w, c);
 	if (c->status != 0 && !c->kill_reason)

@@ -20,9 +20,11 @@
 
 #include "store/state.h"
 #include "warden/call.h"
+#include "warden/features.h"
 #include "warden/limits.h"
 #include "warden/net.h"
 #include "warden/pause.h"
+#include "warden/stream.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
@@ -36,6 +38,8 @@ static void end_calls(struct warden *w)
 		next = c->next;
 		call_end(c, "sandbox_ended");
 	}
+	if (w->spare)
+		call_free(w->spare->call);
 }
 
 static void last_events(struct warden *w)
@@ -66,8 +70,17 @@ static void tell_final(struct warden *w)
 		(void)conn_flush(&client->conn, FLUSH_MS);
 }
 
+static void destroy(struct warden *w)
+{
+	struct err ignored = { 0 };
+
+	if (w->cell)
+		(void)w->driver->destroy(w->cell, &ignored);
+	w->cell = NULL;
+}
+
 /* What cannot be removed is found by the next `cay` that looks after the dead. */
-static void __attribute__((noreturn)) end_behind(struct warden *w)
+static void end_behind(struct warden *w)
 {
 	struct state s;
 	struct err ignored = { 0 };
@@ -77,56 +90,44 @@ static void __attribute__((noreturn)) end_behind(struct warden *w)
 		(void)state_save_trace(&s, w->spec.id);
 	tell_final(w);
 	(void)sched_yield(); /* who waits for it goes first */
-	(void)ns_driver.destroy(&w->cell, &ignored);
+	destroy(w);
 	clients_say_destroyed(w);
-	for (int i = 0; i < CELL_MOUNTS; i++) {
-		fd_close(&w->uppers[i]);
-		fd_close(&w->lowers[i]);
-	}
+	layers_close(w);
+	w->removed = true;
 	if (!open)
-		_exit(1);
+		return;
 	(void)state_trim_ended(&s);
-	(void)state_remove(&s, w->spec.id, w->lock_fd, &ignored);
-	_exit(0);
+	(void)state_remove(&s, w->spec.id, TAKE_FD(w->lock_fd), &ignored);
+	fd_close(&s.fd);
 }
 
 static void end_now(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, end_timer);
-	struct err e = { 0 };
 
 	loop_timer_stop(&w->loop, &w->walk_timer);
 	disk_close(w);
 	generation_end(w);
 	expiry_close(w);
 	conn_done(&w->init);
-	if (!w->alone)
-		ns_driver.reap(&w->cell);
+	if (!w->alone && w->watch)
+		watch_reap(w->watch);
+	if (!w->alone && w->cell)
+		w->driver->reap(w->cell);
 	end_calls(w);
+	streams_free(w);
 	net_close(w);
 	last_events(w);
 	w->state = SANDBOX_GONE;
-	if (w->final && w->final->client)
+	loop_stop(&w->loop);
+	if (w->final && w->final->client) {
 		end_behind(w);
+		return;
+	}
 	if (w->final)
 		call_say_final(w->final);
-	(void)ns_driver.destroy(&w->cell, &e);
+	destroy(w);
 	clients_say_destroyed(w);
-	loop_stop(&w->loop);
-}
-
-/*
- * All that run inside descend from init, and who has lost its parent is given to one of those:
- * while init has no child there is nobody. A kernel that does not tell has not said so.
- */
-static bool is_childless(pid_t init)
-{
-	auto_close int fd = FD_NONE;
-	char path[64], first;
-
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)init, (int)init);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && read(fd, &first, 1) == 0;
 }
 
 /* Its one command was all that ever ran, and has left nothing: a group that can be removed is
@@ -134,11 +135,12 @@ static bool is_childless(pid_t init)
 static bool is_alone(struct warden *w)
 {
 	const struct call *c = w->final;
+	long pid;
 
 	if (!c || !c->client || w->ncalls != 1 || w->last_call != 1 || w->net)
 		return false;
-	return c->group[0] ? cgroup_remove_leaf(&w->cell.cgroup, c->group) == 0
-			   : is_childless(w->cell.pid);
+	return c->group[0] ? w->driver->group_remove(w->cell, c->group) == 0
+			   : w->driver->others(w->cell, &pid) == 0;
 }
 
 void warden_end(struct warden *w, const char *reason)
@@ -146,14 +148,14 @@ void warden_end(struct warden *w, const char *reason)
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
 	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
-	if (w->state == SANDBOX_PAUSED && w->cell.has_cgroup)
-		(void)cgroup_freeze(&w->cell.cgroup, false, 0);
+	if (w->state == SANDBOX_PAUSED && warden_has(w, HAS_FREEZE))
+		(void)w->driver->freeze(w->cell, false, 0);
 	warm_close(w);
 	w->state = SANDBOX_ENDING;
 	w->end_reason = reason;
 	w->alone = is_alone(w);
-	if (!w->alone)
-		ns_driver.kill(&w->cell);
+	if (!w->alone && w->cell)
+		w->driver->kill(w->cell);
 	loop_timer_set(&w->loop, &w->end_timer, 0, end_now);
 }
 
@@ -162,7 +164,7 @@ static const char *or_env(const char *said, const char *name)
 	return said ? said : getenv(name);
 }
 
-void warden_leave(struct warden *w)
+void warden_settle(struct warden *w)
 {
 	const char *program = or_env(w->program, WARDEN_ENV_PROGRAM);
 	const char *id = or_env(w->spec.id, WARDEN_ENV_ID),
@@ -171,7 +173,7 @@ void warden_leave(struct warden *w)
 
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
-	if (!asked && program && id && dir) {
+	if (!w->removed && !asked && program && id && dir) {
 		/* What has outlived its time is not kept. */
 		char *gone[] = { "cay", "settle", "--remove", (char *)id, NULL };
 		char *argv[] = { "cay", "settle", (char *)id, NULL };
@@ -182,7 +184,12 @@ void warden_leave(struct warden *w)
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)snprintf(state, sizeof state, "CAY_STATE=%s", dir);
 		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
-		(void)execve(program, w->expired ? gone : argv, envp);
+		(void)w->exec(program, w->expired ? gone : argv, envp);
 	}
+}
+
+void warden_leave(struct warden *w)
+{
+	warden_settle(w);
 	_exit(0);
 }

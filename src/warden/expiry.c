@@ -82,6 +82,26 @@ void expiry_extend(struct warden *w, uint64_t ttl_ms)
 	} else if (ttl_ms) {
 		loop_timer_set(&w->loop, &w->ttl_timer, ttl_ms * NS_PER_MS, on_ttl);
 	}
+	expiry_note(w);
+}
+
+void expiry_note(struct warden *w)
+{
+	uint64_t left = w->ttl_timer.at_ns ? expiry_ttl_left_ms(w) : UINT64_MAX;
+
+	w->expires_at_ms = left == UINT64_MAX ? 0 : clock_real_ns() / NS_PER_MS + left;
+}
+
+uint64_t expiry_until(struct warden *w, uint64_t at_ms)
+{
+	const uint64_t most_ms = UINT64_MAX / NS_PER_S;
+	uint64_t now_ms = clock_real_ns() / NS_PER_MS;
+	uint64_t ttl_ms = !at_ms ? 0 : at_ms > now_ms ? at_ms - now_ms : 1;
+
+	expiry_extend(w, ttl_ms < most_ms ? ttl_ms : most_ms);
+	if (w->expires_at_ms)
+		w->expires_at_ms = at_ms; /* exactly what was asked for */
+	return ttl_ms;
 }
 
 static uint64_t left_ms(const struct loop_timer *t, uint64_t held_ns)

@@ -24,7 +24,6 @@
  * and letting go of the last generation's mounts.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +32,15 @@
 #include "base/failpoint.h"
 #include "sys/voltree.h"
 #include "warden/call.h"
+#include "warden/features.h"
 #include "warden/generation.h"
+#include "warden/lease.h"
 
 enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
 	FORCED_MS = 10000, /* for those that were told to */
-	SEAL_MS = 20, /* for a call that was asked for together with it; it may end before that */
+	SPARE_MS = 1000,   /* for a child of our own to say that it is ready */
 };
 
 static int bad(struct err *e)
@@ -104,12 +105,17 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 
 static void turn_free(struct turn **t)
 {
+	struct warden *w;
+
 	if (!*t)
 		return;
+	w = (*t)->w;
 	loop_timer_stop(&(*t)->w->loop, &(*t)->retry);
-	cell_next_done(&(*t)->other);
+	if ((*t)->other)
+		(*t)->w->driver->drop((*t)->w->cell, (*t)->other);
 	free(*t);
 	*t = NULL;
+	lease_next(w);
 }
 
 /* Back to what was; the driver's next attempt begins with removing what this one made. */
@@ -124,8 +130,8 @@ void turn_fail(struct warden *w, const struct err *why)
 	struct err ignored;
 	int r;
 
-	if (t->left)
-		cell_swap(&w->cell, &t->other);
+	if (t->other)
+		w->driver->stay(w->cell, t->other);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
 	r = turn_move_back(w, t);
@@ -178,14 +184,14 @@ static int look_again(struct warden *w, const struct turn *t, struct err *e)
 	walk_retire(w);
 	if (layers_move(w, t->moved, e) < 0)
 		return -1;
-	r = w->watch ? watch_move(w->watch, w->cell.root_fd) : 0;
+	r = w->watch ? watch_move(w->watch, warden_root(w)) : 0;
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	return walk_open(w, e);
 }
 
-/* Sealed once it has been answered: no order goes to init before that but somebody's call. */
-void generation_seal(struct warden *w)
+/* The client has its answer first; then the layer is made read-only. */
+static void generation_seal(struct warden *w)
 {
 	struct turn *t = w->unsealed;
 
@@ -205,7 +211,6 @@ static void commit(struct warden *w)
 {
 	struct turn *t = w->turn;
 	enum turn_result result = t->seal[0] ? TURN_SEALED : TURN_UNCHANGED;
-	bool more = t->client && conn_is_asked(&t->client->conn);
 	struct err e = { 0 };
 	int r = turn_rename_next(w);
 
@@ -220,47 +225,21 @@ static void commit(struct warden *w)
 	w->unsealed = TAKE_PTR(w->turn);
 	w->switched = true;
 	trace_turn(t, result, 0);
-	if (t->client)
-		t->client->switched = t->seal[0];
-	if (more)
-		(void)conn_go_on(&t->client->conn); /* it may be gone after that */
 	say_done(t, result, 0);
-	loop_timer_set(&w->loop, &t->retry, more ? SEAL_MS * NS_PER_MS : 0, on_seal);
-}
-
-static int order_enter(struct warden *w)
-{
-	int fds[2] = { fcntl(w->cell.mount_ns, F_DUPFD_CLOEXEC, 3),
-		       fcntl(w->cell.root_fd, F_DUPFD_CLOEXEC, 3) };
-	size_t at = 0;
-	int r = fds[0] < 0 || fds[1] < 0 ? -errno : conn_begin(&w->init, MSG_ENTER, 0, &at);
-
-	if (r == 0)
-		return conn_end(&w->init, at, fds, 2);
-	fd_close(&fds[0]);
-	fd_close(&fds[1]);
-	return r;
+	loop_timer_set(&w->loop, &t->retry, 0, on_seal);
 }
 
 /* The kernel's word for it: everything inside descends from init. A child that waits for a command
  * changes nothing. */
-bool turn_is_alone(struct warden *w)
+static bool turn_is_alone(struct warden *w)
 {
-	char path[64], text[64];
-	auto_close int fd = FD_NONE;
-	ssize_t n;
+	long pid = 0;
+	int n = w->driver->others(w->cell, &pid);
 
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)w->cell.pid,
-		       (int)w->cell.pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* A kernel without that file leaves it to init to say so. */
-	if (fd < 0)
-		return errno == ENOENT;
-	n = read(fd, text, sizeof text - 1);
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
-	return strchr(text, ' ') == text + n - 1 && spare_is(w, strtol(text, NULL, 10));
+	/* A kernel that cannot tell leaves it to init to say so. */
+	if (n < 0)
+		return n == -ENOENT;
+	return n == 0 || (n == 1 && spare_is(w, pid));
 }
 
 /* What will be mounted where; in the pool every upper is another. */
@@ -275,7 +254,7 @@ static struct cell_change change_of(const struct warden *w, const struct turn *t
 	return c;
 }
 
-int turn_make_next(struct warden *w, struct turn *t, struct err *e)
+static int turn_make_next(struct warden *w, struct turn *t, struct err *e)
 {
 	struct cell_change change;
 
@@ -284,7 +263,7 @@ int turn_make_next(struct warden *w, struct turn *t, struct err *e)
 		(void)turn_find_same(w, t);
 	change = change_of(w, t);
 	if (set_layers(w, t->layers, t->nlayers, NULL, e) < 0 ||
-	    ns_driver.renew(&w->cell, &w->spec, &change, &t->other, e) < 0)
+	    w->driver->renew(w->cell, &w->spec, &change, &t->other, e) < 0)
 		return -1;
 	failpoint("switch.renewed");
 	t->made = true;
@@ -301,13 +280,11 @@ static int leave_last(struct warden *w, struct err *e)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0)
 		return -1;
-	cell_swap(&w->cell, &t->other);
-	t->left = true;
 	r = turn_remember_fresh(w);
-	if (r == 0)
-		r = order_enter(w);
-	t->ordered = r == 0;
-	return r < 0 ? err_sys(e, -r, "tell init to enter") : 0;
+	if (r < 0)
+		return err_sys(e, -r, "look at the new uppers");
+	t->ordered = w->driver->enter(w->cell, t->other, e) == 0;
+	return t->ordered ? 0 : -1;
 }
 
 static int refuse_busy(const struct warden *w, struct err *e)
@@ -333,13 +310,16 @@ static void on_retry(struct loop_timer *timer)
 	proceed(container_of(timer, struct turn, retry)->w);
 }
 
-/* Longer for a child of our own, which was told to end and has not had the time: spare_drop(). */
+/*
+ * Longer for the spare child (call_spare.c): one that was told to end may not have had the time
+ * yet, and of one that was just made the pid may not be known yet.
+ */
 static bool may_wait(const struct warden *w, const struct turn *t)
 {
 	uint64_t now = clock_mono_ns();
+	uint64_t more = t->ordered ? FORCED_MS : SPARE_MS;
 
-	return now < t->until_ns ||
-	       (t->ordered && w->spare && now < t->start_ns + FORCED_MS * NS_PER_MS);
+	return now < t->until_ns || (spare_is_moving(w) && now < t->start_ns + more * NS_PER_MS);
 }
 
 static void try_later(struct warden *w)
@@ -359,21 +339,33 @@ static void try_later(struct warden *w)
 	}
 }
 
+/* Nothing is to be done, and nobody is there who could be changing something just now. */
+static bool is_unchanged(struct warden *w)
+{
+	struct turn *t = w->turn;
+
+	t->looked = turn_is_alone(w);
+	if (!t->looked || !turn_find_same(w, t))
+		return false;
+	turn_answer(t, TURN_UNCHANGED, 0);
+	generation_done(w);
+	return true;
+}
+
 static void proceed(struct warden *w)
 {
 	struct turn *t = w->turn;
 	struct err e = { 0 };
-	int r;
 
+	if (!t->looked && !t->made && !t->force && is_unchanged(w))
+		return;
 	if (!t->looked && !turn_is_alone(w)) {
 		try_later(w);
 	} else if (!t->ordered) {
 		if ((!t->made && turn_make_next(w, t, &e) < 0) || leave_last(w, &e) < 0)
 			turn_fail(w, &e);
-	} else {
-		r = order_enter(w);
-		if (r < 0)
-			warden_fail(w, "tell init to enter", -r);
+	} else if (w->driver->enter(w->cell, t->other, &e) < 0) {
+		warden_fail(w, "tell init to enter", e.sys);
 	}
 }
 
@@ -423,20 +415,12 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 		end_all(w);
 	t->start_ns = clock_mono_ns();
 	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
-	t->generation = w->cell.keep.generation;
+	t->generation = w->cell->generation;
 	t->nwas = w->spec.nlayers;
 	memcpy(t->was, w->layers, sizeof t->was);
 	w->turn = t;
-	if (!calls)
-		turn_take_coming(w, t);
-	if (!t->made)
-		t->looked = turn_is_alone(w);
-	/* Nothing to be done, and nobody who could be changing something just now. */
-	if (!t->made && t->looked && turn_find_same(w, t)) {
-		turn_answer(t, TURN_UNCHANGED, 0);
-		turn_free(&w->turn);
+	if (is_unchanged(w))
 		return 0;
-	}
 	if (calls && t->seal[0]) {
 		if (turn_copy(w, e) == 0)
 			return 0;
@@ -456,17 +440,17 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_sys(e, ENOMEM, "switch");
 	if (w->state != SANDBOX_RUNNING && w->state != SANDBOX_PAUSED)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	if (features_need(w, HAS_RENEW, e) < 0)
+		return -1;
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
 	generation_seal(w);
 	*t = (struct turn){ .w = w, .client = c, .chan = chan };
-	cell_next_init(&t->other);
-	c->switched = false;
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);
-	/* What it asks for next is for afterwards. */
-	if (w->turn)
+	/* What a client of version 2 asks for next is for afterwards. */
+	if (w->turn && c->version < 3)
 		conn_hold(&c->conn, true);
 	return 0;
 }
@@ -477,16 +461,10 @@ void generation_forget(struct warden *w, const struct client *c)
 		w->turn->client = NULL;
 	if (w->unsealed && w->unsealed->client == c)
 		w->unsealed->client = NULL;
-	if (w->coming && w->coming->client == c) {
-		generation_stay(w);
-		spare_make(w);
-		generation_ahead(w);
-	}
 }
 
 void generation_end(struct warden *w)
 {
-	generation_stay(w);
 	if (w->turn && w->turn->copy_pid)
 		turn_copy_end(w);
 	turn_free(&w->turn);

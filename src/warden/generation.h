@@ -22,8 +22,7 @@ struct turn {
 	bool volume_moved;		 /* in the pool: `upper` as a whole */
 	char was[CELL_LAYERS][LAYER_ID]; /* layers of the last generation */
 	int nwas;
-	struct cell_next other; /* the next generation; from `left` on the last one */
-	bool left;
+	struct generation *other; /* the next generation; once init was told to enter the last */
 	struct loop_timer retry;
 	uint64_t start_ns, until_ns, took_us;
 	unsigned generation; /* the last one */
@@ -60,13 +59,6 @@ int volume_tidy_copy(const struct warden *w, const char *name);
 /* generation_copy.c: seal a copy while calls stand still. The turn ends later. */
 int turn_copy(struct warden *w, struct err *e);
 void turn_copy_end(struct warden *w);
-
-/* generation.c: whether nobody is inside but init. */
-bool turn_is_alone(struct warden *w);
-/* The next generation, before anything of the running one is moved. */
-int turn_make_next(struct warden *w, struct turn *t, struct err *e);
-/* generation_ahead.c: what was made for just this one. */
-void turn_take_coming(struct warden *w, struct turn *t);
 
 /* generation.c: tell the client, and forget the turn. */
 enum turn_result { TURN_UNCHANGED, TURN_SEALED, TURN_COPIED };

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "sys/raw.h"
 #include "sys/voltree.h"
 #include "warden/call.h"
+#include "warden/features.h"
 #include "warden/generation.h"
 
 enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
@@ -53,8 +53,8 @@ static int copy_files(const struct warden *w)
 	auto_close int layer_fd = open_new(w);
 	int r = layer_fd < 0 ? layer_fd : 0;
 
-	if (r == 0 && w->cell.keep.outer_ns >= 0 && setns(w->cell.keep.outer_ns, CLONE_NEWUSER) < 0)
-		r = -errno;
+	if (r == 0)
+		r = w->driver->as_owner(w->cell);
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
 		char name[12];
 
@@ -92,7 +92,7 @@ static uint64_t thaw(struct warden *w)
 
 	if (!t->frozen_ns)
 		return 0;
-	(void)cgroup_freeze(&w->cell.cgroup, false, 0);
+	(void)w->driver->freeze(w->cell, false, 0);
 	us = (clock_mono_ns() - t->frozen_ns) / NS_PER_US;
 	t->frozen_ns = 0;
 	return us;
@@ -205,7 +205,7 @@ static int freeze_and_copy(struct warden *w)
 
 	if (w->state != SANDBOX_PAUSED) {
 		w->turn->frozen_ns = clock_mono_ns();
-		r = cgroup_freeze(&w->cell.cgroup, true, FREEZE_MS);
+		r = w->driver->freeze(w->cell, true, FREEZE_MS);
 	}
 	if (r == 0) {
 		/* Which mounts are untouched now is what the copy is to hold. */
@@ -221,7 +221,7 @@ int turn_copy(struct warden *w, struct err *e)
 {
 	int r;
 
-	if (!w->cell.has_cgroup && w->state != SANDBOX_PAUSED) {
+	if (!warden_has(w, HAS_FREEZE) && w->state != SANDBOX_PAUSED) {
 		err_set(e, ERR_NOT_ALLOWED,
 			"commands run, and here they cannot be made to stand "
 			"still for a copy: there is no control group");

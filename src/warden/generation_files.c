@@ -233,28 +233,21 @@ static struct sweeper *free_slot(struct warden *w)
 static int seal(struct warden *w, const struct turn *t)
 {
 	struct err e = { 0 };
-	int r = t->seal[0] ? ns_driver.seal(&w->cell, &t->other, t->moved, &e) : 0;
+	int r = t->seal[0] ? w->driver->seal(w->cell, t->other, t->moved, &e) : 0;
 
 	for (int waited = 0; r > 0 && waited < SEAL_MS; waited++) {
 		(void)usleep(1000);
-		r = ns_driver.seal(&w->cell, &t->other, t->moved, &e);
+		r = w->driver->seal(w->cell, t->other, t->moved, &e);
 	}
 	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
 }
 
 static int keep_what_it_takes(const struct warden *w, const struct turn *t, int dirfd)
 {
-	int keep[CELL_MOUNTS + 5], n = 0;
+	int keep[CELL_MOUNTS + 16] = { dirfd };
+	int n = w->driver->keep_fds(w->cell, t->other, keep + 1, (int)ARRAY_LEN(keep) - 1);
 
-	keep[n++] = dirfd;
-	keep[n++] = w->cell.keep.outer_ns;
-	keep[n++] = w->cell.keep.mount_ns;
-	/* The last to close them waits for all that is mounted there to be taken off. */
-	keep[n++] = t->other.mount_ns;
-	keep[n++] = t->other.base_ns;
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		keep[n++] = t->other.mount_fd[i];
-	return close_but(keep, n);
+	return n < 0 ? n : close_but(keep, n + 1);
 }
 
 /*
@@ -304,7 +297,7 @@ static void drop_work(struct warden *w, struct turn *t, const char *heap)
 		(void)snprintf(from, sizeof from, "work/%d.%u", i, w->made_in[i]);
 		(void)snprintf(to, sizeof to, "%s/work-%d", heap, i);
 		(void)renameat(w->disk_fd, from, w->disk_fd, to);
-		w->made_in[i] = w->cell.keep.generation;
+		w->made_in[i] = w->cell->generation;
 	}
 }
 
@@ -319,10 +312,8 @@ void turn_drop_last(struct warden *w, struct turn *t)
 		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
 	if (!w->spec.pool)
 		drop_work(w, t, heap);
-	/* Or the sweeper would keep it, and so the helper, and that the next switch. */
-	fd_close(&t->other.helper_fd);
 	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
-	cell_next_done(&t->other);
+	w->driver->drop(w->cell, TAKE_PTR(t->other));
 }
 
 /* The files go with all others of the sandbox. */

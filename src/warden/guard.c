@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "sys/userns.h"
 #include "warden/command_check.h"
-#include "warden/warden.h"
+#include "warden/features.h"
 
 enum { STATUS_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000 };
 
@@ -57,40 +57,20 @@ void guard_refuse(struct warden *w, const struct err *e)
 	warden_end(w, w->refusal.msg);
 }
 
-static const enum cell_look orders[][LOOKS] = {
-	[false] = { LOOK_BUILT, LOOK_OPEN, LOOK_INIT },
-	[true] = { LOOK_BUILT, LOOK_INIT, LOOK_OPEN },
-};
-
-static int look_whole(struct warden *w, pid_t command, struct err *e)
+/* A driver without HAS_VERIFY has nothing that could be verified from outside. */
+static int verify(struct warden *w, enum verify_stage stage, pid_t call, struct err *e)
 {
-	for (; w->looks < LOOKS; w->looks++)
-		if (ns_driver.look(&w->cell, orders[w->rootful][w->looks], command, e) < 0)
-			return -1;
-	return 0;
+	return warden_has(w, HAS_VERIFY) ? w->driver->verify(w->cell, stage, call, e) : 0;
 }
 
-static int look_upto(struct warden *w, enum cell_look last, struct err *e)
+int guard_look(struct warden *w, enum verify_stage stage, struct err *e)
 {
-	const enum cell_look *order = orders[w->rootful];
-	int n = 1;
-
-	while (order[n - 1] != last)
-		n++;
-	for (; w->looks < n; w->looks++)
-		if (ns_driver.look(&w->cell, order[w->looks], 0, e) < 0)
-			return -1;
-	return 0;
-}
-
-int guard_look(struct warden *w, enum cell_look last, struct err *e)
-{
-	return look_upto(w, last, e);
+	return verify(w, stage, 0, e);
 }
 
 bool guard_is_whole(const struct warden *w)
 {
-	return w->looks == LOOKS;
+	return w->cell && (!(w->cell->has & HAS_VERIFY) || w->cell->verified);
 }
 
 static int no_answer(struct err *e)
@@ -115,16 +95,16 @@ static int await_hello(int fd, struct err *e)
 	return 0;
 }
 
-int guard_whole(struct warden *w, int fd, struct err *e)
+int guard_whole(struct warden *w, struct err *e)
 {
-	if (look_upto(w, LOOK_BUILT, e) < 0 || await_hello(fd, e) < 0)
+	if (verify(w, VERIFY_BUILT, 0, e) < 0 || await_hello(w->init.fd, e) < 0)
 		return -1;
-	return look_whole(w, 0, e);
+	return verify(w, VERIFY_ALL, 0, e);
 }
 
 static void give_up(struct warden *w, const struct err *e)
 {
-	if (w->cell.refused)
+	if (w->cell->refused)
 		guard_refuse(w, e);
 	else
 		guard_lost_init(w, e->msg);
@@ -134,20 +114,20 @@ bool guard_first_order(struct warden *w)
 {
 	struct err e = { 0 };
 
-	if (w->rootful || guard_is_whole(w))
+	if (!w->cell->verify_first || guard_is_whole(w))
 		return true;
-	if (look_upto(w, LOOK_BUILT, &e) == 0 && await_hello(w->init.fd, &e) == 0 &&
-	    look_upto(w, LOOK_OPEN, &e) == 0)
+	if (verify(w, VERIFY_BUILT, 0, &e) == 0 && await_hello(w->init.fd, &e) == 0 &&
+	    verify(w, VERIFY_ORDER, 0, &e) == 0)
 		return true;
 	give_up(w, &e);
 	return false;
 }
 
-void guard_look_later(struct warden *w, enum cell_look last)
+void guard_look_later(struct warden *w, enum verify_stage stage)
 {
 	struct err e = { 0 };
 
-	if (w->state == SANDBOX_RUNNING && look_upto(w, last, &e) < 0)
+	if (w->state == SANDBOX_RUNNING && verify(w, stage, 0, &e) < 0)
 		give_up(w, &e);
 }
 
@@ -176,7 +156,9 @@ void guard_lost_init(struct warden *w, const char *why)
 /* The last look at init, and one at what it has made. */
 static int look_at_all(struct warden *w, int pid, struct err *e)
 {
-	return look_whole(w, pid, e) < 0 ? -1 : look(w, pid, e);
+	if (!warden_has(w, HAS_VERIFY))
+		return 0;
+	return verify(w, VERIFY_ALL, pid, e) < 0 ? -1 : look(w, pid, e);
 }
 
 /* Asked of the system: that something could not be found when looking at init says nothing of it.

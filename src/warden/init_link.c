@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream to init. Init is on the hostile side: what it says is checked, never trusted. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "warden/call.h"
 #include "warden/dial.h"
 #include "warden/limits.h"
+#include "warden/stream.h"
 #include "warden/warden.h"
 
 struct said {
@@ -60,15 +62,18 @@ static void on_call_frame(struct warden *w, const struct frame *f, const struct 
 static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 {
 	struct warden *w = container_of(conn, struct warden, init);
+	int r = stream_is_needed(w) ? stream_frame(w, f) : 1;
 	struct said s;
 
-	if (f->type == MSG_DIALED && read_said(&s, f->body) == 0) {
+	if (r == 1 && f->type == MSG_DIALED && read_said(&s, f->body) == 0) {
 		dial_answered(w, f, fds, s.err);
 		return;
 	}
 	for (int i = 0; i < f->nfds; i++) /* init has nothing else to give */
 		fd_close(&fds[i]);
-	if (read_said(&s, f->body) < 0) {
+	if (r == 0)
+		return;
+	if (r < 0 || read_said(&s, f->body) < 0) {
 		warden_end(w, "init broke the protocol");
 		return;
 	}
@@ -78,7 +83,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 		if (!w->init_greeted)
 			warden_end(w, "init speaks another version of the protocol");
 		else
-			guard_look_later(w, LOOK_INIT);
+			guard_look_later(w, VERIFY_HELLO);
 	} else if (f->type == MSG_REAPED) {
 		on_reaped(w, &s);
 	} else if (f->type == MSG_ENTERED) {
@@ -104,11 +109,43 @@ static void on_closed(struct conn *conn, int err)
 		warden_end(w, broke ? "init broke the protocol" : "init ended");
 }
 
+static void on_drained(struct conn *conn)
+{
+	streams_resume(container_of(conn, struct warden, init));
+}
+
+static int send_order(void *ctx, uint8_t type, int *fds, int nfds)
+{
+	struct warden *w = ctx;
+	size_t at = 0;
+	int r = conn_begin(&w->init, type, 0, &at);
+
+	if (r == 0)
+		r = conn_end(&w->init, at, fds, nfds);
+	else
+		for (int i = 0; i < nfds; i++)
+			(void)close(fds[i]);
+	for (int i = 0; i < nfds; i++)
+		fds[i] = FD_NONE;
+	return r;
+}
+
+static void on_entered(void *ctx, int err)
+{
+	generation_entered(ctx, err);
+}
+
+void init_link_events(struct warden *w)
+{
+	w->events = (struct cell_events){ send_order, on_entered, w };
+}
+
 int init_link_open(struct warden *w, struct err *e)
 {
-	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
-	int fd = TAKE_FD(w->cell.stream_fd);
-	int r = conn_init(&w->init, &w->loop, fd, &ops);
+	static const struct conn_ops ops = { .frame = on_frame,
+					     .closed = on_closed,
+					     .drained = on_drained };
+	int r = conn_init(&w->init, &w->loop, w->driver->stream(w->cell), &ops);
 
 	return r < 0 ? err_sys(e, -r, "connect to init") : 0;
 }

@@ -167,6 +167,17 @@ int layers_move(struct warden *w, const bool *moved, struct err *e)
 	return layers_open(w, e);
 }
 
+void layers_close(struct warden *w)
+{
+	for (int i = 0; i < CELL_MOUNTS; i++) {
+		fd_close(&w->uppers[i]);
+		fd_close(&w->lowers[i]);
+		forget_list(w, i);
+	}
+	for (int j = 0; j < CELL_LAYERS; j++)
+		sealed_done(&w->sealed[j]);
+}
+
 /* Times have the width of a tick: a change may not show in them, but in what is there. */
 bool layers_touched(const struct warden *w, int i)
 {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "warden/features.h"
+
 int limits_take(struct warden *w, struct field f)
 {
 	struct cell_limits *l = &w->spec.limits;
@@ -57,9 +59,9 @@ static void trace_unenforced(struct warden *w, uint32_t call, uint64_t parent, c
 
 void limits_trace_unenforced(struct warden *w)
 {
-	for (int i = 0; i < w->cell.nunenforced; i++)
-		trace_unenforced(w, 0, w->created_event, w->cell.unenforced[i].limit,
-				 w->cell.unenforced[i].why);
+	for (int i = 0; i < w->cell->nunenforced; i++)
+		trace_unenforced(w, 0, w->created_event, w->cell->unenforced[i].limit,
+				 w->cell->unenforced[i].why);
 }
 
 const char *limits_warning(const struct cell_unenforced *u, char *out, size_t size)
@@ -71,8 +73,13 @@ const char *limits_warning(const struct cell_unenforced *u, char *out, size_t si
 static int limit_call(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
 {
 	struct cell_unenforced u = { .limit = "call-memory" };
-	int r = cgroup_limit_call(&c->w->cell.cgroup, c->group, a->call_memory, &fds[FD_ENTRY],
-				  u.why);
+	const struct driver *d = c->w->driver;
+	int r = -EOPNOTSUPP;
+
+	if (features_of(d->has) & HAS_GROUPS)
+		r = d->group_limit(c->w->cell, c->group, a->call_memory, &fds[FD_ENTRY], u.why);
+	else
+		(void)snprintf(u.why, sizeof u.why, "driver '%s' has no groups of calls", d->name);
 
 	c->memory = r == 0 ? a->call_memory : 0;
 	if (r == 0)
@@ -90,13 +97,14 @@ static int limit_call(struct call *c, const struct ask *a, int fds[FD_ROLES], st
 int limits_open_call(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
 {
 	/* A host without v2 has no leaf that would have named the call. */
-	if (a->call_memory && !c->group[0])
+	if (a->call_memory && !c->group[0] && features_of(c->w->driver->has) & HAS_GROUPS)
 		(void)snprintf(c->group, sizeof c->group, "call-%u", c->id);
 	if (a->call_memory && limit_call(c, a, fds, e) < 0)
 		return -1;
-	c->counted = c->memory || c->w->spec.limits.memory || c->w->spec.limits.pids;
+	c->counted = features_of(c->w->driver->has) & HAS_GROUPS &&
+		     (c->memory || c->w->spec.limits.memory || c->w->spec.limits.pids);
 	if (c->counted)
-		cgroup_count(&c->w->cell.cgroup, c->group, &c->counts);
+		c->w->driver->group_count(c->w->cell, c->group, &c->counts);
 	return 0;
 }
 
@@ -114,13 +122,13 @@ static void trace_hit(struct call *c, const char *limit, const char *key, uint64
 
 void limits_close_call(struct call *c)
 {
-	struct cgroup_counts now;
+	struct group_counts now;
 	const struct cell_limits *l = &c->w->spec.limits;
 
 	if (!c->counted)
 		return;
 	c->counted = false;
-	cgroup_count(&c->w->cell.cgroup, c->group, &now);
+	c->w->driver->group_count(c->w->cell, c->group, &now);
 	/* Fewer than before: since a later call has a limit of its own, each has its own count. */
 	c->oom_kills =
 		now.oom_kills - (now.oom_kills < c->counts.oom_kills ? 0 : c->counts.oom_kills);

@@ -18,34 +18,6 @@
 
 enum { CREATOR_FD = 3, LOCK_FD = 4, SLOT_FD = 5 };
 
-void warden_fail(struct warden *w, const char *what, int err)
-{
-	static char reason[256];
-
-	/* Whoever still waits for an answer is told: its command did not end by itself. */
-	if (w->refusal.kind == ERR_NONE) {
-		(void)err_sys(&w->refusal, err, "the sandbox ends: %s", what);
-		if (err == ENOSPC)
-			(void)err_hint(&w->refusal,
-				       "the file system of the state directory is full");
-	}
-	if (w->state == SANDBOX_ENDING || w->state == SANDBOX_GONE)
-		return;
-	(void)snprintf(reason, sizeof reason, "%s: %s", what, strerror(err));
-	warden_end(w, reason);
-}
-
-int warden_trace_end(struct warden *w)
-{
-	int r = trace_end(&w->trace);
-
-	if (r == 0)
-		r = trace_flush(&w->trace);
-	if (r < 0)
-		warden_fail(w, "write the trace", -r);
-	return r;
-}
-
 /* Whoever starts us leaves all signals blocked, and some may have been ignored before. */
 static void default_signals(void)
 {
@@ -95,16 +67,6 @@ static void raise_files(struct warden *w)
 		w->spec.files = 0;
 }
 
-/* Events of this turn reach the trace before we sleep: a follower sees them at once. */
-static void on_turned(struct loop *l)
-{
-	struct warden *w = container_of(l, struct warden, loop);
-	int r = w->trace.batch.len ? trace_flush(&w->trace) : 0;
-
-	if (r < 0)
-		warden_fail(w, "write the trace", -r);
-}
-
 /* Asked to end, as by a system that shuts down: end the sandbox as a client's wish would. */
 static void on_signal(struct loop_io *io, uint32_t events)
 {
@@ -139,17 +101,7 @@ static bool is_socket(int fd)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = {
-		.listen_fd = FD_NONE,
-		.dir_fd = FD_NONE,
-		.disk_fd = FD_NONE,
-		.roots = { FD_NONE, FD_NONE },
-		.layers_fd = FD_NONE,
-		.lock_fd = LOCK_FD,
-		.catalog_fd = FD_NONE,
-		.warm_fd = FD_NONE,
-		.spare_group = FD_NONE,
-	};
+	struct warden *w;
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay-warden %s\n", CAY_VERSION);
@@ -159,22 +111,20 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cay-warden: started by cay, not by hand; see cay-warden(8)\n");
 		return 2;
 	}
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		w.uppers[i] = w.lowers[i] = FD_NONE;
-	cell_init(&w.cell);
-	w.trace.fd = FD_NONE;
-	w.started_ns = clock_mono_ns();
 	default_signals();
-	raise_files(&w);
+	w = warden_new(driver_find("ns"));
+	if (!w)
+		return 1;
+	w->lock_fd = LOCK_FD;
+	raise_files(w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return 1;
-	if (loop_init(&w.loop) < 0 || watch_signals(&w) < 0 ||
-	    client_adopt(&w, CREATOR_FD, true) < 0)
+	if (warden_open(w) < 0 || watch_signals(w) < 0 || client_adopt(w, CREATOR_FD, true) < 0)
 		return 1;
-	w.loop.turned = on_turned;
 	/* What is to be built is not known yet, but much of where. */
-	cgroup_look_ahead();
-	(void)loop_run(&w.loop);
-	warden_leave(&w);
+	if (w->driver->prefetch)
+		w->driver->prefetch();
+	(void)loop_run(&w->loop);
+	warden_leave(w);
 }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "warden/features.h"
 #include "warden/net.h"
 
 enum { PIDS_MOST = 256, FDS_MOST = 1024, SEARCH_SHARE = 10 };
@@ -56,7 +57,10 @@ static bool is_last(struct net_last *l, uint32_t call, const char *want)
 	return false;
 }
 
-/* The directory of its descriptors where the socket is among them, else FD_NONE. */
+/*
+ * The directory of its descriptors where the socket is among them. Else -ENOENT, or -EBUSY where
+ * that cannot be told: there are too many, or they may not be seen.
+ */
 static int find_socket(long pid, const char *want, int *ret_number)
 {
 	auto_close int kept = FD_NONE;
@@ -68,33 +72,25 @@ static int find_socket(long pid, const char *want, int *ret_number)
 
 	(void)snprintf(path, sizeof path, "/proc/%ld/fd", pid);
 	d = opendir(path);
-	while (d && !found && left-- > 0 && (ent = readdir(d))) {
+	if (!d)
+		return errno == ENOENT || errno == ESRCH ? -ENOENT : -EBUSY;
+	while (!found && left-- > 0 && (ent = readdir(d))) {
 		found = is_socket(dirfd(d), ent->d_name, want);
 		*ret_number = atoi(ent->d_name);
 	}
 	if (found)
 		kept = fcntl(dirfd(d), F_DUPFD_CLOEXEC, 0);
-	if (d)
-		(void)closedir(d);
-	return TAKE_FD(kept);
+	(void)closedir(d);
+	if (kept >= 0)
+		return TAKE_FD(kept);
+	return found || left < 0 ? -EBUSY : -ENOENT;
 }
 
 static int pids_of_call(struct warden *w, uint32_t call, long *pids)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(64 * 1024);
 	const struct call *c = call_by_id(w, call);
-	char name[48];
-	int n = 0, used;
 
-	if (!c)
-		return 0;
-	(void)snprintf(name, sizeof name, "%s/cgroup.procs", c->group);
-	if (io_read_file(w->cell.cgroup.fd, name, &b) < 0 || !b.len)
-		return 0;
-	for (char *at = b.data; n < PIDS_MOST && sscanf(at, "%ld%n", &pids[n], &used) == 1;
-	     at += used)
-		n++;
-	return n;
+	return c ? w->driver->group_pids(w->cell, c->group, pids, PIDS_MOST) : 0;
 }
 
 static int search(struct warden *w, uint32_t *call, const char *want)
@@ -102,12 +98,13 @@ static int search(struct warden *w, uint32_t *call, const char *want)
 	auto_done(buf_done) struct buf b = BUF_INIT(16 * 1024);
 	struct net_last *l = &w->net->last;
 	long pids[PIDS_MOST];
-	int n = *call && w->cell.has_cgroup ? pids_of_call(w, *call, pids)
-					    : ps_pids(w, pids, PIDS_MOST);
+	int n = *call && warden_has(w, HAS_GROUPS) ? pids_of_call(w, *call, pids)
+						   : ps_pids(w, pids, PIDS_MOST);
 
 	while (n-- > 0) {
-		int number, dir = pids[n] == w->cell.pid ? FD_NONE
-							 : find_socket(pids[n], want, &number);
+		int number, dir = pids[n] == warden_init_pid(w)
+					  ? FD_NONE
+					  : find_socket(pids[n], want, &number);
 
 		if (dir < 0)
 			continue;
@@ -155,4 +152,55 @@ int net_process_of(struct warden *w, uint32_t *call, uint64_t inode)
 	process = search(w, call, want);
 	n->search_left_ns -= (int64_t)(clock_mono_ns() - began_ns);
 	return process;
+}
+
+static bool is_among(long pid, const long *pids, int n)
+{
+	while (n > 0 && pids[n - 1] != pid)
+		n--;
+	return n > 0;
+}
+
+/* Whether processes of the call have the socket, and no other has. */
+static bool only_call_has(struct warden *w, uint32_t call, const char *want)
+{
+	bool groups = warden_has(w, HAS_GROUPS), found = false;
+	long all[PIDS_MOST], own[PIDS_MOST];
+	int nown = groups ? pids_of_call(w, call, own) : 0;
+	int nall = ps_pids(w, all, PIDS_MOST);
+
+	if (nall == PIDS_MOST)
+		return false;
+	for (int i = 0; i < nall; i++) {
+		int number, dir = all[i] == warden_init_pid(w) ? -ENOENT
+							       : find_socket(all[i], want, &number);
+		bool is_own = groups ? is_among(all[i], own, nown)
+				     : w->watch && watch_call_of(w->watch, (int)all[i]) == call;
+
+		if (dir >= 0)
+			(void)close(dir);
+		if (dir != -ENOENT && !is_own)
+			return false;
+		found = found || dir >= 0;
+	}
+	return found;
+}
+
+bool net_socket_is_of(struct warden *w, uint32_t call, uint64_t inode)
+{
+	struct net *n = w->net;
+	uint64_t began_ns;
+	char want[40];
+	bool only;
+
+	/* Nobody else is there to have it. */
+	if (w->ncalls == 1 && w->calls->id == call)
+		return true;
+	if (!inode || !may_search(n))
+		return false;
+	(void)snprintf(want, sizeof want, "socket:[%llu]", (unsigned long long)inode);
+	began_ns = clock_mono_ns();
+	only = only_call_has(w, call, want);
+	n->search_left_ns -= (int64_t)(clock_mono_ns() - began_ns);
+	return only;
 }

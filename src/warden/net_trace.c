@@ -287,11 +287,17 @@ static bool of_flow(uint64_t kind)
 	return kind == GW_KIND_TLS || kind == GW_KIND_HTTP || kind == GW_KIND_CLOSE;
 }
 
+/* Kinds that name the call of a socket; the others have it from their flow. */
+static bool tells_call(uint64_t kind)
+{
+	return !of_flow(kind) && kind != GW_KIND_GAP;
+}
+
 void net_event(struct net *n, const struct frame *f)
 {
-	static const char *const kinds[GW_KINDS] = { "net.dns",	 "net.connect", "net.tls",
-						     "net.http", "net.close",	"net.deny",
-						     "net.fail", "trace.gap" };
+	static const char *const kinds[GW_KIND_DIAL] = { "net.dns",  "net.connect", "net.tls",
+							 "net.http", "net.close",   "net.deny",
+							 "net.fail", "trace.gap" };
 	struct warden *w = n->w;
 	struct net_flow *flow = flow_at(n, f->chan);
 	uint32_t call;
@@ -301,17 +307,18 @@ void net_event(struct net *n, const struct frame *f)
 	int process;
 
 	read_told(&t, f->body);
-	if (t.kind >= GW_KINDS || !flow)
+	if (t.kind >= GW_KIND_DIAL || !flow) /* only the dialer says what was dialled */
 		return;
 	call = call_of_group(n, t.cgroup);
-	process = of_flow(t.kind) || t.kind == GW_KIND_GAP ? 0 : owner_of(n, flow, &t, &call);
+	process = tells_call(t.kind) ? owner_of(n, flow, &t, &call) : 0;
 	if (of_flow(t.kind) && flow->event)
 		call = flow->call;
 	event = trace_begin(&w->trace, kinds[t.kind], call,
 			    of_flow(t.kind) && flow->event ? flow->event : start_of(w, call));
 	if (process)
 		trace_num(&w->trace, "process", process);
-	if (t.uncertain && t.inode)
+	if ((t.uncertain && t.inode) ||
+	    (tells_call(t.kind) && call && !net_socket_is_of(w, call, t.inode)))
 		trace_bool(&w->trace, "certain", false);
 	put_target(&w->trace, &t);
 	put_texts(&w->trace, &t);
@@ -327,6 +334,25 @@ void net_event(struct net *n, const struct frame *f)
 	c = t.kind == GW_KIND_DENY && call ? call_by_id(w, call) : NULL;
 	if (c)
 		add_denial(c, &t);
+}
+
+void net_dial_event(struct net *n, const struct frame *f)
+{
+	struct trace *tr = &n->w->trace;
+	struct told t;
+
+	read_told(&t, f->body);
+	if (t.kind != GW_KIND_DIAL)
+		return;
+	(void)trace_begin(tr, "net.dial", 0, n->w->created_event);
+	put_target(tr, &t);
+	if (t.text[GW_T_RULE].n)
+		trace_text(tr, "rule", t.text[GW_T_RULE]);
+	if (t.text[GW_T_REASON].n)
+		trace_text(tr, "refused", t.text[GW_T_REASON]);
+	if (t.count)
+		trace_num(tr, "unreported", (int64_t)t.count);
+	(void)trace_end(tr);
 }
 
 void net_flows_lost(struct net *n)

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "warden/call.h"
+#include "warden/features.h"
 #include "warden/limits.h"
 
 enum { FREEZE_WAIT_MS = 1000 };
@@ -34,6 +35,7 @@ static void stop_clocks(struct warden *w)
 		timer_hold(w, &c->timeout, &c->timeout_left_ns);
 	timer_hold(w, &w->ttl_timer, &w->ttl_left_ns);
 	timer_hold(w, &w->idle_timer, &w->idle_left_ns);
+	expiry_note(w);
 }
 
 static void start_clocks(struct warden *w)
@@ -42,13 +44,14 @@ static void start_clocks(struct warden *w)
 		timer_go_on(w, &c->timeout, &c->timeout_left_ns);
 	timer_go_on(w, &w->ttl_timer, &w->ttl_left_ns);
 	w->idle_left_ns = 0;
+	expiry_note(w);
 	expiry_activity(w);
 }
 
 static int freeze(struct warden *w, bool on)
 {
-	if (w->cell.has_cgroup)
-		return cgroup_freeze(&w->cell.cgroup, on, FREEZE_WAIT_MS);
+	if (warden_has(w, HAS_FREEZE))
+		return w->driver->freeze(w->cell, on, FREEZE_WAIT_MS);
 	return CONN_SAY(&w->init, MSG_SIGNAL, 0, { TAG_SIGNAL, on ? SIGSTOP : SIGCONT, NULL });
 }
 
@@ -61,7 +64,6 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 		return 0;
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "a snapshot or rollback is under way");
-	generation_stay(w);
 	if (!sandbox_may_move(w->state, SANDBOX_PAUSED))
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	r = freeze(w, true);
@@ -74,7 +76,7 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 	stop_clocks(w);
 	(void)trace_begin(&w->trace, "sandbox.pause", 0, w->created_event);
 	trace_text(&w->trace, "reason", str_of(reason));
-	trace_text(&w->trace, "method", w->cell.has_cgroup ? STR("freezer") : STR("signal"));
+	trace_text(&w->trace, "method", warden_has(w, HAS_FREEZE) ? STR("freezer") : STR("signal"));
 	trace_num(&w->trace, "freeze_us", (int64_t)((w->paused_ns - start) / NS_PER_US));
 	(void)warden_trace_end(w);
 	return 0;

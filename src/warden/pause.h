@@ -27,6 +27,10 @@ void expiry_close(struct warden *w);
 void expiry_activity(struct warden *w);
 /* A new time to live from now on; 0: none. */
 void expiry_extend(struct warden *w, uint64_t ttl_ms);
+/* The same until a moment of the real clock; 0: none. The time to live that it gives. */
+uint64_t expiry_until(struct warden *w, uint64_t at_ms);
+/* The timer of the time to live was set or stopped: note when it will be over. */
+void expiry_note(struct warden *w);
 /* Milliseconds left, or UINT64_MAX where there is no limit. */
 uint64_t expiry_ttl_left_ms(const struct warden *w);
 uint64_t expiry_idle_left_ms(const struct warden *w);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The processes of a sandbox, read from outside: everything in its pid namespace descends
- * from init, so the tree below it is walked by /proc/PID/task/TID/children.
- */
-#include <dirent.h>
+/* The processes of a sandbox, as /proc outside shows those that the driver names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -134,67 +130,30 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	return conn_end(&c->conn, at, NULL, 0);
 }
 
-static void list_children_of(long pid, const char *thread, long *pids, int most, int *n,
-			     struct buf *b)
+int ps_pids(const struct warden *w, long *pids, int most)
 {
-	char name[64];
-	int used;
-
-	(void)snprintf(name, sizeof name, "task/%.20s/children", thread);
-	if (read_proc(pid, name, b) < 0 || b->len == 0)
-		return;
-	for (char *at = b->data; *n < most && sscanf(at, "%ld%n", &pids[*n], &used) == 1;
-	     at += used)
-		++*n;
+	return w->cell ? w->driver->pids(w->cell, pids, most) : 0;
 }
 
-/* Each thread has its own list of the children that it forked. */
-static void list_children(long pid, long *pids, int most, int *n, struct buf *b)
-{
-	char path[48];
-	struct dirent *ent;
-	DIR *d;
-
-	(void)snprintf(path, sizeof path, "/proc/%ld/task", pid);
-	d = opendir(path);
-	while (d && (ent = readdir(d)))
-		if (ent->d_name[0] != '.')
-			list_children_of(pid, ent->d_name, pids, most, n, b);
-	if (d)
-		(void)closedir(d);
-}
-
-/* Breadth first from init; a process that ends meanwhile is left out. fn < 0 stops. */
+/* Init first; a process that ends meanwhile is left out. fn < 0 stops. */
 static int each_process(const struct warden *w, struct buf *b,
 			int (*fn)(void *ctx, struct row *row, struct buf *b), void *ctx)
 {
 	auto_free long *pids = calloc(ROWS_MAX, sizeof *pids);
-	int n = 1;
+	int n;
 
 	if (!pids)
 		return -ENOMEM;
-	pids[0] = w->cell.pid;
+	n = ps_pids(w, pids, ROWS_MAX);
 	for (int i = 0; i < n; i++) {
 		struct row row = { .pid = pids[i] };
 
-		list_children(row.pid, pids, ROWS_MAX, &n, b);
 		if (read_stat(&row, b) < 0)
 			continue;
 		if (fn(ctx, &row, b) < 0)
 			break;
 	}
 	return 0;
-}
-
-int ps_pids(const struct warden *w, long *pids, int most)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(FILE_MAX);
-	int n = 1;
-
-	pids[0] = w->cell.pid;
-	for (int i = 0; i < n; i++)
-		list_children(pids[i], pids, most, &n, &b);
-	return n;
 }
 
 struct listing {

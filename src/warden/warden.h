@@ -27,6 +27,9 @@
 struct warden;
 struct call;
 struct turn;
+struct record;
+struct viewer;
+struct lease_wait;
 
 /* A connection of a client; the first is the creator's. */
 struct client {
@@ -34,8 +37,12 @@ struct client {
 	struct conn conn;
 	bool creator;
 	bool greeted;
-	bool wants_destroyed; /* is told when all is gone */
-	bool switched; /* what it asked for last has become a layer, by which it can be found */
+	unsigned version;     /* of the protocol */
+	int pid;	      /* of its process, as it was when it connected */
+	bool wants_destroyed; /* is told when all is gone, on that channel */
+	uint32_t destroy_chan;
+	struct viewer *viewers; /* record.h */
+	int nviewers;
 	struct client *next;
 };
 
@@ -46,6 +53,12 @@ struct defaults {
 	char *cwd;
 	char *user;
 	uint64_t timeout_ms; /* of every call that has none of its own; 0: none */
+};
+
+/* Of calls (record.h), oldest first. */
+struct records {
+	struct record *first, *last;
+	int n;
 };
 
 /* A child that seals the last generation, and removes what is not needed of it. */
@@ -65,7 +78,9 @@ struct sealed {
 struct warden {
 	struct loop loop;
 	enum sandbox_state state;
-	struct cell cell;
+	const struct driver *driver;
+	struct cell_events events; /* what the driver tells us */
+	struct cell *cell;	   /* NULL: there is none yet, or none any more */
 	struct cell_spec spec;
 	char *texts[256]; /* what spec points to */
 	int ntexts;
@@ -76,7 +91,6 @@ struct warden {
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;
-	int catalog_fd;		  /* catalog_hold.h */
 	int disk_fd;		  /* where upper, next and old lie: dir_fd, or in the pool */
 	struct layer_roots roots; /* where layers are looked for */
 	int layers_fd;		  /* where its own are made */
@@ -88,10 +102,9 @@ struct warden {
 	struct stat fresh[CELL_MOUNTS]; /* the uppers as they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation, by which their work directories are called */
 	struct turn *turn;		/* to the next generation; NULL: none under way */
-	struct turn *coming;   /* generation_ahead.c: made for one that is about to be asked for */
-	struct turn *unsealed; /* done and answered, and about to be sealed */
-	struct sweeper sweepers[16]; /* at work on what is left of the last ones */
-	bool switched;		     /* once at least: it may be again */
+	struct turn *unsealed;		/* done and answered, and about to be sealed */
+	struct sweeper sweepers[16];	/* at work on what is left of the last ones */
+	bool switched;			/* once at least: it may be again */
 	struct loop_timer ahead_timer;
 
 	struct conn init;
@@ -99,7 +112,6 @@ struct warden {
 	struct trace trace;
 	uint64_t created_event;
 	struct watch *watch;
-	int looks;		       /* how many are done, in the order of guard.c */
 	struct loop_timer hello_timer; /* while init has not said hello */
 	bool guarded;		       /* a first command was looked at, where nothing is watched */
 	struct err refusal; /* why the sandbox was ended by us; kind ERR_NONE: it was not */
@@ -116,10 +128,13 @@ struct warden {
 	struct call *calls; /* running and lingering */
 	int ncalls;
 	uint32_t last_call, running;
+	struct records records[2]; /* of plain calls, of detached ones */
+	struct client *lease;	   /* lease.h: the client that has it, or NULL */
+	struct lease_wait *lease_waits;
 	bool alone;	 /* it ends, and only init is left */
 	int spare_group; /* of the first call, made while the sandbox is; or FD_NONE */
 	uint32_t last_group;
-	struct call *spare; /* call_spare.c: the next one, before it is asked for; or NULL */
+	struct spare *spare; /* call_spare.c: the child for the next call; NULL: none */
 	uint32_t last_spare;
 	struct changes_call *windows; /* calls that may have changed files since the last walk */
 	int nwindows;
@@ -133,6 +148,7 @@ struct warden {
 	struct net *net;    /* NULL: no network */
 	struct dial *dials; /* ports inside that clients wait for */
 	uint32_t ndials, last_dial;
+	struct stream *streams; /* stream.h */
 	/* pause.h */
 	uint64_t ttl_ms, idle_ms; /* 0: none */
 	bool pauses;		  /* instead of ending when a time is over */
@@ -140,8 +156,13 @@ struct warden {
 	bool expired; /* it ends because a time is over */
 	struct loop_timer ttl_timer, idle_timer;
 	uint64_t ttl_left_ns, idle_left_ns; /* while paused */
+	uint64_t expires_at_ms;		    /* real time; 0: never, or it is paused */
 	uint64_t paused_ns;
 	const char *end_reason;
+	char failure[256]; /* of warden_fail(), which end_reason points to */
+	bool removed;	   /* its files too: nothing is left to be settled */
+	/* execve(2), for what becomes of us in the end; tests take another. */
+	int (*exec)(const char *path, char *const argv[], char *const envp[]);
 	struct loop_timer end_timer;
 	struct call *final; /* with which the sandbox ends; its client has yet to be told */
 	bool final_failed;
@@ -149,7 +170,13 @@ struct warden {
 	enum run_stage final_stage;
 };
 
-/* main.c */
+/* warden.c */
+/* NULL: no memory. */
+struct warden *warden_new(const struct driver *driver);
+/* Its loop. 0 or -errno. */
+int warden_open(struct warden *w);
+/* Of a sandbox that was never built, or that has ended. */
+void warden_free(struct warden *w);
 /* Something that the sandbox cannot go on without has failed: end it. */
 void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
@@ -161,15 +188,15 @@ int warden_trace_end(struct warden *w);
  * look before its exec.
  */
 void guard_look_ahead(void); /* at what the first command is compared with */
-/* All looks up to and with `last`, as far as they have not been made. */
-int guard_look(struct warden *w, enum cell_look last, struct err *e);
+/* Verify all that can be seen at this stage. */
+int guard_look(struct warden *w, enum verify_stage stage, struct err *e);
 /* Before the first order to init: what cannot be seen of it afterwards. False: the sandbox ends. */
 bool guard_first_order(struct warden *w);
-/* All of them; waits until init has said hello on fd, and needs one that has nothing to do. */
-int guard_whole(struct warden *w, int fd, struct err *e);
+/* All of it; waits until init has said hello, and needs an init that has nothing to do. */
+int guard_whole(struct warden *w, struct err *e);
 bool guard_is_whole(const struct warden *w);
 /* The same as guard_look(), later: what is not what it must be ends the sandbox. */
-void guard_look_later(struct warden *w, enum cell_look last);
+void guard_look_later(struct warden *w, enum verify_stage stage);
 void guard_await_hello(struct warden *w);
 /* Init is gone, or has made itself useless, before it could be looked at. */
 void guard_lost_init(struct warden *w, const char *why);
@@ -196,33 +223,32 @@ int layers_open(struct warden *w, struct err *e);
 int layers_move(struct warden *w, const bool *moved, struct err *e);
 /* Whether anything was changed in a mount since its upper was made. */
 bool layers_touched(const struct warden *w, int i);
+void layers_close(struct warden *w);
 /* Take the list of layers from TAG_LAYER fields. */
 int layers_take(struct warden *w, int n, struct str id, struct err *e);
 
 /* generation.c: MSG_C_SWITCH */
 int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e);
 void generation_entered(struct warden *w, int err);
-/* The last generation, where that is still to be done: there is time for it. */
-void generation_seal(struct warden *w);
 /* The client does not wait any more, or everything ends. */
 void generation_forget(struct warden *w, const struct client *c);
 void generation_end(struct warden *w);
-/*
- * generation_ahead.c: make ready for the next one, where it is likely to come, as soon as nothing
- * else is to be done; MSG_C_SOON; something may be changed now.
+/* generation_ahead.c: prepare the next switch, where one is likely, when nothing else is to be
+ * done.
  */
 void generation_ahead(struct warden *w);
-void generation_soon(struct client *c);
-void generation_stay(struct warden *w);
 
 /* clients.c */
 int clients_listen(struct warden *w, struct err *e);
 int client_adopt(struct warden *w, int fd, bool creator);
 void client_free(struct client *c);
 void clients_say_destroyed(struct warden *w);
+/* The fields of MSG_C_ERROR. */
+int client_put_error(struct buf *out, const struct err *e, enum run_stage stage);
 int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_stage stage);
 
 /* init_link.c */
+void init_link_events(struct warden *w); /* what the driver is given to reach it */
 int init_link_open(struct warden *w, struct err *e);
 
 /* walk.c: file changes */
@@ -244,5 +270,7 @@ long ps_inside_pid(long pid, struct buf *b);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
 void warden_end(struct warden *w, const char *reason);
-/* What remains once the loop has stopped. Does not return. */
+/* What remains once the loop has stopped: settle what is left, or nothing. */
+void warden_settle(struct warden *w);
+/* The same, and leave. */
 void warden_leave(struct warden *w) __attribute__((noreturn));

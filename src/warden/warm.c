@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 #include "sys/foresee.h"
+#include "warden/features.h"
 
 enum { LOOK_S = 30 };
 
@@ -43,8 +44,8 @@ static void look_up(const struct warden *w)
 		"home/user",	     "dev/null"
 	};
 
-	foresee_usual(w->cell.root_fd);
-	foresee(w->cell.root_fd, names, ARRAY_LEN(names));
+	foresee_usual(warden_root(w));
+	foresee(warden_root(w), names, ARRAY_LEN(names));
 }
 
 int warm_open(struct warden *w, struct err *e)
@@ -120,7 +121,7 @@ static int begin(struct warden *w, struct str body, struct err *e)
 
 	if (take(w, body, e) < 0)
 		return -1;
-	if (ns_driver.adopt(&w->cell, &w->spec, strcmp(made_as, w->spec.hostname) != 0, e) < 0 ||
+	if (w->driver->claim(w->cell, &w->spec, strcmp(made_as, w->spec.hostname) != 0, e) < 0 ||
 	    look_at_uppers(w, e) < 0 || walk_open(w, e) < 0 || build_trace(w, body, e) < 0)
 		return -1;
 	return build_begin(w, e);

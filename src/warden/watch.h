@@ -2,19 +2,21 @@
 /*
  * Which processes a call starts: one seccomp listener per call, on execve and execveat.
  *
- * The child that becomes the command installs the filter itself and sends the listener to
- * the warden; from then on every exec below the call waits here until its arguments are
- * read, and then goes on unchanged (SECCOMP_USER_NOTIF_FLAG_CONTINUE). This is observation,
- * not a policy: a thread that changes its arguments in that very moment can make the event
- * wrong, never the call that it is attributed to.
+ * The child that becomes the command installs the filter itself and sends the listener to the
+ * warden. From then on the warden holds every exec below the call until the kernel has done it,
+ * and writes what the kernel did (watch_pending.c). It never changes or refuses an exec that
+ * would succeed: the trace observes, it is not a policy.
  *
  * The exit of every process seen is found by pidfd and written as process.exit, at the latest
  * some 20 ms after it.
  *
  * Events, pids as seen inside:
- *   process.exec  pid, ppid, path, argv; "unresolved":true where the path is as it was given,
- *                 since only the process itself could follow it; "argv_cut": how many
- *                 arguments are missing or shortened. Its parent is the call.start event.
+ *   process.exec  pid, ppid; path: the program that the kernel runs (/proc/PID/exe), of a script
+ *                 its interpreter; asked: the path that the program was asked for by, where it
+ *                 differs; argv as the new program has it; argv_cut: how many arguments are
+ *                 missing or shortened. "certain":false where a debugger inside had the process:
+ *                 path and argv are then those that stood in its memory before the exec, and the
+ *                 exec may have failed. Its parent is the call.start event.
  *   process.exit  pid, and code, signal or "unknown":true. Its parent is the last
  *                 process.exec of that process.
  *   trace.gap     lost (a kind), count: events that there was no memory or descriptor for.
@@ -31,6 +33,11 @@ struct watch_call; /* one per call */
 int watch_new(struct loop *l, struct trace *t, int root_fd, struct watch **ret);
 /* The sandbox has another root now. 0 or -errno. */
 int watch_move(struct watch *w, int root_fd);
+/*
+ * Every process of the sandbox was killed, and the caller is about to wait for init: reap those
+ * that are held in an exec. Init does not end before that.
+ */
+void watch_reap(struct watch *w);
 /* After its calls. */
 void watch_free(struct watch *w);
 /*

@@ -14,8 +14,7 @@
  */
 #pragma once
 
-#include <linux/seccomp.h>
-
+#include "sys/listener.h"
 #include "warden/watch.h"
 #include "warden/watch_proc.h"
 #include "warden/watch_table.h"
@@ -34,9 +33,11 @@ struct watch {
 	int probe_fd;	/* the first that ended: what is known of it when it has been reaped */
 	struct proc *young;
 	struct loop_timer young_timer;
-	struct seccomp_notif_sizes sizes;
-	struct seccomp_notif *notif;
-	struct seccomp_notif_resp *resp;
+	struct listener_bufs bufs;
+	struct pending *pending; /* execs in progress */
+	unsigned npending;
+	int child_fd; /* readable when a held task has stopped or died */
+	struct loop_io child_io;
 	bool (*guard)(void *ctx, int tid); /* NULL: asked already, or there is none */
 	void *guard_ctx;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warden/watch_exec.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "sys/tracee.h"
 
 static uint64_t page_of(uint64_t addr)
 {
@@ -204,4 +206,42 @@ void exec_read_args(struct exec_mem *m, const struct exec_req *q, struct exec_ar
 		if (ret->cut || !add_arg(m, arg, ret, &left))
 			ret->cut++;
 	}
+}
+
+/* More pointers than the kernel puts on a stack for arguments and environment. */
+enum { POINTERS_MOST = 1 << 18 };
+
+/*
+ * The address of the path. On a new stack follow each other: argc, the arguments, NULL, the
+ * environment, NULL, and pairs of a type and a value. Cheaper than /proc/PID/auxv.
+ */
+static int find_execfn(int pid, uint64_t argv, uint64_t *ret)
+{
+	struct exec_mem m __attribute__((uninitialized));
+	uint64_t at = argv, v, type;
+
+	exec_mem_init(&m, &(struct exec_req){ .tid = pid, .path = argv });
+	for (int lists = 0, n = 0; lists < 2; at += sizeof v) {
+		if (++n > POINTERS_MOST || !read_pointer(&m, at, &v))
+			return -ENODATA;
+		lists += v == 0;
+	}
+	do {
+		if (!read_pointer(&m, at, &type) || !read_pointer(&m, at + sizeof type, &v))
+			return -ENODATA;
+		at += sizeof type + sizeof v;
+	} while (type != AT_EXECFN && type != AT_NULL);
+	*ret = v;
+	return type == AT_EXECFN ? 0 : -ENODATA;
+}
+
+int exec_image(struct exec_req *q)
+{
+	uint64_t sp;
+	int r = tracee_stack(q->tid, &sp);
+
+	if (r < 0)
+		return r;
+	q->argv = sp + sizeof sp;
+	return find_execfn(q->tid, q->argv, &q->path);
 }

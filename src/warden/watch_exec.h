@@ -45,17 +45,23 @@ int exec_read_path(struct exec_mem *m, const struct exec_req *q, char path[LIMIT
 /* Never fails: what cannot be read counts as cut. */
 void exec_read_args(struct exec_mem *m, const struct exec_req *q, struct exec_args *ret);
 
-enum exec_found {
-	EXEC_MISS,   /* the exec will fail: there is no such program */
-	EXEC_FOUND,  /* *ret_fd is the file */
-	EXEC_UNSURE, /* a path that leads through something only the task can follow */
-};
-
+/* AT_EXECVE_CHECK: the kernel runs nothing. Flags stand in a register and cannot change. */
+bool exec_only_asks(const struct exec_req *q);
 /*
- * Find the program. root_fd: of the sandbox, whose own name as seen from here is `prefix`
- * (empty for "/"). A relative path is made absolute in place.
+ * Find the program before the exec. root_fd: of the sandbox, whose own name as seen from here is
+ * `prefix` (empty for "/"). A relative path is made absolute in place. 0, with *ret_fd FD_NONE
+ * where only the task can follow the path; or the error (-ENOENT, -EACCES) that the exec of a
+ * program that is not there has.
  */
-enum exec_found exec_find(int root_fd, struct str prefix, const struct exec_req *q,
-			  char path[LIMIT_PATH], int *ret_fd);
+int exec_find(int root_fd, struct str prefix, const struct exec_req *q, char path[LIMIT_PATH],
+	      int *ret_fd);
 /* The name of an open file inside the sandbox. */
 int exec_name(int fd, struct str prefix, char name[LIMIT_PATH]);
+
+/* The program that a process runs. On failure the name is empty. */
+int exec_program(int pid, struct str prefix, char name[LIMIT_PATH]);
+/*
+ * Where the kernel has put the path (AT_EXECFN) and the arguments of a new program, in a task that
+ * is stopped before its first instruction. What is not known stays 0.
+ */
+int exec_image(struct exec_req *q);

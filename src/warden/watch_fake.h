@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -21,8 +22,8 @@ struct fake_event {
 	uint32_t call;
 	uint64_t parent;
 	int64_t pid, ppid, code, signal, cut, count;
-	bool unknown, unresolved;
-	char path[4096];
+	bool unknown, uncertain;
+	char path[4096], asked[4096];
 	char *argv; /* joined, each followed by '|' */
 	size_t argv_len;
 	unsigned argc;
@@ -50,6 +51,8 @@ void trace_text(struct trace *t, const char *key, struct str value)
 	(void)t;
 	if (strcmp(key, "path") == 0)
 		CHECK(str_copy(LAST.path, sizeof LAST.path, value));
+	else if (strcmp(key, "asked") == 0)
+		CHECK(str_copy(LAST.asked, sizeof LAST.asked, value));
 	else if (strcmp(key, "lost") == 0)
 		CHECK(str_copy(LAST.lost, sizeof LAST.lost, value));
 	else
@@ -80,8 +83,10 @@ void trace_bool(struct trace *t, const char *key, bool value)
 	(void)t;
 	if (strcmp(key, "unknown") == 0)
 		LAST.unknown = value;
+	else if (strcmp(key, "certain") == 0)
+		LAST.uncertain = !value;
 	else
-		LAST.unresolved = value;
+		t_fail(__FILE__, __LINE__, key);
 }
 
 void trace_array(struct trace *t, const char *key)
@@ -285,6 +290,61 @@ static inline struct fake_call run_in(const char *root, void (*fn)(void *), void
 static inline struct fake_call run(void (*fn)(void *), void *arg)
 {
 	return run_in("/", fn, arg);
+}
+
+/*
+ * A program without libraries, for other roots and for many execs. It writes the letter and the
+ * first byte of its first argument to descriptor FAKE_TALLY, where that is open, and ends.
+ */
+enum { FAKE_TALLY = 9, FAKE_BASE = 0x400000 };
+static inline void fake_program(const char *path, char letter)
+{
+#ifdef __x86_64__
+	enum { CODE = 43, LETTER_AT = 11, MACHINE = EM_X86_64 };
+	/* write(9, letter, 1); write(9, argv[1], 1); exit(0) */
+	static const unsigned char code[CODE] = { 0xb8, 1,    0,    0,	  0,	0xbf, 9,    0,
+						  0,	0,    0xbe, 0,	  0,	0,    0,    0xba,
+						  1,	0,    0,    0,	  0x0f, 0x05, 0xb8, 1,
+						  0,	0,    0,    0x48, 0x8b, 0x74, 0x24, 0x10,
+						  0x0f, 0x05, 0xb8, 0x3c, 0,	0,    0,    0x31,
+						  0xff, 0x0f, 0x05 };
+#else
+	enum { CODE = 48, MACHINE = EM_AARCH64 };
+	static const uint32_t code[CODE / 4] = { 0xd2800808, 0xd2800120, 0x10000141, 0xd2800022,
+						 0xd4000001, 0xd2800120, 0xf9400be1, 0xd4000001,
+						 0xd2800ba8, 0xd2800000, 0xd4000001, 0xd503201f };
+#endif
+	struct {
+		Elf64_Ehdr e;
+		Elf64_Phdr p;
+		unsigned char code[CODE];
+		char letter;
+	} f = {
+		.e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		       .e_type = ET_EXEC,
+		       .e_machine = MACHINE,
+		       .e_version = EV_CURRENT,
+		       .e_entry = FAKE_BASE + offsetof(__typeof__(f), code),
+		       .e_phoff = sizeof f.e,
+		       .e_ehsize = sizeof f.e,
+		       .e_phentsize = sizeof f.p,
+		       .e_phnum = 1 },
+		.p = { .p_type = PT_LOAD,
+		       .p_flags = PF_R | PF_X,
+		       .p_vaddr = FAKE_BASE,
+		       .p_filesz = sizeof f,
+		       .p_memsz = sizeof f,
+		       .p_align = 0x1000 },
+		.letter = letter,
+	};
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	memcpy(f.code, code, sizeof code);
+#ifdef __x86_64__
+	memcpy(f.code + LETTER_AT, &(uint32_t){ FAKE_BASE + offsetof(__typeof__(f), letter) }, 4);
+#endif
+	CHECK(fd >= 0 && write(fd, &f, sizeof f) == (ssize_t)sizeof f);
+	close(fd);
 }
 
 static inline void exec_argv(void *argv)

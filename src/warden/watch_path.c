@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file an exec will run. Nothing depends on the answer but the trace; yet a sandbox
- * must not be able to hide an exec, so only what is certainly absent counts as a miss.
+ * Which file an exec will run, as far as that can be told beforehand, and which file a process
+ * does run. A program that is missing is an error that the caller gives to the task: the exec
+ * must not go on, since the program could appear meanwhile.
  * Files are opened with O_PATH alone: no device, pipe or file system of the sandbox is touched.
  */
 #include <errno.h>
@@ -162,33 +163,40 @@ static int open_program(int root_fd, const struct exec_req *q, const char *path)
 		fd = open_in(own_root, path, 0);
 	if (!is_absent(fd))
 		return fd;
-	return surely_absent(own_root >= 0 ? own_root : root_fd, path) ? -ENOENT : -ELOOP;
+	return surely_absent(own_root >= 0 ? own_root : root_fd, path) ? fd : -ELOOP;
 }
 
-static enum exec_found look_at(int fd, int *ret_fd)
+/* Takes fd. */
+static int check_program(int fd, int *ret_fd)
 {
 	auto_close int own = fd;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return EXEC_UNSURE;
+		return 0;
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
-		return EXEC_MISS;
+		return -EACCES;
 	*ret_fd = TAKE_FD(own);
-	return EXEC_FOUND;
+	return 0;
 }
 
-enum exec_found exec_find(int root_fd, struct str prefix, const struct exec_req *q,
-			  char path[LIMIT_PATH], int *ret_fd)
+bool exec_only_asks(const struct exec_req *q)
+{
+	return q->flags & AT_EXECVE_CHECK;
+}
+
+int exec_find(int root_fd, struct str prefix, const struct exec_req *q, char path[LIMIT_PATH],
+	      int *ret_fd)
 {
 	char link[32];
 	int fd = 0;
 
-	if (q->flags & AT_EXECVE_CHECK)
-		return EXEC_MISS;
+	*ret_fd = FD_NONE;
 	if (path[0] == '\0') {
-		if (!(q->flags & AT_EMPTY_PATH) || q->dirfd < 0)
-			return EXEC_MISS;
+		if (!(q->flags & AT_EMPTY_PATH))
+			return -ENOENT;
+		if (q->dirfd < 0)
+			return q->dirfd == AT_FDCWD ? -EACCES : -EBADF;
 		(void)snprintf(link, sizeof link, "fd/%d", q->dirfd);
 		fd = open_proc(q->tid, link);
 	} else {
@@ -198,6 +206,18 @@ enum exec_found exec_find(int root_fd, struct str prefix, const struct exec_req 
 			fd = open_program(root_fd, q, path);
 	}
 	if (fd < 0)
-		return is_absent(fd) ? EXEC_MISS : EXEC_UNSURE;
-	return look_at(fd, ret_fd);
+		return is_absent(fd) ? fd : 0;
+	return check_program(fd, ret_fd);
+}
+
+int exec_program(int pid, struct str prefix, char name[LIMIT_PATH])
+{
+	char link[32];
+	int r;
+
+	(void)snprintf(link, sizeof link, "/proc/%d/exe", pid);
+	r = read_link(link, prefix, name);
+	if (r < 0)
+		name[0] = '\0';
+	return r;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which program an exec is said to run, by all the ways to name one. */
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include "warden/watch_fake.h"
 
@@ -79,7 +81,7 @@ static void every_way_to_name_a_program_is_resolved(void)
 
 		run(exec_in_many_ways, ways[i]);
 		e = nth("process.exec", (int)i);
-		CHECK(e && !e->unresolved);
+		CHECK(e && !e->uncertain);
 		CHECK_STR(e->path, "/usr/bin/true");
 	}
 	CHECK(fake_len == 2 * (int)ARRAY_LEN(ways));
@@ -91,11 +93,16 @@ static void a_check_for_execution_is_no_exec(void)
 	CHECK(fake_len == 0);
 }
 
+static void exec_prog(void *arg)
+{
+	execl(arg, "prog", NULL);
+}
+
 static char scratch[] = "/tmp/watch-test-XXXXXX";
 
 static void scratch_remove(void)
 {
-	static const char *const names[] = { "prog", "hidden", "gone", "ok" };
+	static const char *const names[] = { "prog", "hidden", "gone", "bare" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		char path[64];
@@ -106,10 +113,10 @@ static void scratch_remove(void)
 	(void)rmdir(scratch);
 }
 
-/* A directory with an executable script, which is also the working directory. */
+/* A directory with an executable script and a program, which is also the working directory. */
 static void scratch_make(void)
 {
-	static const char script[] = "#!/bin/true\n";
+	static const char script[] = "#!/bin/true -x\n";
 	int fd;
 
 	CHECK(mkdtemp(scratch));
@@ -118,23 +125,38 @@ static void scratch_make(void)
 	fd = open("prog", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
 	CHECK(fd >= 0 && write(fd, script, sizeof script - 1) > 0);
 	close(fd);
+	fake_program("bare", 'b');
 }
 
 static void links_that_only_the_process_can_follow_do_not_hide_an_exec(void)
 {
+	const struct fake_event *e;
+
 	scratch_make();
 	CHECK(symlink("/proc/self/fd/50", "hidden") == 0);
 	run(exec_in_many_ways, "link");
-	CHECK(fake_len == 2 && nth("process.exec", 0)->unresolved);
-	CHECK(strstr(nth("process.exec", 0)->path, "/hidden"));
+	e = nth("process.exec", 0);
+	CHECK(fake_len == 2 && !e->uncertain);
+	CHECK_STR(e->path, "/usr/bin/true");
+	CHECK_STR(e->asked, "hidden");
 	run(exec_in_many_ways, "deleted-cwd");
-	CHECK(fake_len == 4 && nth("process.exec", 1)->unresolved);
-	CHECK_STR(nth("process.exec", 1)->path, "../prog");
+	e = nth("process.exec", 1);
+	CHECK(fake_len == 4 && !e->uncertain);
+	CHECK_STR(e->path, "/usr/bin/true");
+	CHECK_STR(e->asked, "../prog");
 }
 
-static void exec_prog(void *arg)
+static void a_script_is_its_interpreter_and_the_path_that_was_asked_for(void)
 {
-	execl(arg, "prog", NULL);
+	const struct fake_event *e;
+
+	scratch_make();
+	run(exec_prog, "./prog");
+	e = nth("process.exec", 0);
+	CHECK(fake_len == 2 && !e->uncertain);
+	CHECK_STR(e->path, "/usr/bin/true");
+	CHECK_STR(e->asked, "./prog");
+	CHECK_STR(e->argv, "/bin/true|-x|./prog|");
 }
 
 static void exec_in_chroot(void *arg)
@@ -148,12 +170,12 @@ static void names_are_relative_to_the_root(void)
 	if (geteuid() != 0)
 		return;
 	scratch_make();
-	run_in(scratch, exec_in_chroot, "/prog");
-	CHECK_STR(nth("process.exec", 0)->path, "/prog");
-	run_in(scratch, exec_in_chroot, "prog");
-	CHECK_STR(nth("process.exec", 1)->path, "/prog");
+	run_in(scratch, exec_in_chroot, "/bare");
+	CHECK_STR(nth("process.exec", 0)->path, "/bare");
+	run_in(scratch, exec_in_chroot, "bare");
+	CHECK_STR(nth("process.exec", 1)->path, "/bare");
 	/* Another root than the sandbox's own, as a container within would have. */
-	run_in("/", exec_in_chroot, "/prog");
+	run_in("/", exec_in_chroot, "/bare");
 	CHECK(nth("process.exec", 2) && strstr(nth("process.exec", 2)->path, scratch));
 	run_in("/usr", exec_prog, "/bin/true");
 	CHECK_STR(nth("process.exec", 3)->path, "/bin/true");
@@ -186,7 +208,7 @@ static void be_sandbox(int sock)
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(mount("tmpfs", scratch, "tmpfs", 0, NULL) == 0 && chdir(scratch) == 0);
 	CHECK(mkdir("up", 0755) == 0 && mkdir("work", 0755) == 0 && mkdir("root", 0755) == 0);
-	(void)snprintf(opts, sizeof opts, "lowerdir=/,upperdir=%s/up,workdir=%s/project", scratch,
+	(void)snprintf(opts, sizeof opts, "lowerdir=/,upperdir=%s/up,workdir=%s/work", scratch,
 		       scratch);
 	CHECK(mount("overlay", "root", "overlay", 0, opts) == 0 && chdir("root") == 0);
 	CHECK(syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0);
@@ -199,11 +221,20 @@ static void be_sandbox(int sock)
 	_exit(waitpid(pid, &st, 0) == pid ? 0 : 1);
 }
 
+static bool is_older_than_6_15(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	CHECK(uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2);
+	return major < 6 || (major == 6 && minor < 15);
+}
+
 static void pids_and_paths_are_those_inside_the_namespaces(void)
 {
 	/* /self is a link to /proc/self/exe, which leads nowhere from where we stand. */
 	static const char *const paths[] = { "/usr/bin/dash", "/usr/bin/true", "/usr/bin/dash",
-					     "/self" };
+					     "/usr/bin/dash" };
 	struct fake_call f = { 0 };
 	int socks[2], root, listener, st;
 
@@ -215,7 +246,7 @@ static void pids_and_paths_are_those_inside_the_namespaces(void)
 	close(socks[1]);
 	root = fake_recv_fd(socks[0]);
 	if (root < 0)
-		return; /* no right to make namespaces */
+		t_skip("no right to make namespaces");
 	listener = fake_recv_fd(socks[0]);
 	CHECK(loop_init(&f.loop) == 0);
 	CHECK(watch_new(&f.loop, &f.trace, root, &f.watch) == 0);
@@ -228,9 +259,11 @@ static void pids_and_paths_are_those_inside_the_namespaces(void)
 		const struct fake_event *e = nth("process.exec", i), *x = nth("process.exit", i);
 
 		CHECK_STR(e->path, paths[i]);
-		CHECK(e->unresolved == (i == 3));
+		CHECK(!e->uncertain);
 		CHECK(i == 0 || (e->pid == 2 + i && e->ppid == 2));
-		CHECK(x->code == (x->pid == 2 ? 8 : 0));
+		/* Before Linux 6.15 only init could tell how a reaped process ended; there is no
+		 * init here. */
+		CHECK(x->code == (x->pid == 2 ? 8 : 0) || (x->code == -1 && is_older_than_6_15()));
 	}
 	fake_end(&f);
 	close(root);
@@ -240,4 +273,5 @@ static void pids_and_paths_are_those_inside_the_namespaces(void)
 T_MAIN(T(a_path_search_makes_one_event), T(a_failed_exec_makes_no_event),
        T(every_way_to_name_a_program_is_resolved), T(a_check_for_execution_is_no_exec),
        T(links_that_only_the_process_can_follow_do_not_hide_an_exec),
+       T(a_script_is_its_interpreter_and_the_path_that_was_asked_for),
        T(names_are_relative_to_the_root), T(pids_and_paths_are_those_inside_the_namespaces))

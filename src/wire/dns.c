@@ -21,13 +21,13 @@ enum {
 	EDE_TEXT = 200,
 };
 
-/* A message that is read from the front. */
+/* Read a message from the front. */
 struct cursor {
 	const uint8_t *p;
 	size_t n, at;
 };
 
-static bool take(struct cursor *c, size_t n, const uint8_t **ret)
+static bool cursor_take(struct cursor *c, size_t n, const uint8_t **ret)
 {
 	if (c->n - c->at < n)
 		return false;
@@ -40,16 +40,16 @@ static bool take_u16(struct cursor *c, uint16_t *ret)
 {
 	const uint8_t *p;
 
-	if (!take(c, 2, &p))
+	if (!cursor_take(c, 2, &p))
 		return false;
 	*ret = (uint16_t)(p[0] << 8 | p[1]);
 	return true;
 }
 
 /*
- * A question's name. There is nothing before it that a pointer could mean, so compression is
- * refused, and with it every loop. text holds the labels with dots; *ret_odd: a label has
- * a byte that text cannot show as its own.
+ * The name of a question. Nothing precedes it that a compression pointer could refer to, so
+ * compression is refused, and with it every loop. text gets the labels with dots. *ret_odd: a label
+ * has a byte that text cannot represent.
  */
 static bool take_name(struct cursor *c, char text[NAME_MAX_WIRE], bool *ret_odd)
 {
@@ -58,11 +58,11 @@ static bool take_name(struct cursor *c, char text[NAME_MAX_WIRE], bool *ret_odd)
 
 	*ret_odd = false;
 	for (;;) {
-		if (!take(c, 1, &len) || *len > LABEL_MAX)
+		if (!cursor_take(c, 1, &len) || *len > LABEL_MAX)
 			return false;
 		if (*len == 0)
 			break;
-		if (!take(c, *len, &label) || c->at - start >= NAME_MAX_WIRE)
+		if (!cursor_take(c, *len, &label) || c->at - start >= NAME_MAX_WIRE)
 			return false;
 		for (size_t i = 0; i < *len; i++) {
 			*ret_odd |= label[i] == '.' || label[i] == '\0';
@@ -89,14 +89,14 @@ static int take_question(struct cursor *c, struct dns_query *q)
 	return DNS_OK;
 }
 
-/* The options of OPT are whole; we know none that matters. */
+/* Check that the options of OPT are complete. We ignore their content. */
 static bool options_ok(struct cursor *c, size_t end)
 {
 	uint16_t code, len;
 	const uint8_t *data;
 
 	while (c->at < end)
-		if (!take_u16(c, &code) || !take_u16(c, &len) || !take(c, len, &data) ||
+		if (!take_u16(c, &code) || !take_u16(c, &len) || !cursor_take(c, len, &data) ||
 		    c->at > end)
 			return false;
 	return true;
@@ -107,7 +107,7 @@ static int take_opt(struct cursor *c, struct dns_query *q)
 	uint16_t type, size, high, flags, len;
 	const uint8_t *root;
 
-	if (!take(c, 1, &root) || *root != 0 || !take_u16(c, &type) || type != DNS_OPT ||
+	if (!cursor_take(c, 1, &root) || *root != 0 || !take_u16(c, &type) || type != DNS_OPT ||
 	    !take_u16(c, &size) || !take_u16(c, &high) || !take_u16(c, &flags) ||
 	    !take_u16(c, &len) || c->n - c->at < len || !options_ok(c, c->at + len))
 		return DNS_FORMERR;
@@ -116,7 +116,7 @@ static int take_opt(struct cursor *c, struct dns_query *q)
 	q->udp_size = size < DNS_UDP_PLAIN ? DNS_UDP_PLAIN
 		      : size > DNS_UDP_MAX ? DNS_UDP_MAX
 					   : size;
-	/* Version 0 is all there is; what `high` has above it belongs to an answer. */
+	/* Only version 0 exists. The high byte matters only in an answer. */
 	return (high & 0xff) ? DNS_BADVERS : DNS_OK;
 }
 
@@ -153,7 +153,7 @@ static int digit(char c, int base)
 	return v < base ? v : -1;
 }
 
-/* "4.3.2.1": the parts are backwards. */
+/* "4.3.2.1": the address backwards. */
 static int reverse_v4(struct str labels, struct ip *ret)
 {
 	char forward[16] = "";
@@ -224,12 +224,12 @@ void dns_reply_begin(struct dns_reply *r, const struct dns_query *q, uint8_t *ou
 	put_u16(out + 4, q->question_len ? 1 : 0);
 	memcpy(out + HEADER, q->question, q->question_len);
 	r->len = HEADER + q->question_len;
-	/* Room for OPT is never given away. */
+	/* Keep room for OPT. */
 	if (r->edns)
 		r->cap -= OPT_SIZE;
 }
 
-/* A record for the name that was asked, which stands right after the header. */
+/* A record for the queried name, which follows the header directly. */
 static void put_record(struct dns_reply *r, unsigned type, uint32_t ttl_s, const uint8_t *data,
 		       size_t n)
 {
@@ -277,7 +277,7 @@ void dns_reply_ptr(struct dns_reply *r, const char *name, uint32_t ttl_s)
 	put_record(r, DNS_PTR, ttl_s, wire, n);
 }
 
-/* OPT, with the extended error where there is room. cap holds OPT_SIZE again. */
+/* OPT, with the extended error if it fits. cap includes OPT_SIZE again. */
 static void put_opt(struct dns_reply *r, unsigned rcode, enum dns_ede ede, struct str text)
 {
 	size_t room = r->cap - r->len - OPT_SIZE, n = text.n < EDE_TEXT ? text.n : EDE_TEXT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DNS messages (RFC 1035, 6891, 8914) for a server that answers from a table: reads one query,
- * writes one answer. Strict: one question, no other records but one OPT, nothing after them.
- * Nothing is allocated.
+ * DNS messages (RFC 1035, 6891, 8914) for a server that answers from a table: parse one query,
+ * write one answer. Strict: one question, at most one OPT, no other records, nothing after them.
+ * Allocates nothing.
  */
 #pragma once
 
@@ -49,7 +49,7 @@ enum dns_ede {
 
 enum {
 	DNS_UDP_PLAIN = 512, /* without EDNS */
-	DNS_UDP_MAX = 1232,  /* the most that we send or offer by UDP */
+	DNS_UDP_MAX = 1232,  /* largest UDP message that we send or offer */
 	DNS_TCP_MAX = 65535,
 	DNS_QUESTION = 255 + 4, /* wire form of a question */
 };
@@ -59,35 +59,38 @@ struct dns_query {
 	uint16_t type, class;
 	bool recursion; /* RD */
 	bool edns, dnssec_ok;
-	uint16_t udp_size;    /* what the client takes by UDP: 512 to DNS_UDP_MAX */
-	char name[HOST_TEXT]; /* canonical; "" where host_name() refuses it, or the root */
+	uint16_t udp_size;    /* largest UDP answer for the client: 512 to DNS_UDP_MAX */
+	char name[HOST_TEXT]; /* canonical; "" for the root or a name that host_name() refuses */
 	uint16_t question_len;
-	uint8_t question[DNS_QUESTION]; /* as it was asked, for the answer; case is kept */
+	uint8_t question[DNS_QUESTION]; /* the question as received, for the answer; keeps upper and
+					   lower case */
 };
 
 /*
- * 0; an enum dns_rcode to answer with (ret has what was understood, dns_reply_begin() works);
- * -EBADMSG for what deserves no answer.
+ * Returns one of:
+ * - 0
+ * - an enum dns_rcode to answer with; ret holds what was parsed, so dns_reply_begin() works
+ * - -EBADMSG: send no answer
  */
 int dns_query_parse(struct str msg, struct dns_query *ret);
-/* The address that a name below in-addr.arpa or ip6.arpa asks for. 0 or -EINVAL. */
+/* The address in a name below in-addr.arpa or ip6.arpa. 0 or -EINVAL. */
 int dns_reverse(const char *name, struct ip *ret);
 
-/* An answer is written from front to back: begin, records, end. */
+/* Write an answer from front to back: begin, records, end. */
 struct dns_reply {
-	uint8_t *out; /* the caller's */
+	uint8_t *out; /* borrowed */
 	size_t cap, len;
 	uint16_t answers;
-	bool edns, full; /* full: a record did not fit; the answer says so (TC) */
+	bool edns, full; /* full: a record did not fit; the answer sets TC */
 };
 
 /* cap: q->udp_size or DNS_TCP_MAX; at least DNS_UDP_PLAIN. */
 void dns_reply_begin(struct dns_reply *r, const struct dns_query *q, uint8_t *out, size_t cap);
-/* A or AAAA by the address, for the name that was asked. */
+/* A or AAAA record for the queried name, by the family of the address. */
 void dns_reply_ip(struct dns_reply *r, const struct ip *ip, uint32_t ttl_s);
 void dns_reply_ptr(struct dns_reply *r, const char *name, uint32_t ttl_s);
-/* The length of the answer. EDE only where the query had EDNS; the text is cut to fit. */
+/* Return the length of the answer. EDE only if the query had EDNS; the text is cut to fit. */
 size_t dns_reply_end(struct dns_reply *r, enum dns_rcode rcode, enum dns_ede ede, struct str text);
 
-/* The first message of a TCP stream: bytes it takes with its length, or 0 for more input. */
+/* First message of a TCP stream. Returns its size with the length prefix, or 0 for more input. */
 size_t dns_tcp_next(struct str in, struct str *ret_msg);

@@ -18,7 +18,7 @@ static const char edns[] = "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01"
 			   "\x00\x00\x29\x04\xd0\x00\x00\x80\x00\x00\x00";
 #define MSG(lit) ((struct str){ (lit), sizeof(lit) - 1 })
 
-static void a_query_is_understood(void)
+static void a_query_is_parsed(void)
 {
 	struct dns_query q;
 
@@ -30,7 +30,7 @@ static void a_query_is_understood(void)
 	CHECK(q.edns && q.dnssec_ok && q.udp_size == DNS_UDP_MAX);
 }
 
-static void every_cut_is_refused_and_a_byte_more_too(void)
+static void truncated_and_trailing_bytes_are_refused(void)
 {
 	struct dns_query q;
 	char longer[sizeof edns];
@@ -53,7 +53,7 @@ static int parse_with(size_t at, unsigned char byte, struct dns_query *q)
 	return dns_query_parse((struct str){ copy, sizeof copy }, q);
 }
 
-static void what_is_not_one_question_is_refused(void)
+static void anything_but_one_question_is_refused(void)
 {
 	struct dns_query q;
 
@@ -66,7 +66,7 @@ static void what_is_not_one_question_is_refused(void)
 	CHECK(parse_with(7, 1, &q) == DNS_FORMERR);
 	CHECK(parse_with(9, 1, &q) == DNS_FORMERR);
 	CHECK(parse_with(11, 2, &q) == DNS_FORMERR);
-	CHECK(parse_with(35, 1, &q) == DNS_FORMERR); /* the additional record is no OPT */
+	CHECK(parse_with(35, 1, &q) == DNS_FORMERR); /* the additional record is not OPT */
 	CHECK(parse_with(39, 1, &q) == DNS_BADVERS);
 	CHECK(parse_with(3, 0x20, &q) == 0); /* AD may be set */
 }
@@ -84,7 +84,7 @@ static void compression_is_refused(void)
 	CHECK(dns_query_parse(MSG(reserved), &q) == DNS_FORMERR);
 }
 
-static void names_that_are_no_hosts_come_back_empty(void)
+static void names_that_are_not_hosts_are_returned_empty(void)
 {
 	static const char dot[] = "\0\1\1\0\0\1\0\0\0\0\0\0\3a.b\3"
 				  "com\0\0\1\0\1";
@@ -120,7 +120,7 @@ static int parse_long(unsigned labels, unsigned last)
 	return dns_query_parse((struct str){ msg, n + 5 }, &q) == 0 && strlen(q.name) ? 0 : -1;
 }
 
-static void names_hold_at_255_bytes_and_not_at_256(void)
+static void names_of_255_bytes_pass_and_of_256_fail(void)
 {
 	CHECK(parse_long(3, 63) == 0);
 	CHECK(parse_long(4, 1) == 0);
@@ -166,7 +166,7 @@ static void a_refusal_says_why(void)
 	CHECK(out[n - why.n - 1] == DNS_EDE_PROHIBITED);
 }
 
-static void bad_versions_are_told_in_both_halves(void)
+static void bad_version_uses_both_halves_of_the_code(void)
 {
 	uint8_t out[DNS_UDP_MAX];
 	struct dns_reply r;
@@ -179,7 +179,7 @@ static void bad_versions_are_told_in_both_halves(void)
 	CHECK((out[3] & 15) == 0 && out[n - 6] == 1);
 }
 
-static void what_does_not_fit_is_cut_and_said(void)
+static void an_oversize_answer_is_cut_and_marked(void)
 {
 	uint8_t out[DNS_UDP_PLAIN];
 	struct ip ip = { .len = 16 };
@@ -196,7 +196,7 @@ static void what_does_not_fit_is_cut_and_said(void)
 	CHECK(out[7] == (sizeof out - 12 - q.question_len - 11) / 28);
 }
 
-static void pointers_answer_names(void)
+static void ptr_answers_hold_names(void)
 {
 	uint8_t out[DNS_UDP_PLAIN];
 	struct dns_reply r;
@@ -241,7 +241,7 @@ static void reverse_names_are_addresses(void)
 		CHECK(dns_reverse(bad[i], &ip) == -EINVAL);
 }
 
-static void streams_are_cut_into_messages(void)
+static void streams_are_split_into_messages(void)
 {
 	struct str msg;
 
@@ -251,9 +251,10 @@ static void streams_are_cut_into_messages(void)
 	CHECK(dns_tcp_next(MSG("\0\0x"), &msg) == 2 && msg.n == 0);
 }
 
-T_MAIN(T(a_query_is_understood), T(every_cut_is_refused_and_a_byte_more_too),
-       T(what_is_not_one_question_is_refused), T(compression_is_refused),
-       T(names_that_are_no_hosts_come_back_empty), T(names_hold_at_255_bytes_and_not_at_256),
+T_MAIN(T(a_query_is_parsed), T(truncated_and_trailing_bytes_are_refused),
+       T(anything_but_one_question_is_refused), T(compression_is_refused),
+       T(names_that_are_not_hosts_are_returned_empty), T(names_of_255_bytes_pass_and_of_256_fail),
        T(an_answer_has_question_and_records), T(a_refusal_says_why),
-       T(bad_versions_are_told_in_both_halves), T(what_does_not_fit_is_cut_and_said),
-       T(pointers_answer_names), T(reverse_names_are_addresses), T(streams_are_cut_into_messages))
+       T(bad_version_uses_both_halves_of_the_code), T(an_oversize_answer_is_cut_and_marked),
+       T(ptr_answers_hold_names), T(reverse_names_are_addresses),
+       T(streams_are_split_into_messages))

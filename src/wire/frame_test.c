@@ -23,7 +23,7 @@ static void the_layout_is_the_documented_one(void)
 				      "\x05\x06\x03\0\0\0xyz")));
 }
 
-static void frames_come_back_one_after_the_other(void)
+static void frames_are_parsed_one_after_the_other(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1000);
 	struct frame f = { 0 };
@@ -116,7 +116,7 @@ static void reserved_bytes_must_be_zero(void)
 	CHECK(frame_parse(buf_str(&b), &f) == FRAME_HEADER);
 }
 
-static void a_full_buffer_is_left_as_it_was(void)
+static void a_full_buffer_is_unchanged(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(FRAME_HEADER + 10);
 	size_t at = 77;
@@ -131,7 +131,7 @@ static void a_full_buffer_is_left_as_it_was(void)
 	CHECK(field_put(&b, 1, STR("1234")) == 0);
 }
 
-static void fields_come_back_in_order(void)
+static void fields_are_parsed_in_order(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1000);
 	struct field f = { 0 };
@@ -151,7 +151,7 @@ static void fields_come_back_in_order(void)
 	CHECK(field_next(&body, &f) == 0);
 }
 
-static void a_cut_field_is_refused_and_nothing_beyond_is_shown(void)
+static void a_truncated_field_is_refused(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1000);
 
@@ -183,11 +183,11 @@ static void a_number_has_exactly_eight_bytes(void)
 	CHECK(v == 5);
 }
 
-T_MAIN(T(the_layout_is_the_documented_one), T(frames_come_back_one_after_the_other),
+T_MAIN(T(the_layout_is_the_documented_one), T(frames_are_parsed_one_after_the_other),
        T(every_truncation_asks_for_more_and_writes_nothing), T(a_body_of_the_limit_passes),
        T(one_byte_past_the_limit_is_not_built),
        T(one_byte_past_the_limit_is_refused_from_the_header_alone),
        T(too_many_descriptors_are_refused), T(reserved_bytes_must_be_zero),
-       T(a_full_buffer_is_left_as_it_was), T(fields_come_back_in_order),
-       T(a_cut_field_is_refused_and_nothing_beyond_is_shown),
-       T(a_field_length_of_all_ones_is_refused), T(a_number_has_exactly_eight_bytes))
+       T(a_full_buffer_is_unchanged), T(fields_are_parsed_in_order),
+       T(a_truncated_field_is_refused), T(a_field_length_of_all_ones_is_refused),
+       T(a_number_has_exactly_eight_bytes))

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* '*' is any text; both within one label or segment. */
+/* '*' matches any text; both arguments are one label or segment. */
 static bool match_part(struct str pattern, struct str text)
 {
 	size_t p = 0, t = 0, star = pattern.n, again = 0;
@@ -46,8 +46,9 @@ static struct str parts_next(struct parts *l)
 }
 
 /*
- * Parts against parts. '**' takes as few as possible at first; where what follows does not fit, the
- * last one takes one more. That is enough: what an earlier one could take, the last one can.
+ * Match parts against parts. '**' first takes as few parts as possible. If the rest does not match,
+ * the last '**' takes one more. No other backtracking is needed: the last '**' can take whatever an
+ * earlier one could.
  */
 static bool match_parts(struct parts pattern, struct parts text, bool none)
 {
@@ -123,15 +124,15 @@ int glob_host_parse(struct str text, char out[HOST_TEXT], const char **ret_why)
 	size_t n = text.n;
 	int r;
 
-	*ret_why = "is not a host name or a pattern of one";
+	*ret_why = "is not a host name or host pattern";
 	out[0] = '\0';
 	if (n == 0 || n >= HOST_TEXT)
 		return -EINVAL;
 	if (str_is(text, "*")) {
-		*ret_why = "stands for names of one label only; write '**' for every name";
+		*ret_why = "matches only names of one label; write '**' to match every name";
 		return -EINVAL;
 	}
-	/* With letters for the stars it must be a name; "x" also keeps "*.1" a number. */
+	/* With letters instead of stars it must be a name. "x" keeps "*.1" ending in a number. */
 	for (size_t i = 0; i < n; i++)
 		name[i] = text.p[i] == '*' ? 'x' : text.p[i];
 	r = host_name((struct str){ name, n }, out);

@@ -76,7 +76,7 @@ static void paths_match_by_segment(void)
 			t_fail_str(__FILE__, (int)i, rows[i].pattern, rows[i].text);
 }
 
-/* Against a slow and plain way to say what a pattern means. */
+/* A slow and simple definition of what a pattern means. */
 static bool plain_match(const char *p, const char *t)
 {
 	if (strncmp(p, "**", 2) == 0) {
@@ -103,7 +103,7 @@ static void random_word(char *out, unsigned *seed, const char *const *labels, un
 				       labels[(unsigned)rand_r(seed) % n]);
 }
 
-static void random_patterns_mean_what_they_say(void)
+static void random_patterns_match_the_definition(void)
 {
 	static const char *const patterns[] = { "a", "b", "ab", "*", "**", "a*", "*b" };
 	static const char *const labels[] = { "a", "b", "ab", "aab" };
@@ -123,7 +123,7 @@ static void random_patterns_mean_what_they_say(void)
 	CHECK(matched > 1000);
 }
 
-static void stars_take_no_more_than_time_in_proportion(void)
+static void stars_take_proportional_time(void)
 {
 	static char pattern[253], name[253];
 
@@ -153,5 +153,5 @@ static void patterns_become_canonical_or_are_refused(void)
 	CHECK(glob_host_parse(STR("**"), out, &why) == 0);
 }
 
-T_MAIN(T(hosts_match_by_label), T(paths_match_by_segment), T(random_patterns_mean_what_they_say),
-       T(stars_take_no_more_than_time_in_proportion), T(patterns_become_canonical_or_are_refused))
+T_MAIN(T(hosts_match_by_label), T(paths_match_by_segment), T(random_patterns_match_the_definition),
+       T(stars_take_proportional_time), T(patterns_become_canonical_or_are_refused))

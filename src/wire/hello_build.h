@@ -36,7 +36,7 @@ static inline void put_sni(struct buf *b, struct str name)
 	put(b, name.p, name.n);
 }
 
-/* The handshake message with these extensions; none at all where exts is NULL. */
+/* The handshake message with these extensions; exts NULL: without an extensions block. */
 static inline void put_hello(struct buf *b, const struct buf *exts)
 {
 	struct buf body = BUF_INIT(1 << 20);
@@ -61,7 +61,7 @@ static inline void put_hello(struct buf *b, const struct buf *exts)
 	buf_done(&body);
 }
 
-/* The message in records of at most `size`. */
+/* The message, split into records of at most `size` bytes. */
 static inline void put_records(struct buf *b, struct str message, size_t size)
 {
 	for (size_t at = 0; at < message.n; at += size) {

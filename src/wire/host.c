@@ -16,7 +16,7 @@ static bool is_hex(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-/* Lower case, or 0 for a byte that no name has. */
+/* Lower case, or 0 for a byte that is not allowed in a name. */
 static char name_byte(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -102,7 +102,7 @@ int host_parse(struct str text, struct host *ret)
 		if (r < 0)
 			r = host_name(text, h.name);
 		else if (h.ip.len != 4)
-			r = -EINVAL; /* without brackets it could be host:port */
+			r = -EINVAL; /* without brackets it could mean host:port */
 	}
 	if (r == 0)
 		*ret = h;
@@ -165,6 +165,6 @@ void host_text(const struct host *h, char out[HOST_TEXT])
 const char *host_why(int err)
 {
 	return err == -EADDRNOTAVAIL
-		       ? "is a spelling of an address that not all programs read alike"
+		       ? "is an unusual spelling of an address, which programs read differently"
 		       : "is not a host name";
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host names and authorities (RFC 1123, RFC 3986 3.2) in one canonical form: lower case, no
- * final dot, letters, digits, '-' and '_' only, labels of 1 to 63 bytes, 253 in all. Everything
- * that two readers could take for different hosts is refused: NUL, '%', '@', bytes above 127
- * (IDN is written in punycode), empty labels, and names that some resolver takes for an
- * address (a last label that is a number in any base: 127.1, 0x7f.1, 2130706433, 1.2.3.4.).
+ * Host names and authorities (RFC 1123, RFC 3986 3.2) in one canonical form: lower case, no final
+ * dot; only letters, digits, '-' and '_'; labels of 1 to 63 bytes, 253 bytes in all.
+ *
+ * We refuse everything that two readers could take for different hosts:
+ * - NUL, '%', '@' and empty labels
+ * - bytes above 127 (IDN is written in punycode)
+ * - names that some resolver takes for an address: the last label is a number in any base
+ *   (127.1, 0x7f.1, 2130706433, 1.2.3.4.)
  */
 #pragma once
 
@@ -18,15 +21,15 @@ struct host {
 	char name[HOST_TEXT]; /* "" for an address */
 };
 
-/* A name in canonical form. 0, -EINVAL, or -EADDRNOTAVAIL for a spelling of an address. */
+/* Canonical form of a name. 0, -EINVAL, or -EADDRNOTAVAIL for a spelling of an address. */
 int host_name(struct str text, char out[HOST_TEXT]);
-/* A name, an IPv4 address, or an IPv6 address in brackets. Errors as above. */
+/* A name, an IPv4 address, or an IPv6 address in brackets. Errors as for host_name(). */
 int host_parse(struct str text, struct host *ret);
-/* "host" or "host:port"; *ret_port is 0 where there is none. Errors as above. */
+/* "host" or "host:port"; *ret_port is 0 without a port. Errors as for host_name(). */
 int authority_parse(struct str text, struct host *ret, uint16_t *ret_port);
-/* The address or the name, for people; IPv6 without brackets. */
+/* The address or the name for display; IPv6 without brackets. */
 void host_text(const struct host *h, char out[HOST_TEXT]);
 /* A decimal port from 1 to 65535, without sign, blanks or leading zeros. 0 or -EINVAL. */
 int port_parse(struct str text, uint16_t *ret);
-/* What an error of these functions means: "is not a host name", ... */
+/* Describe an error of these functions: "is not a host name", ... */
 const char *host_why(int err);

@@ -27,7 +27,7 @@ static void names_become_canonical(void)
 	}
 }
 
-static void what_is_no_name_is_refused(void)
+static void invalid_names_are_refused(void)
 {
 	static const char *const bad[] = {
 		"",
@@ -100,7 +100,7 @@ static void spellings_of_addresses_are_refused(void)
 		CHECK(host_name(str_of(bad[i]), out) == -EADDRNOTAVAIL);
 }
 
-static void lengths_hold_at_the_limit_and_one_past_it(void)
+static void lengths_are_checked_at_the_limit_and_one_past_it(void)
 {
 	char label[65], name[300], out[HOST_TEXT];
 
@@ -176,6 +176,6 @@ static void authorities_are_split(void)
 	}
 }
 
-T_MAIN(T(names_become_canonical), T(what_is_no_name_is_refused),
-       T(spellings_of_addresses_are_refused), T(lengths_hold_at_the_limit_and_one_past_it),
+T_MAIN(T(names_become_canonical), T(invalid_names_are_refused),
+       T(spellings_of_addresses_are_refused), T(lengths_are_checked_at_the_limit_and_one_past_it),
        T(hosts_are_names_or_addresses), T(authorities_are_split))

@@ -9,7 +9,7 @@
 
 enum { HTTP_PORT = 80 };
 
-/* The part of *s before the first blank, which is dropped; false where there is none. */
+/* Cut *s at its first blank and drop the blank. False if there is none. */
 static bool cut_at_blank(struct str *s, struct str *ret)
 {
 	const char *blank = memchr(s->p, ' ', s->n);
@@ -53,7 +53,7 @@ static int target_parse(struct http_head *h)
 {
 	for (size_t i = 0; i < h->target.n; i++)
 		if (!http_is_target_byte((unsigned char)h->target.p[i]))
-			return http_bad(h, "the target has a byte that does not belong there");
+			return http_bad(h, "the target has an invalid byte");
 	if (h->is_connect) {
 		h->form = HTTP_AUTHORITY;
 		if (authority_parse(h->target, &h->host, &h->port) < 0 || h->port == 0)
@@ -192,10 +192,10 @@ static int status_line_parse(struct str line, struct http_head *h)
 			return http_bad(h, "the status is not a number");
 		h->status = h->status * 10 + (rest.p[i] - '0');
 	}
-	/* Many servers leave out the blank where there is no reason. */
+	/* Many servers omit the blank if there is no reason phrase. */
 	if (h->status < 100 || h->status > 599 ||
 	    (rest.n > 1 + DIGITS && rest.p[1 + DIGITS] != ' '))
-		return http_bad(h, "the status is none");
+		return http_bad(h, "the status is not valid");
 	if (rest.n > 2 + DIGITS)
 		h->reason = (struct str){ rest.p + 2 + DIGITS, rest.n - 2 - DIGITS };
 	for (size_t i = 0; i < h->reason.n; i++)
@@ -204,7 +204,7 @@ static int status_line_parse(struct str line, struct http_head *h)
 	return 0;
 }
 
-/* RFC 9112 6.3: these have no body whatever their headers say. */
+/* RFC 9112 6.3: these have no body, whatever their headers say. */
 static bool is_bodiless(const struct http_head *h, struct str method)
 {
 	return str_is(method, "HEAD") || h->status < 200 || h->status == 204 || h->status == 304 ||

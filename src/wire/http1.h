@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 and 1.0 messages (RFC 9110, 9112), as strict as the RFCs allow. What two readers
- * could understand differently is refused, never repaired: bare CR or LF, obs-fold, blanks
- * before a colon, Content-Length with Transfer-Encoding or twice, codings other than
- * "chunked", several Hosts, userinfo, bad chunk sizes. Heads are views of the input; nothing is
- * allocated. Bodies are followed piece by piece.
+ * HTTP/1.1 and 1.0 messages (RFC 9110, 9112), as strict as the RFCs allow. We refuse, and never
+ * repair, what two readers could understand differently:
+ * - bare CR or LF, obs-fold, blanks before a colon
+ * - Content-Length twice or with Transfer-Encoding; codings other than "chunked"; bad chunk sizes
+ * - several Host headers, userinfo
+ *
+ * Heads are views of the input; nothing is allocated. Bodies are parsed piece by piece.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 #include "wire/host.h"
 
 struct http_header {
-	struct str name, value; /* blanks around the value are gone */
+	struct str name, value; /* value without surrounding blanks */
 };
 
 /* RFC 9112 3.2 */
@@ -29,9 +31,9 @@ struct http_head {
 	enum http_form form;
 	struct str path;  /* "/..." without the query; "" for CONNECT, "*" for HTTP_ASTERISK */
 	struct str query; /* after the '?' */
-	bool has_host;	  /* from the target where it has one, else from Host; they agree */
+	bool has_host;	  /* host is from the target, or else from Host; they must agree */
 	struct host host;
-	uint16_t port; /* 0 where none was written */
+	uint16_t port; /* 0 if none was given */
 	bool is_connect;
 	bool expect_continue;
 	/* of a response */
@@ -42,30 +44,33 @@ struct http_head {
 	enum http_framing framing;
 	uint64_t length; /* of HTTP_BODY_LENGTH */
 	bool keep_alive;
-	bool upgrade;	/* Connection has "upgrade", and there is an Upgrade */
-	bool websocket; /* and it is to "websocket", and nothing else */
+	bool upgrade;	/* Connection has "upgrade", and there is an Upgrade header */
+	bool websocket; /* Upgrade is "websocket" only */
 	struct http_header headers[LIMIT_HTTP_HEADERS];
 	size_t n;
-	const char *why; /* after an error: "a header name has a blank" */
+	const char *why; /* after an error: the reason, such as "a header name has a blank" */
 };
 
 /*
- * in: the bytes from the start of a message. Bytes that the head takes, 0 for more input,
- * -EBADMSG (answer 400), -E2BIG above LIMIT_HTTP_HEAD or LIMIT_HTTP_HEADERS (431), -EPROTO for
- * another version (505), -EOPNOTSUPP for a coding that is not "chunked" (501).
+ * in: the bytes from the start of a message. Returns one of:
+ * - the size of the head, or 0 for more input
+ * - -EBADMSG (answer 400)
+ * - -E2BIG above LIMIT_HTTP_HEAD or LIMIT_HTTP_HEADERS (431)
+ * - -EPROTO for another version (505)
+ * - -EOPNOTSUPP for a coding other than "chunked" (501)
  */
 int64_t http_request_parse(struct str in, struct http_head *ret);
-/* method: of the request, since it decides whether there is a body. */
+/* method: of the request; it decides whether there is a body. */
 int64_t http_response_parse(struct str in, struct str method, struct http_head *ret);
-/* The status to answer an error of http_request_parse() with. */
+/* The HTTP status for an error of http_request_parse(). */
 int http_error_status(int64_t err);
 
-/* The value of the only header of that name (any case), or NULL: none, or several. */
+/* The value of the only header with this name (any case). NULL if there is none or several. */
 const struct str *http_header(const struct http_head *h, const char *name);
-/* A comma-separated header has this token (any case), in any of its lines. */
+/* True if any line of a comma-separated header has this token (any case). */
 bool http_has_token(const struct http_head *h, const char *name, const char *token);
 
-/* Follow a body. */
+/* Parse a body. */
 enum http_body_event { HTTP_MORE, HTTP_DATA, HTTP_END };
 enum http_body_state {
 	HTTP_S_DATA,
@@ -84,7 +89,7 @@ enum http_body_state {
 struct http_body {
 	enum http_body_state state;
 	uint64_t left;
-	unsigned line;	  /* bytes of the line that is being read */
+	unsigned line;	  /* bytes of the current line */
 	unsigned trailer; /* bytes of the trailer section so far */
 	unsigned char last;
 	bool named;
@@ -94,8 +99,8 @@ struct http_body {
 void http_body_init(struct http_body *b, const struct http_head *h);
 /*
  * Use bytes from the front of *in. HTTP_DATA: *ret is the next part of the content. HTTP_END: the
- * body is over, what is left of *in belongs to the next message. -EBADMSG, -E2BIG.
+ * body is complete, and the rest of *in belongs to the next message. -EBADMSG, -E2BIG.
  */
 int http_body_next(struct http_body *b, struct str *in, struct str *ret);
-/* The stream has ended here: 0, or -EBADMSG where the body is cut short. */
+/* The stream ended. 0, or -EBADMSG if the body is incomplete. */
 int http_body_eof(const struct http_body *b);

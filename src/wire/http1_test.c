@@ -8,7 +8,7 @@
 
 static struct http_head h;
 
-static void a_request_is_understood(void)
+static void a_request_is_parsed(void)
 {
 	static const struct str in = STR("POST /a/b?x=1 HTTP/1.1\r\nHost: Example.com:8080\r\n"
 					 "Content-Length: 5 \r\nX-Empty:\r\n\r\nhello");
@@ -22,7 +22,7 @@ static void a_request_is_understood(void)
 	CHECK(http_header(&h, "x-none") == NULL);
 }
 
-static void every_beginning_asks_for_more(void)
+static void every_prefix_needs_more_input(void)
 {
 	static const struct str in = STR("GET / HTTP/1.1\r\nHost: a.b\r\n\r\n");
 
@@ -169,7 +169,7 @@ static void framing(void)
 	judge(rows, ARRAY_LEN(rows));
 }
 
-static void connections_are_kept_or_not(void)
+static void keep_alive_follows_the_headers(void)
 {
 	static const struct {
 		struct str in;
@@ -195,7 +195,7 @@ static void connections_are_kept_or_not(void)
 	}
 }
 
-/* A request whose head has n bytes. */
+/* Parse a request whose head has n bytes. */
 static int64_t parse_of_size(size_t n)
 {
 	static const char end[] = { '\r', '\n', '\r', '\n' };
@@ -221,7 +221,7 @@ static int64_t parse_with_headers(size_t n)
 	return http_request_parse((struct str){ in, (size_t)at }, &h);
 }
 
-static void limits_hold_and_one_past_them_is_refused(void)
+static void the_limit_passes_and_one_past_it_is_refused(void)
 {
 	CHECK(parse_of_size(LIMIT_HTTP_HEAD) == LIMIT_HTTP_HEAD);
 	CHECK(parse_of_size(LIMIT_HTTP_HEAD + 1) == -E2BIG);
@@ -274,6 +274,6 @@ static void responses(void)
 	      !h.keep_alive);
 }
 
-T_MAIN(T(a_request_is_understood), T(every_beginning_asks_for_more), T(request_lines), T(headers),
-       T(framing), T(connections_are_kept_or_not), T(limits_hold_and_one_past_them_is_refused),
-       T(responses))
+T_MAIN(T(a_request_is_parsed), T(every_prefix_needs_more_input), T(request_lines), T(headers),
+       T(framing), T(keep_alive_follows_the_headers),
+       T(the_limit_passes_and_one_past_it_is_refused), T(responses))

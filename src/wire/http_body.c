@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies, piece by piece (RFC 9112 6 and 7). Nothing of them is held. */
+/* Parse bodies piece by piece (RFC 9112 6 and 7), without storing them. */
 #include <errno.h>
 
 #include "wire/http_lines.h"
@@ -57,7 +57,7 @@ static int size_byte(struct http_body *b, unsigned char c)
 	return 0;
 }
 
-/* Extensions mean nothing to us and go by; but they cannot hide the end of a line. */
+/* Extensions are ignored, but they cannot hide the end of a line. */
 static int ext_byte(struct http_body *b, unsigned char c)
 {
 	if (++b->line > LIMIT_HTTP_CHUNK_LINE)
@@ -118,7 +118,7 @@ static int trailer_byte(struct http_body *b, unsigned char c)
 }
 
 /* One byte of the framing. */
-static int step(struct http_body *b, unsigned char c)
+static int framing_byte(struct http_body *b, unsigned char c)
 {
 	switch (b->state) {
 	case HTTP_S_SIZE:
@@ -171,7 +171,7 @@ int http_body_next(struct http_body *b, struct str *in, struct str *ret)
 			return HTTP_MORE;
 		if (b->state == HTTP_S_DATA || b->state == HTTP_S_CLOSE || b->state == HTTP_S_CHUNK)
 			return data(b, in, ret);
-		if (step(b, (unsigned char)in->p[0]) < 0)
+		if (framing_byte(b, (unsigned char)in->p[0]) < 0)
 			return -EBADMSG;
 		in->p++;
 		in->n--;

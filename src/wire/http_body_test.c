@@ -6,7 +6,7 @@
 #include "wire/http1.h"
 #include "wire/http_write.h"
 
-/* Give the body in pieces of `step`; the last result, what it held, and what was left. */
+/* Parse the body in pieces of `step`. Returns the last result, the content and what was left. */
 static int follow(const struct http_head *h, struct str in, size_t step, struct buf *ret,
 		  size_t *ret_left)
 {
@@ -33,7 +33,7 @@ static int follow(const struct http_head *h, struct str in, size_t step, struct 
 static const struct http_head chunked = { .framing = HTTP_BODY_CHUNKED };
 static struct buf out = BUF_INIT(1 << 20);
 
-static void chunks_are_followed_however_they_come(void)
+static void chunks_are_parsed_in_pieces_of_any_size(void)
 {
 	static const struct str in = STR("5\r\nhello\r\n00a;x=\"y\"\r\n, world!!!\r\n0\r\n"
 					 "Trailer: x\r\n\r\nNEXT");
@@ -46,7 +46,7 @@ static void chunks_are_followed_however_they_come(void)
 	}
 }
 
-static void lengths_end_where_they_say(void)
+static void a_body_ends_at_its_length(void)
 {
 	struct http_head five = { .framing = HTTP_BODY_LENGTH, .length = 5 };
 	struct http_head zero = { .framing = HTTP_BODY_LENGTH };
@@ -119,7 +119,7 @@ static int with_filler(const char *before, size_t n, const char *after)
 	return r;
 }
 
-static void limits_hold_and_one_past_them_is_refused(void)
+static void the_limit_passes_and_one_past_it_is_refused(void)
 {
 	/* The digit and the CR count too. */
 	CHECK(with_filler("0;", LIMIT_HTTP_CHUNK_LINE - 2, "\r\n\r\n") == HTTP_END);
@@ -128,7 +128,7 @@ static void limits_hold_and_one_past_them_is_refused(void)
 	CHECK(with_filler("0\r\nX:", LIMIT_HTTP_HEAD - 5, "\r\n\r\n") == -EBADMSG);
 }
 
-static void after_an_error_there_is_nothing(void)
+static void nothing_follows_an_error(void)
 {
 	struct str in = STR("zz"), more = STR("5\r\nhello"), data;
 	struct http_body b;
@@ -138,7 +138,7 @@ static void after_an_error_there_is_nothing(void)
 	CHECK(http_body_next(&b, &more, &data) == -EBADMSG);
 }
 
-static void what_is_written_can_be_read(void)
+static void written_messages_can_be_parsed(void)
 {
 	struct buf b = BUF_INIT(4096);
 	struct http_head h;
@@ -161,7 +161,7 @@ static void what_is_written_can_be_read(void)
 	buf_done(&b);
 }
 
-static void nothing_can_be_smuggled_into_a_header(void)
+static void line_breaks_in_a_header_are_refused(void)
 {
 	struct buf b = BUF_INIT(4096);
 
@@ -173,7 +173,7 @@ static void nothing_can_be_smuggled_into_a_header(void)
 	CHECK(b.len == 0);
 }
 
-T_MAIN(T(chunks_are_followed_however_they_come), T(lengths_end_where_they_say),
-       T(malformed_chunks_are_refused), T(limits_hold_and_one_past_them_is_refused),
-       T(after_an_error_there_is_nothing), T(what_is_written_can_be_read),
-       T(nothing_can_be_smuggled_into_a_header))
+T_MAIN(T(chunks_are_parsed_in_pieces_of_any_size), T(a_body_ends_at_its_length),
+       T(malformed_chunks_are_refused), T(the_limit_passes_and_one_past_it_is_refused),
+       T(nothing_follows_an_error), T(written_messages_can_be_parsed),
+       T(line_breaks_in_a_header_are_refused))

@@ -93,7 +93,7 @@ static struct str trim(struct str s)
 	return s;
 }
 
-/* Some servers read '_' as '-': then these would be framing that we have not seen. */
+/* Some servers read '_' as '-' and would then see framing headers that we did not. */
 static bool is_disguised(struct str name)
 {
 	static const char *const names[] = { "content_length", "transfer_encoding" };
@@ -250,7 +250,7 @@ int http_version_parse(struct str text, struct http_head *h)
 	    text.p[6] != '.' || text.p[7] < '0' || text.p[7] > '9')
 		return http_bad(h, "the version is malformed");
 	if (text.p[5] != '1' || text.p[7] > '1') {
-		h->why = "only HTTP/1.1 and 1.0 are spoken";
+		h->why = "only HTTP/1.1 and HTTP/1.0 are supported";
 		return -EPROTO;
 	}
 	h->minor = text.p[7] - '0';

@@ -14,7 +14,7 @@ int ip_parse(struct str text, struct ip *ret)
 	struct ip ip = { 0 };
 	char copy[IP_TEXT];
 
-	/* glibc and musl agree here: four decimal parts without leading zeros; no zones. */
+	/* glibc and musl agree: four decimal parts without leading zeros; no zones. */
 	if (!str_copy(copy, sizeof copy, text) || text.n == 0)
 		return -EINVAL;
 	if (inet_pton(AF_INET, copy, ip.b) == 1)
@@ -90,7 +90,7 @@ socklen_t ip_to_sockaddr(const struct ip *ip, uint16_t port, struct sockaddr_sto
 	return sizeof in6;
 }
 
-/* The first `bits` of both are the same. */
+/* True if the first `bits` bits are equal. */
 static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
 	unsigned whole = bits / BITS, rest = bits % BITS;

@@ -23,7 +23,7 @@ static struct cidr cidr(const char *text)
 	return r;
 }
 
-static void addresses_are_read_and_written(void)
+static void addresses_round_trip(void)
 {
 	static const char *const rows[][2] = {
 		{ "1.2.3.4", "1.2.3.4" },
@@ -68,7 +68,7 @@ static void mapped_addresses_become_plain(void)
 	CHECK(ip_eq(&same, &v6));
 }
 
-static void sockaddrs_go_round(void)
+static void sockaddrs_round_trip(void)
 {
 	static const char *const rows[] = { "10.1.2.3", "2001:db8::7" };
 	struct sockaddr_storage ss;
@@ -86,7 +86,7 @@ static void sockaddrs_go_round(void)
 	CHECK(ip_to_sockaddr(&(struct ip){ 0 }, 1, &ss) == 0);
 }
 
-static void ranges_hold_what_they_hold(void)
+static void ranges_contain_their_addresses(void)
 {
 	static const struct {
 		const char *range, *in, *out;
@@ -123,7 +123,7 @@ static void malformed_ranges_are_refused(void)
 	CHECK(cidr_parse(STR("2001:db8::1/64"), &c) == -ERANGE);
 }
 
-static void a_range_lies_within_another(void)
+static void a_range_within_another_is_recognised(void)
 {
 	struct cidr ten = cidr("10.0.0.0/8"), part = cidr("10.1.0.0/16"), all = cidr("0.0.0.0/0");
 
@@ -131,6 +131,6 @@ static void a_range_lies_within_another(void)
 	CHECK(!cidr_within(&ten, &part) && !cidr_within(&all, &ten));
 }
 
-T_MAIN(T(addresses_are_read_and_written), T(other_spellings_are_not_addresses),
-       T(mapped_addresses_become_plain), T(sockaddrs_go_round), T(ranges_hold_what_they_hold),
-       T(malformed_ranges_are_refused), T(a_range_lies_within_another))
+T_MAIN(T(addresses_round_trip), T(other_spellings_are_not_addresses),
+       T(mapped_addresses_become_plain), T(sockaddrs_round_trip), T(ranges_contain_their_addresses),
+       T(malformed_ranges_are_refused), T(a_range_within_another_is_recognised))

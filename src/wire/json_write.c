@@ -6,7 +6,7 @@
 #include "base/b64.h"
 #include "base/utf8.h"
 
-static void add(struct json *j, const char *p, size_t n)
+static void json_append(struct json *j, const char *p, size_t n)
 {
 	if (j->err == 0)
 		j->err = buf_add(j->out, p, n);
@@ -17,17 +17,17 @@ static uint32_t level(const struct json *j)
 	return 1u << (j->depth - 1);
 }
 
-/* What stands before a value or a key: a comma, unless it is the first here. */
+/* Write a comma before a value or key, unless it is the first of its level. */
 static void separate(struct json *j)
 {
 	if (j->depth == 0)
 		return;
 	if (j->filled & level(j))
-		add(j, ",", 1);
+		json_append(j, ",", 1);
 	j->filled |= level(j);
 }
 
-/* Every value passes here: in an object it needs a key, in an array it must have none. */
+/* Called for every value: in an object a key is required, in an array none is allowed. */
 static void before_value(struct json *j)
 {
 	bool array = j->depth > 0 && (j->arrays & level(j));
@@ -43,7 +43,7 @@ static void before_value(struct json *j)
 	j->keyed = false;
 }
 
-/* At the top there is one value; `filled` bit 0 doubles as its mark once depth is 0 again. */
+/* The top level holds one value; bit 0 of `filled` marks it once depth is 0 again. */
 static void after_value(struct json *j)
 {
 	if (j->depth == 0)
@@ -69,7 +69,7 @@ static void open_level(struct json *j, bool array)
 		j->err = -EINVAL;
 	if (j->err)
 		return;
-	add(j, array ? "[" : "{", 1);
+	json_append(j, array ? "[" : "{", 1);
 	j->depth++;
 	j->filled &= ~level(j);
 	j->arrays = array ? j->arrays | level(j) : j->arrays & ~level(j);
@@ -91,12 +91,12 @@ void json_end(struct json *j)
 		j->err = -EINVAL;
 	if (j->err)
 		return;
-	add(j, j->arrays & level(j) ? "]" : "}", 1);
+	json_append(j, j->arrays & level(j) ? "]" : "}", 1);
 	j->depth--;
 	after_value(j);
 }
 
-/* Bytes at the start of s that need no escape. C1 is U+0080 to U+009F: 0xc2, then below 0xa0. */
+/* Number of leading bytes that need no escape. C1 is U+0080 to U+009F: 0xc2, then below 0xa0. */
 static size_t plain_run(struct str s)
 {
 	size_t i = 0;
@@ -117,27 +117,27 @@ static void add_hex4(struct json *j, uint8_t c)
 	static const char digits[] = "0123456789abcdef";
 	char esc[6] = { '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] };
 
-	add(j, esc, sizeof esc);
+	json_append(j, esc, sizeof esc);
 }
 
-/* One character that needs an escape; the bytes it takes. */
+/* Escape one character. Returns its bytes. */
 static size_t add_escaped(struct json *j, struct str s)
 {
 	switch (s.p[0]) {
 	case '"':
-		add(j, "\\\"", 2);
+		json_append(j, "\\\"", 2);
 		return 1;
 	case '\\':
-		add(j, "\\\\", 2);
+		json_append(j, "\\\\", 2);
 		return 1;
 	case '\n':
-		add(j, "\\n", 2);
+		json_append(j, "\\n", 2);
 		return 1;
 	case '\t':
-		add(j, "\\t", 2);
+		json_append(j, "\\t", 2);
 		return 1;
 	case '\r':
-		add(j, "\\r", 2);
+		json_append(j, "\\r", 2);
 		return 1;
 	case '\xc2':
 		add_hex4(j, (uint8_t)s.p[1]);
@@ -150,18 +150,18 @@ static size_t add_escaped(struct json *j, struct str s)
 
 static void add_quoted(struct json *j, struct str s)
 {
-	add(j, "\"", 1);
+	json_append(j, "\"", 1);
 	while (s.n > 0 && j->err == 0) {
 		size_t n = plain_run(s);
 
 		if (n > 0)
-			add(j, s.p, n);
+			json_append(j, s.p, n);
 		else
 			n = add_escaped(j, s);
 		s.p += n;
 		s.n -= n;
 	}
-	add(j, "\"", 1);
+	json_append(j, "\"", 1);
 }
 
 void json_key(struct json *j, const char *key)
@@ -172,16 +172,16 @@ void json_key(struct json *j, const char *key)
 		return;
 	separate(j);
 	add_quoted(j, str_of(key));
-	add(j, ":", 1);
+	json_append(j, ":", 1);
 	j->keyed = true;
 }
 
 static void add_b64(struct json *j, struct str value)
 {
-	add(j, "{\"b64\":\"", 8);
+	json_append(j, "{\"b64\":\"", 8);
 	if (j->err == 0)
 		j->err = b64_encode(j->out, value);
-	add(j, "\"}", 2);
+	json_append(j, "\"}", 2);
 }
 
 void json_str(struct json *j, struct str value)
@@ -238,7 +238,7 @@ void json_nil(struct json *j)
 void json_raw(struct json *j, struct str text)
 {
 	before_value(j);
-	add(j, text.p, text.n);
+	json_append(j, text.p, text.n);
 	after_value(j);
 }
 

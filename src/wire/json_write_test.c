@@ -6,7 +6,7 @@
 
 #include "t.h"
 
-static void commas_and_colons_come_by_themselves(void)
+static void commas_and_colons_are_added(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1024);
 	struct json j;
@@ -54,13 +54,13 @@ static void strings_are_escaped(void)
 	check_str(STR(""), "\"\"");
 }
 
-static void what_is_not_utf8_becomes_base64(void)
+static void invalid_utf8_becomes_base64(void)
 {
 	check_str(STR("a\xff"), "{\"b64\":\"Yf8=\"}");
 	check_str(STR("\xc2"), "{\"b64\":\"wg==\"}");
 }
 
-static void a_reader_gets_back_every_pair_of_bytes(void)
+static void every_pair_of_bytes_round_trips(void)
 {
 	for (int v = 0; v < 65536; v++) {
 		auto_done(buf_done) struct buf b = BUF_INIT(64);
@@ -140,6 +140,6 @@ static void depth_is_bounded(void)
 	CHECK(wrong(steps) == -EINVAL);
 }
 
-T_MAIN(T(commas_and_colons_come_by_themselves), T(strings_are_escaped),
-       T(what_is_not_utf8_becomes_base64), T(a_reader_gets_back_every_pair_of_bytes),
-       T(the_first_failure_is_kept), T(a_wrong_order_of_calls_is_an_error), T(depth_is_bounded))
+T_MAIN(T(commas_and_colons_are_added), T(strings_are_escaped), T(invalid_utf8_becomes_base64),
+       T(every_pair_of_bytes_round_trips), T(the_first_failure_is_kept),
+       T(a_wrong_order_of_calls_is_an_error), T(depth_is_bounded))

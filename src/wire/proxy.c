@@ -19,7 +19,7 @@ static int hex_digit(char c)
 							: -1;
 }
 
-/* -1 where these are not two digits. */
+/* -1 if these are not two hex digits. */
 static int hex_byte(const char *two)
 {
 	int high = hex_digit(two[0]), low = hex_digit(two[1]);
@@ -54,7 +54,7 @@ int proxy_userinfo(struct str userinfo, struct buf *user, struct buf *password)
 			       : decode((struct str){ colon + 1, userinfo.n - n - 1 }, password);
 }
 
-/* Said where the address is read, and not where it is used. */
+/* Checked when the address is read, so that a bad password is reported early. */
 static bool is_userinfo(struct str userinfo)
 {
 	auto_done(buf_done) struct buf user = BUF_INIT(PROXY_PASSWORD_MOST);

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-static void proxies_are_read(void)
+static void proxies_are_parsed(void)
 {
 	struct proxy p;
 
@@ -20,7 +20,7 @@ static void proxies_are_read(void)
 	CHECK(proxy_parse(STR("proxy.test"), &p) == 0 && p.port == 3128);
 }
 
-static void what_is_no_proxy_is_refused_without_output(void)
+static void an_invalid_proxy_is_refused_without_output(void)
 {
 	static const char *const bad[] = { "",
 					   "http://",
@@ -64,5 +64,5 @@ static void passwords_have_a_limit(void)
 	}
 }
 
-T_MAIN(T(proxies_are_read), T(passwords_are_decoded), T(passwords_have_a_limit),
-       T(what_is_no_proxy_is_refused_without_output))
+T_MAIN(T(proxies_are_parsed), T(passwords_are_decoded), T(passwords_have_a_limit),
+       T(an_invalid_proxy_is_refused_without_output))

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client speaks, by its first bytes. */
+/* Detect the client's protocol by its first bytes. */
 #pragma once
 
 #include "base/str.h"
 
 enum sniff {
-	SNIFF_MORE,   /* not enough yet */
-	SNIFF_LIKELY, /* not enough yet, but so far it is one of the next three */
+	SNIFF_MORE,	/* need more bytes */
+	SNIFF_LIKELY,	/* need more bytes; TLS, HTTP or ssh so far */
+	SNIFF_GREETING, /* only an ssh line: it may pass, but check the next bytes too */
 	SNIFF_TLS,
-	SNIFF_HTTP, /* also what a lenient server would take for it; the strict parser decides */
+	SNIFF_HTTP, /* includes what a lenient server might accept; the strict parser decides */
 	SNIFF_SSH,
 	SNIFF_OTHER,
 };
 
-enum { SNIFF_LINE = 4096 }; /* a line that is longer is judged as HTTP, which refuses it */
+enum { SNIFF_LINE = 4096 }; /* a longer line counts as HTTP, and the HTTP parser refuses it */
 
 /*
- * Decides at once for TLS, SSH and methods of HTTP, else at the end of the first line. Always
- * decides where `end`: the client sends no more.
+ * Decides at once for TLS, HTTP methods and a binary first word; for ssh with the first packet;
+ * else at the end of the first line, or at SNIFF_LINE bytes. With `end` (the client sends no more)
+ * it always decides.
  */
 enum sniff sniff(struct str first, bool end);

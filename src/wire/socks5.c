@@ -36,7 +36,7 @@ void socks_method_reply(bool ok, uint8_t out[SOCKS_METHOD_REPLY])
 	out[1] = ok ? NO_AUTH : NO_METHOD;
 }
 
-/* Bytes of the address, 0 for more, -1 for an unknown type. */
+/* Size of the address, 0 for more, -1 for an unknown type. */
 static int address_size(struct str in)
 {
 	switch (in.p[3]) {
@@ -51,7 +51,7 @@ static int address_size(struct str in)
 	}
 }
 
-/* A name may also be an address as text; IPv6 comes without brackets then. */
+/* A name may also be an address as text; an IPv6 address then has no brackets. */
 static int read_name(struct str text, struct host *ret)
 {
 	struct host h = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SOCKS5 (RFC 1928), the server's side: no authentication, CONNECT only. */
+/* SOCKS5 (RFC 1928), server side: no authentication, CONNECT only. */
 #pragma once
 
 #include <stdint.h>
@@ -25,13 +25,13 @@ struct socks_request {
 	uint16_t port;
 };
 
-/* Bytes of the greeting, 0 for more, -EBADMSG. *ret_ok: "no authentication" is offered. */
+/* Size of the greeting, 0 for more, -EBADMSG. *ret_ok: the client offers "no authentication". */
 int64_t socks_greeting_parse(struct str in, bool *ret_ok);
-/* The answer to it, SOCKS_METHOD_REPLY bytes. */
+/* The answer to the greeting, SOCKS_METHOD_REPLY bytes. */
 void socks_method_reply(bool ok, uint8_t out[SOCKS_METHOD_REPLY]);
 /*
- * Bytes of the request, 0 for more; -EBADMSG, and *ret_rep is what to answer with:
- * a command that is not CONNECT, an address type that is not known, a name that is none.
+ * Size of the request, or 0 for more. -EBADMSG, with the answer in *ret_rep, for a command other
+ * than CONNECT, an unknown address type or an invalid name.
  */
 int64_t socks_request_parse(struct str in, struct socks_request *ret, enum socks_rep *ret_rep);
 /* The length of the answer. */

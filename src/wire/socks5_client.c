@@ -63,7 +63,7 @@ int64_t socks_hello_answer(struct str in, bool *ret_wants_password)
 	return 2;
 }
 
-/* Some servers answer with the version of SOCKS instead of that of this exchange. */
+/* Some servers answer with the SOCKS version instead of this exchange's version. */
 int64_t socks_password_answer(struct str in)
 {
 	if (in.n < 2)

@@ -10,7 +10,7 @@ static bool is_bytes(const uint8_t *got, size_t n, struct str want)
 	return n == want.n && memcmp(got, want.p, n) == 0;
 }
 
-static void what_is_said_is_as_in_the_rfcs(void)
+static void requests_follow_the_rfcs(void)
 {
 	uint8_t out[SOCKS_PASSWORD] = { 0 };
 
@@ -32,7 +32,7 @@ static void passwords_have_a_limit(void)
 	CHECK(socks_password(STR_NONE, most, out) == 0);
 }
 
-static void answers_are_awaited_byte_by_byte(void)
+static void answers_are_parsed_byte_by_byte(void)
 {
 	static const struct str name = STR("\5\0\0\3\7bound.x\0\1");
 	bool password = false;
@@ -48,7 +48,7 @@ static void answers_are_awaited_byte_by_byte(void)
 	CHECK(socks_ask_answer(STR("\5\0\0\4\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\0\1")) == 22);
 }
 
-static void refusals_are_told_apart(void)
+static void refusals_are_distinguished(void)
 {
 	bool password;
 
@@ -61,5 +61,5 @@ static void refusals_are_told_apart(void)
 	CHECK(socks_ask_answer(STR("\4\0\0\1\0")) == -EBADMSG);
 }
 
-T_MAIN(T(what_is_said_is_as_in_the_rfcs), T(passwords_have_a_limit),
-       T(answers_are_awaited_byte_by_byte), T(refusals_are_told_apart))
+T_MAIN(T(requests_follow_the_rfcs), T(passwords_have_a_limit), T(answers_are_parsed_byte_by_byte),
+       T(refusals_are_distinguished))

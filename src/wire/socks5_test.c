@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-static void greetings_are_read(void)
+static void greetings_are_parsed(void)
 {
 	bool ok = false;
 
@@ -96,5 +96,5 @@ static void answers_are_written(void)
 	CHECK(two[1] == 0xff);
 }
 
-T_MAIN(T(greetings_are_read), T(requests_name_hosts_and_addresses),
+T_MAIN(T(greetings_are_parsed), T(requests_name_hosts_and_addresses),
        T(everything_else_is_refused_with_its_code), T(answers_are_written))

@@ -57,7 +57,7 @@ static int refuse_type(struct tar_reader *r, char type)
 	}
 }
 
-/* Two's complement, big endian, the top bit of the first byte being the mark. */
+/* Two's complement, big endian; the top bit of the first byte is the marker. */
 static bool base256(const unsigned char *p, size_t n, int64_t *ret)
 {
 	int64_t v = (p[0] & 0x40) ? -1 : 0;
@@ -72,7 +72,7 @@ static bool base256(const unsigned char *p, size_t n, int64_t *ret)
 	return true;
 }
 
-/* A field of a header: octal digits between spaces and NULs, or base-256. */
+/* A header field: octal digits between spaces and NULs, or base-256. */
 static bool number(const unsigned char *p, size_t n, int64_t *ret)
 {
 	int64_t v = 0;
@@ -122,7 +122,7 @@ static bool whole_decimal(struct str s, uint64_t max, uint64_t *ret)
 	return decimal(&s, max, ret) && s.n == 0;
 }
 
-/* "[-]seconds[.fraction]", to a time whose nanoseconds count upwards. */
+/* "[-]seconds[.fraction]", to a time whose nanoseconds are positive. */
 static bool pax_time(struct str s, int64_t *ret_s, uint32_t *ret_ns)
 {
 	bool minus = s.n > 0 && s.p[0] == '-';
@@ -149,7 +149,7 @@ static bool pax_time(struct str s, int64_t *ret_s, uint32_t *ret_ns)
 	return true;
 }
 
-/* "LENGTH KEY=VALUE\n", where LENGTH counts all of it. 1, 0 at the end, -EBADMSG. */
+/* "LENGTH KEY=VALUE\n", where LENGTH counts the whole record. 1, 0 at the end, or -EBADMSG. */
 static int record_next(struct str *rest, struct str *ret_key, struct str *ret_value)
 {
 	struct str body = *rest;
@@ -161,7 +161,7 @@ static int record_next(struct str *rest, struct str *ret_key, struct str *ret_va
 	if (!decimal(&body, rest->n, &len) || body.n == 0 || body.p[0] != ' ')
 		return -EBADMSG;
 	body = (struct str){ body.p + 1, body.n - 1 };
-	/* The digits and the space are part of the record, and it must have a key, = and \n. */
+	/* The record includes the digits and the space, and needs a key, = and \n. */
 	if (len < (size_t)(body.p - rest->p) + 3)
 		return -EBADMSG;
 	body.n = len - (size_t)(body.p - rest->p);
@@ -235,7 +235,7 @@ static int take_records(struct tar_reader *r)
 	return 0;
 }
 
-/* What a global header says about dates or owners is a default that we can do without. */
+/* Dates and owners in a global header are only defaults: ignore them. */
 static int check_global(struct tar_reader *r)
 {
 	struct str rest = buf_str(&r->ext), key, value;
@@ -257,7 +257,7 @@ static int ext_done(struct tar_reader *r)
 	if (r->ext_type == 'g')
 		return check_global(r);
 	name.n = r->ext.data ? strnlen(r->ext.data, r->ext.len) : 0;
-	/* A pax name wins over a GNU one, whichever came first. */
+	/* A pax name wins over a GNU name, in either order. */
 	if (r->has & (r->ext_type == 'L' ? HAS_PATH : HAS_LINK))
 		return r->has & HAS_RECORDS ? 0 : bad(r, -EBADMSG, "two long names for one entry");
 	if (r->ext_type == 'L')
@@ -302,14 +302,14 @@ static struct str text_field(const unsigned char *p, size_t size)
 	return (struct str){ (const char *)p, strnlen((const char *)p, size) };
 }
 
-/* The header's own names, where no extended header gave better ones. */
+/* Use the header's own names unless an extended header gave others. */
 static void header_names(struct tar_reader *r, const struct tar_header *h)
 {
 	struct str name = text_field(h->name, sizeof h->name);
 	struct str link = text_field(h->link, sizeof h->link);
 	struct str prefix = text_field(h->prefix, sizeof h->prefix);
 
-	/* GNU's magic is "ustar  ", and it keeps other things in the place of the prefix. */
+	/* GNU's magic is "ustar ", and GNU stores other data in the prefix field. */
 	if (memcmp(h->magic, "ustar", 6) != 0)
 		prefix.n = 0;
 	if (!(r->has & HAS_PATH))
@@ -351,8 +351,8 @@ static bool known_type(char type, const char *path, enum tar_type *ret)
 	switch (type) {
 	case '\0':
 	case '0':
-	case '7': /* "contiguous": a file on every system of today */
-		/* Before ustar a directory was a file whose name ends with a slash. */
+	case '7': /* "contiguous": an ordinary file on today's systems */
+		/* Before ustar, a directory was a file whose name ended with a slash. */
 		*ret = n > 0 && path[n - 1] == '/' ? TAR_DIR : TAR_FILE;
 		return true;
 	case '1':
@@ -388,7 +388,7 @@ static int begin_entry(struct tar_reader *r, const struct tar_header *h)
 	if (!is_link)
 		r->link[0] = '\0';
 	if (e->type != TAR_FILE && e->size != 0)
-		return bad(r, -EBADMSG, "is no file, but has data");
+		return bad(r, -EBADMSG, "is not a file, but has data");
 	e->records = r->has & HAS_RECORDS ? buf_str(&r->records) : STR_NONE;
 	k = begin_data(r, TAR_S_DATA, e->size);
 	r->has = 0;
@@ -414,7 +414,7 @@ static int on_block(struct tar_reader *r)
 	if (!(r->has & HAS_PATH))
 		r->path[0] = '\0';
 	if (r->state == TAR_S_ZERO)
-		return bad(r, -EBADMSG, "end mark of one block only");
+		return bad(r, -EBADMSG, "end marker of only one block");
 	if (!checksum_ok(r->block, h))
 		return bad(r, -EBADMSG, "header with a wrong checksum");
 	if (h->type[0] == '\0' || !strchr("xgLK", h->type[0]))
@@ -424,7 +424,7 @@ static int on_block(struct tar_reader *r)
 	return begin_ext(r, (char)h->type[0], size);
 }
 
-static struct str take(struct str *in, uint64_t most)
+static struct str take_input(struct str *in, uint64_t most)
 {
 	struct str part = { in->p, in->n < most ? in->n : (size_t)most };
 
@@ -435,7 +435,7 @@ static struct str take(struct str *in, uint64_t most)
 
 static int read_block(struct tar_reader *r, struct str *in)
 {
-	struct str part = take(in, TAR_BLOCK - r->have);
+	struct str part = take_input(in, TAR_BLOCK - r->have);
 
 	if (part.n)
 		memcpy(r->block + r->have, part.p, part.n);
@@ -448,7 +448,7 @@ static int read_block(struct tar_reader *r, struct str *in)
 
 static int read_ext(struct tar_reader *r, struct str *in)
 {
-	struct str part = take(in, r->left);
+	struct str part = take_input(in, r->left);
 	int k = buf_add_str(&r->ext, part);
 
 	if (k < 0)
@@ -466,12 +466,12 @@ static int read_data(struct tar_reader *r, struct str *in, struct str *ret_data)
 		r->state = TAR_S_PAD;
 		return TAR_ENTRY_END;
 	}
-	*ret_data = take(in, r->left);
+	*ret_data = take_input(in, r->left);
 	r->left -= ret_data->n;
 	return ret_data->n ? TAR_DATA : TAR_MORE;
 }
 
-static int step(struct tar_reader *r, struct str *in, struct str *ret_data)
+static int reader_step(struct tar_reader *r, struct str *in, struct str *ret_data)
 {
 	switch (r->state) {
 	case TAR_S_HEADER:
@@ -482,7 +482,7 @@ static int step(struct tar_reader *r, struct str *in, struct str *ret_data)
 	case TAR_S_DATA:
 		return read_data(r, in, ret_data);
 	case TAR_S_PAD:
-		r->pad -= take(in, r->pad).n;
+		r->pad -= take_input(in, r->pad).n;
 		if (r->pad == 0)
 			r->state = TAR_S_HEADER;
 		return TAR_MORE;
@@ -500,7 +500,7 @@ int tar_read(struct tar_reader *r, struct str *in, struct str *ret_data)
 
 	*ret_data = STR_NONE;
 	do {
-		k = step(r, in, ret_data);
+		k = reader_step(r, in, ret_data);
 	} while (k == TAR_MORE && in->n > 0);
 	return k;
 }
@@ -512,7 +512,7 @@ static const char *component_fault(const char *p, size_t n, unsigned *depth)
 	if (n > 255)
 		return "has a component longer than 255 bytes";
 	if (++*depth > LIMIT_TREE_DEPTH)
-		return "lies too deep";
+		return "is nested too deep";
 	return NULL;
 }
 
@@ -545,7 +545,9 @@ int tar_path_clean(const char *path, char out[LIMIT_PATH], const char **ret_why)
 
 bool tar_xattr_ok(struct str name)
 {
-	/* An overlay mounted with userxattr obeys user.overlay.*: in a layer they could hide files.
+	/*
+	 * An overlay mounted with userxattr obeys user.overlay.*, which could hide files in a
+	 * layer.
 	 */
 	return str_starts(name, STR("user.")) && !str_starts(name, STR("user.overlay.")) &&
 	       name.n > 5 && name.n < 256 && str_is_text(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reader and writer of tar streams share; for nobody else. */
+/* Shared by the reader and writer of tar streams; internal to them. */
 #pragma once
 
 #include "wire/tar.h"

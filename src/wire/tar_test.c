@@ -14,7 +14,7 @@ struct got {
 	char why[TAR_WHY];
 };
 
-/* Read all of b in steps of `step` bytes; the last entry stays in got. */
+/* Read b in steps of `step` bytes; the last entry stays in got. */
 static struct got *read_by(const struct buf *b, size_t step)
 {
 	static struct got g;
@@ -66,7 +66,7 @@ static void patch_sum(struct buf *b, size_t at)
 	sprintf((char *)h + 148, "%06o", sum);
 }
 
-static void what_is_written_is_read_whatever_the_steps(void)
+static void archives_round_trip_in_steps_of_any_size(void)
 {
 	static const size_t steps[] = { 1, 7, 511, 512, 513, 1 << 20 };
 	struct buf b = BUF_INIT(1 << 20), rec = BUF_INIT(4096);
@@ -115,7 +115,7 @@ static void what_is_written_is_read_whatever_the_steps(void)
 	buf_done(&rec);
 }
 
-static void only_user_attributes_come_back(void)
+static void only_user_attributes_are_returned(void)
 {
 	struct buf rec = BUF_INIT(4096);
 	struct str rest, name, value;
@@ -142,7 +142,7 @@ static void a_wrong_checksum_is_refused(void)
 	buf_done(&b);
 }
 
-static void sizes_in_base_256_are_read_and_checked(void)
+static void sizes_in_base_256_are_parsed_and_checked(void)
 {
 	struct buf b = BUF_INIT(1 << 20);
 
@@ -166,7 +166,7 @@ static void sizes_in_base_256_are_read_and_checked(void)
 	buf_done(&b);
 }
 
-static void gnu_long_names_are_read(void)
+static void gnu_long_names_are_parsed(void)
 {
 	struct buf b = BUF_INIT(1 << 20);
 	char name[301];
@@ -213,7 +213,7 @@ static void the_longest_path_fits_and_one_more_does_not(void)
 	buf_done(&b);
 }
 
-static void a_pax_header_at_the_limit_is_read_and_one_byte_more_is_refused(void)
+static void a_pax_header_of_the_limit_passes_and_one_byte_more_is_refused(void)
 {
 	static char value[LIMIT_PAX + 16];
 
@@ -305,9 +305,9 @@ static void paths_are_cleaned_or_refused(void)
 	CHECK(tar_path_clean(deep, out, &why) == 0);
 }
 
-T_MAIN(T(what_is_written_is_read_whatever_the_steps), T(only_user_attributes_come_back),
-       T(a_wrong_checksum_is_refused), T(sizes_in_base_256_are_read_and_checked),
-       T(gnu_long_names_are_read), T(a_prefix_counts_only_with_the_posix_magic),
+T_MAIN(T(archives_round_trip_in_steps_of_any_size), T(only_user_attributes_are_returned),
+       T(a_wrong_checksum_is_refused), T(sizes_in_base_256_are_parsed_and_checked),
+       T(gnu_long_names_are_parsed), T(a_prefix_counts_only_with_the_posix_magic),
        T(the_longest_path_fits_and_one_more_does_not),
-       T(a_pax_header_at_the_limit_is_read_and_one_byte_more_is_refused),
+       T(a_pax_header_of_the_limit_passes_and_one_byte_more_is_refused),
        T(malformed_pax_records_are_refused), T(paths_are_cleaned_or_refused))

@@ -16,7 +16,7 @@ int tar_put_record(struct buf *out, const char *key, struct str value)
 	int digits = 0;
 	int k;
 
-	/* The length counts its own digits: stop when it agrees with itself. */
+	/* The length includes its own digits: repeat until it is stable. */
 	while (digits != snprintf(front, sizeof front, "%zu", len)) {
 		digits = snprintf(front, sizeof front, "%zu", len);
 		len = body + (size_t)digits;
@@ -107,7 +107,7 @@ static int put_mtime(struct buf *out, const struct tar_entry *e)
 	return tar_put_record(out, "mtime", (struct str){ text, (size_t)n });
 }
 
-/* Everything that does not fit into the header itself. */
+/* Write pax records for everything that does not fit into the header. */
 static int put_records(struct buf *out, struct str path, const struct tar_entry *e)
 {
 	struct str link = str_of(e->link);

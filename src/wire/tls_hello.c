@@ -21,13 +21,13 @@ enum {
 	EXT_MAX = 128,
 };
 
-/* A part of the message that is read from the front. */
+/* A part of the message, read from the front. */
 struct part {
 	const uint8_t *p;
 	size_t n;
 };
 
-static bool take(struct part *m, size_t n, struct part *ret)
+static bool part_take(struct part *m, size_t n, struct part *ret)
 {
 	if (m->n < n)
 		return false;
@@ -41,20 +41,20 @@ static bool take_u16(struct part *m, uint16_t *ret)
 {
 	struct part b;
 
-	if (!take(m, 2, &b))
+	if (!part_take(m, 2, &b))
 		return false;
 	*ret = (uint16_t)(b.p[0] << 8 | b.p[1]);
 	return true;
 }
 
-/* A vector whose length takes `bytes` (1 or 2). */
+/* A vector with a length of `bytes` bytes (1 or 2). */
 static bool take_vec(struct part *m, unsigned bytes, struct part *ret)
 {
 	struct part len;
 
-	if (!take(m, bytes, &len))
+	if (!part_take(m, bytes, &len))
 		return false;
-	return take(m, bytes == 1 ? len.p[0] : (size_t)(len.p[0] << 8 | len.p[1]), ret);
+	return part_take(m, bytes == 1 ? len.p[0] : (size_t)(len.p[0] << 8 | len.p[1]), ret);
 }
 
 static int bad(struct tls_hello *h, const char *why)
@@ -73,14 +73,14 @@ static int read_server_name(struct part ext, struct tls_hello *h)
 {
 	struct part list, type, name;
 
-	if (!take_vec(&ext, 2, &list) || ext.n || !take(&list, 1, &type) ||
+	if (!take_vec(&ext, 2, &list) || ext.n || !part_take(&list, 1, &type) ||
 	    !take_vec(&list, 2, &name) || list.n)
 		return bad(h, "the server name is malformed, or there are several");
 	if (type.p[0] != 0)
 		return bad(h, "the server name is of an unknown type");
 	if (host_name((struct str){ (const char *)name.p, name.n }, h->sni) < 0)
 		return bad(h, "the server name is not a host name");
-	/* RFC 6066 3: without the trailing dot. Servers differ in what they make of one. */
+	/* RFC 6066 3: without the trailing dot. Servers treat a trailing dot differently. */
 	if (name.p[name.n - 1] == '.')
 		return bad(h, "the server name ends with a dot");
 	h->has_sni = true;
@@ -160,12 +160,12 @@ static int read_extensions(struct part list, struct tls_hello *h)
 		int r;
 
 		if (!take_u16(&list, &type) || !take_vec(&list, 2, &ext))
-			return bad(h, "an extension is cut short");
+			return bad(h, "an extension is truncated");
 		if (n == EXT_MAX)
 			return bad(h, "there are too many extensions");
 		for (size_t i = 0; i < n; i++)
 			if (seen[i] == type)
-				return bad(h, "an extension is there twice");
+				return bad(h, "an extension is repeated");
 		seen[n++] = type;
 		r = read_extension(type, ext, h);
 		if (r < 0)
@@ -179,9 +179,10 @@ static int read_hello(struct part m, struct tls_hello *h)
 	struct part random, session, ciphers, compression, extensions;
 	uint16_t version;
 
-	if (!take_u16(&m, &version) || !take(&m, RANDOM, &random) || !take_vec(&m, 1, &session) ||
-	    !take_vec(&m, 2, &ciphers) || !take_vec(&m, 1, &compression))
-		return bad(h, "the hello is cut short");
+	if (!take_u16(&m, &version) || !part_take(&m, RANDOM, &random) ||
+	    !take_vec(&m, 1, &session) || !take_vec(&m, 2, &ciphers) ||
+	    !take_vec(&m, 1, &compression))
+		return bad(h, "the hello is truncated");
 	if (version >> 8 != VERSION_MAJOR || session.n > RANDOM || ciphers.n == 0 ||
 	    ciphers.n % 2 || compression.n == 0)
 		return bad(h, "the hello is malformed");
@@ -193,7 +194,7 @@ static int read_hello(struct part m, struct tls_hello *h)
 	return read_extensions(extensions, h);
 }
 
-/* One record of the front of *in: 1, 0 for more, or an error. */
+/* Take one record from the front of *in. 1, 0 for more, or an error. */
 static int take_record(struct part *in, struct part *ret, struct tls_hello *h)
 {
 	size_t len;
@@ -207,7 +208,7 @@ static int take_record(struct part *in, struct part *ret, struct tls_hello *h)
 	len = (size_t)(in->p[3] << 8 | in->p[4]);
 	if (len == 0 || len > RECORD_MAX)
 		return bad(h, "a record has a wrong length");
-	/* What is there of a record that has not all arrived is of no use yet. */
+	/* Wait until the record is complete. */
 	if (in->n - RECORD_HEAD < len)
 		return 0;
 	*ret = (struct part){ in->p + RECORD_HEAD, len };
@@ -216,7 +217,7 @@ static int take_record(struct part *in, struct part *ret, struct tls_hello *h)
 	return 1;
 }
 
-/* The whole message, with its head, in out. 1, 0 for more, or an error. */
+/* Join the whole message, with its head, in out. 1, 0 for more, or an error. */
 static int gather(struct part *in, uint8_t out[LIMIT_TLS_HELLO], size_t *ret_n, struct tls_hello *h)
 {
 	size_t n = 0, want = HANDSHAKE_HEAD;

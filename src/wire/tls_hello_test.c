@@ -20,7 +20,7 @@ static int64_t parse(size_t record, struct tls_hello *h)
 	return tls_hello_parse(buf_str(&wire), h);
 }
 
-static void usual_extensions(void)
+static void common_extensions_are_accepted(void)
 {
 	put_ext(&exts, 0x2a2a, STR_NONE);
 	put_sni(&exts, STR("Example.COM"));
@@ -29,11 +29,11 @@ static void usual_extensions(void)
 	put_ext(&exts, 0x1a1a, STR("\0"));
 }
 
-static void a_hello_tells_name_protocols_and_version(void)
+static void a_hello_yields_name_protocols_and_version(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	CHECK(parse(ONE_RECORD, &h) == (int64_t)wire.len);
 	CHECK(h.has_sni && !h.ech && h.version == 0x0304);
 	CHECK_STR(h.sni, "example.com");
@@ -41,11 +41,11 @@ static void a_hello_tells_name_protocols_and_version(void)
 	CHECK_STR(tls_version_text(h.version), "TLS 1.3");
 }
 
-static void it_may_be_cut_into_records_anywhere(void)
+static void a_hello_may_be_split_into_records_anywhere(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	put_hello(&message, &exts);
 	for (size_t size = 1; size <= message.len; size++) {
 		buf_clear(&wire);
@@ -55,22 +55,22 @@ static void it_may_be_cut_into_records_anywhere(void)
 	}
 }
 
-static void every_beginning_asks_for_more(void)
+static void every_prefix_needs_more_input(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	CHECK(parse(50, &h) > 0);
 	for (size_t n = 0; n < wire.len; n++)
 		CHECK(tls_hello_parse((struct str){ wire.data, n }, &h) == 0);
 }
 
-static void what_comes_after_is_left_alone(void)
+static void bytes_after_the_hello_are_left_alone(void)
 {
 	struct tls_hello h;
 	size_t n;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	CHECK(parse(ONE_RECORD, &h) > 0);
 	n = wire.len;
 	put(&wire, "\x17\x03\x03\0\1x", 6);
@@ -87,11 +87,11 @@ static void without_extensions_there_is_no_name(void)
 	CHECK(!h.has_sni && h.version == 0x0303 && h.alpn[0] == '\0');
 }
 
-static void an_encrypted_hello_is_seen(void)
+static void an_encrypted_hello_is_detected(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	put_ext(&exts, 0xfe0d, STR("\0"));
 	CHECK(parse(ONE_RECORD, &h) > 0 && h.ech);
 }
@@ -106,7 +106,7 @@ static void refused(void)
 	buf_clear(&wire);
 }
 
-static void names_that_are_none_are_refused(void)
+static void invalid_server_names_are_refused(void)
 {
 	static const struct str bad[] = { STR(""),
 					  STR("a b"),
@@ -127,7 +127,7 @@ static void names_that_are_none_are_refused(void)
 
 static void repeated_and_malformed_extensions_are_refused(void)
 {
-	usual_extensions();
+	common_extensions_are_accepted();
 	put_sni(&exts, STR("other.com"));
 	refused();
 	put_ext(&exts, 5, STR_NONE);
@@ -137,7 +137,7 @@ static void repeated_and_malformed_extensions_are_refused(void)
 	refused();
 	put_ext(&exts, 0, STR("\0\6\1\0\3a.b")); /* another type */
 	refused();
-	put_ext(&exts, 0, STR("\0\6\0\0\3a.bx")); /* something behind */
+	put_ext(&exts, 0, STR("\0\6\0\0\3a.bx")); /* trailing byte */
 	refused();
 	put_ext(&exts, 0, STR_NONE);
 	refused();
@@ -150,11 +150,11 @@ static void repeated_and_malformed_extensions_are_refused(void)
 	refused();
 }
 
-static void something_behind_the_hello_in_its_record_is_refused(void)
+static void trailing_bytes_in_the_record_are_refused(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	put_hello(&message, &exts);
 	put(&message, "x", 1);
 	put_records(&wire, buf_str(&message), ONE_RECORD);
@@ -165,7 +165,7 @@ static void another_record_in_between_is_refused(void)
 {
 	struct tls_hello h;
 
-	usual_extensions();
+	common_extensions_are_accepted();
 	put_hello(&message, &exts);
 	put_records(&wire, (struct str){ message.data, 20 }, ONE_RECORD);
 	put(&wire, "\x15\x03\x01\0\2\1\0", 7);
@@ -173,7 +173,7 @@ static void another_record_in_between_is_refused(void)
 	CHECK(tls_hello_parse(buf_str(&wire), &h) == -EBADMSG);
 }
 
-static void what_is_not_tls_is_said_to_be_so(void)
+static void input_other_than_tls_is_reported(void)
 {
 	struct tls_hello h;
 
@@ -185,7 +185,7 @@ static void what_is_not_tls_is_said_to_be_so(void)
 	CHECK(tls_hello_parse(STR("\x16\3\1\0\1\2"), &h) == -EBADMSG);
 }
 
-/* A hello whose message has exactly n bytes. */
+/* Parse a hello whose message has exactly n bytes. */
 static int64_t parse_of_size(size_t n)
 {
 	struct tls_hello h;
@@ -210,10 +210,9 @@ static void one_past_the_limit_is_refused(void)
 	CHECK(parse_of_size(LIMIT_TLS_HELLO + 1) == -E2BIG);
 }
 
-T_MAIN(T(a_hello_tells_name_protocols_and_version), T(it_may_be_cut_into_records_anywhere),
-       T(every_beginning_asks_for_more), T(what_comes_after_is_left_alone),
-       T(without_extensions_there_is_no_name), T(an_encrypted_hello_is_seen),
-       T(names_that_are_none_are_refused), T(repeated_and_malformed_extensions_are_refused),
-       T(something_behind_the_hello_in_its_record_is_refused),
-       T(another_record_in_between_is_refused), T(what_is_not_tls_is_said_to_be_so),
-       T(the_limit_holds), T(one_past_the_limit_is_refused))
+T_MAIN(T(a_hello_yields_name_protocols_and_version), T(a_hello_may_be_split_into_records_anywhere),
+       T(every_prefix_needs_more_input), T(bytes_after_the_hello_are_left_alone),
+       T(without_extensions_there_is_no_name), T(an_encrypted_hello_is_detected),
+       T(invalid_server_names_are_refused), T(repeated_and_malformed_extensions_are_refused),
+       T(trailing_bytes_in_the_record_are_refused), T(another_record_in_between_is_refused),
+       T(input_other_than_tls_is_reported), T(the_limit_holds), T(one_past_the_limit_is_refused))

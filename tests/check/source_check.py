@@ -89,6 +89,11 @@ class Edges:
     def known(self, module):
         return module in self.level or module in self.only
 
+    def denied_part(self, src, name):
+        """The directory within a module (deny A -> module/part) that this include is of, or None."""
+        parts = (d for s, d in self.deny if s == src and '/' in d)
+        return next((d for d in sorted(parts) if name.startswith(d + '/')), None)
+
     def may(self, src, dst):
         if src == dst:
             return True
@@ -123,6 +128,8 @@ def check_includes(sources, edges):
                 yield s.path, line, f"no module '{dst}' in includes.txt"
             elif not s.is_test and not edges.may(src, dst):
                 yield s.path, line, f'{src} must not include {dst}'
+            elif not s.is_test and edges.denied_part(src, name):
+                yield s.path, line, f'{src} must not include {edges.denied_part(src, name)}'
             used.add((src, dst))
     for src, dst in sorted(edges.allow - used):
         yield 'tests/check/includes.txt', 1, f"'allow {src} -> {dst}' is not needed any more"
@@ -227,7 +234,7 @@ def check_cloexec(sources, _edges):
 
 DURABLE = ('fsync', 'fdatasync', 'syncfs', 'rename', 'renameat', 'renameat2', 'io_replace_file', 'link', 'linkat', 'symlinkat', 'unlink', 'unlinkat',
            'rmtree_at', 'voltree_remove', 'btrfs_subvolume', 'btrfs_snapshot')
-DURABLE_IN = ('src/store/', 'src/warden/', 'src/cli/', 'src/diff/', 'src/image/', 'src/trace/')
+DURABLE_IN = ('src/store/', 'src/warden/', 'src/cli/', 'src/ops/', 'src/link/', 'src/diff/', 'src/image/', 'src/trace/')
 
 
 def durable_functions(source):
@@ -271,6 +278,43 @@ def check_failpoints(sources, _edges):
                 yield s.path, s.line_of(m.start()), 'a file with failpoints that tests/crash does not compile'
 
 
+# Operations and links belong to no front: another process may have several at once.
+FRONTLESS = ('src/ops/', 'src/link/')
+OF_FRONTS = {
+    'printf': 'prints', 'fprintf': 'prints', 'vfprintf': 'prints', 'puts': 'prints', 'fputs': 'prints',
+    'putc': 'prints', 'putchar': 'prints', 'perror': 'prints', 'exit': 'ends the process', 'abort': 'ends the process',
+    'signal': 'changes a signal', 'sigaction': 'changes a signal', 'raise': 'changes a signal',
+    'getenv': 'reads the environment', 'secure_getenv': 'reads the environment', 'setenv': 'changes the environment',
+    'chdir': 'changes the directory', 'fchdir': 'changes the directory', 'umask': 'changes the process',
+    'setrlimit': 'changes a limit', 'isatty': 'knows a terminal', 'execv': 'replaces the process',
+}
+# One thread may use it at a time, and it holds nothing from one use to the next.
+SCRATCH = {('src/ops/warden_start.c', 'stack')}
+
+
+def static_variables(source):
+    """(line, name) of static variables that can change."""
+    pattern = re.compile(r'^[ \t]*static[ \t]+(?!inline\b|_Noreturn\b)([\w \t*]+?)[ \t*]*\b(\w+)(?:\[[^\]]*\])*[ \t]*'
+                         r'(?:__attribute__\(\(.*\)\))?[ \t]*[=;]', re.M)
+    for m in pattern.finditer(source.code):
+        text = m.group(0)
+        pointer = re.search(r'\*[ \t]*(const[ \t]+)?\w+(?:\[[^\]]*\])*[ \t]*(?:__attribute__.*)?[=;]$', text)
+        fixed = pointer.group(1) if pointer else re.search(r'\bconst\b', m.group(1))
+        if not fixed:
+            yield source.line_of(m.start()), m.group(2)
+
+
+def check_frontless(sources, _edges):
+    for s in sources:
+        if not (s.path.endswith('.c') and s.path.startswith(FRONTLESS)) or s.is_test:
+            continue
+        for name, line, _ in calls_of(s, OF_FRONTS):
+            yield s.path, line, f'{name}() {OF_FRONTS[name]}: that is for a front'
+        for line, name in static_variables(s):
+            if (s.path, name) not in SCRATCH:
+                yield s.path, line, f"'{name}' is state of the process: put it into struct cay or a local"
+
+
 def check_unfinished(sources, _edges):
     words = re.compile(r'\b(' + '|'.join(('TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK')) + r')\b')
     for s in sources:
@@ -308,6 +352,7 @@ RULES = [
     ('no unsafe call', check_banned_calls),
     ('every descriptor is made close-on-exec', check_cloexec),
     ('every durable step has a failpoint or a reason', check_failpoints),
+    ('operations and links do nothing that a front does', check_frontless),
     ('nothing is left unfinished', check_unfinished),
     ('no stray white space', check_whitespace),
     ('no path of one machine', check_machine_paths),

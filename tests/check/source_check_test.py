@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_check as check  # noqa: E402
 
 HEAD = '/* ' + check.SPDX + ' */\n'
-EDGES = 'level cli\nlevel trace policy\nlevel wire loop\nlevel base\nallow loop -> wire\ndeny policy -> loop\nonly init -> base\n'
+EDGES = 'level cli\nlevel ops\nlevel link\nlevel trace policy\nlevel wire loop\nlevel base\nallow loop -> wire\ndeny policy -> loop\ndeny cli -> trace/own\nonly init -> base\n'
 USES_ALLOWED = {'src/loop/l.h': HEAD + '#include "wire/w.h"\n'}
 
 
@@ -30,6 +30,8 @@ CASES = [
     ('upwards, spaced', 'src/base/a.c', code(' #  include  "cli/b.h"\n'), 'base must not include cli'),
     ('sideways', 'src/wire/a.c', code('#include "loop/b.h"\n'), 'wire must not include loop'),
     ('denied', 'src/policy/a.c', code('#include "loop/b.h"\n'), 'policy must not include loop'),
+    ('a denied part', 'src/cli/a.c', code('#include "trace/own/b.h"\n'), 'cli must not include trace/own'),
+    ('beside a denied part', 'src/cli/a.c', code('#include "trace/owner.h"\n'), None),
     ('beside the levels', 'src/init/a.c', code('#include "wire/b.h"\n'), 'init must not include wire'),
     ('a program as a library', 'src/cli/a.c', code('#include "init/b.h"\n'), 'cli must not include init'),
     ('bare name', 'src/cli/a.c', code('#include "b.h"\n'), 'write "module/b.h"'),
@@ -67,6 +69,15 @@ CASES = [
     ('socket', 'src/cli/a.c', code('int r = socket(AF_UNIX, SOCK_STREAM, 0);\n'), 'without SOCK_CLOEXEC'),
     ('fopen without', 'src/cli/a.c', code('FILE *f = fopen(p, "r");\n'), 'fopen() without "e"'),
     ('fopen with', 'src/cli/a.c', code('FILE *f = fopen(p, "re");\n'), None),
+    ('printing in an operation', 'src/ops/a.c', code('void f(void)\n{\n\tprintf(a);\n}\n'), 'printf() prints'),
+    ('printing in the command line', 'src/cli/a.c', code('void f(void)\n{\n\tprintf(a);\n}\n'), None),
+    ('the environment in a link', 'src/link/a.c', code('char *x = getenv(a);\n'), 'getenv() reads the environment'),
+    ('a static variable', 'src/ops/a.c', code('static int n;\n'), "'n' is state of the process"),
+    ('a static pointer to what is constant', 'src/ops/a.c', code('static const char *p = 0;\n'), "'p' is state of the process"),
+    ('a static array', 'src/ops/a.c', code('void f(void)\n{\n\tstatic char b[16];\n}\n'), "'b' is state of the process"),
+    ('static constants', 'src/ops/a.c', code('static const int n = 3;\nstatic const char *const v[] = { a };\n'
+                                             'static const struct {\n\tint a;\n} t[] = { { 1 } };\n'), None),
+    ('static functions', 'src/ops/a.c', code('static int f(void);\nstatic struct x *g(int a)\n{\n\treturn a;\n}\n'), None),
     ('unfinished', 'src/cli/a.c', code('/* TO' 'DO: later */\n'), 'finish it'),
     ('unfinished in python', 'tests/system/a.py', '# FIX' 'ME\n', 'finish it'),
     ('space at the end', 'src/cli/a.c', code('int x; \n'), 'space at the end'),

@@ -13,7 +13,7 @@
 
 #include "probe.h"
 
-enum { NR_quotactl_fd = 443, NR_open_tree_attr = 467, WRONG = -1 };
+enum { NR_quotactl_fd = 443, NR_memfd_secret = 447, NR_open_tree_attr = 467, WRONG = -1 };
 
 static int uring(const struct check *c)
 {
@@ -144,6 +144,7 @@ static const struct check checks[] = {
 	{ "bpf-program", "a program in the kernel", bpf_program, ROOT, .lacks = KERNEL, .bare = "EPERM", .nr = SYS_bpf },
 	{ "perf", "performance counters", perf, PLAIN, .lacks = "ENOSYS|EACCES", .nr = SYS_perf_event_open },
 	{ "userfaultfd", "stopping the kernel at a page fault", run_call, PLAIN, .lacks = KERNEL, .nr = SYS_userfaultfd, .a = { 1 | O_CLOEXEC } },
+	{ "memfd_secret", "memory that the warden cannot read", run_call, PLAIN, .lacks = KERNEL, .nr = NR_memfd_secret },
 	{ "add_key", "a key", key_add, PLAIN, .lacks = KERNEL, .nr = SYS_add_key },
 	{ "request_key", "calling the host's key helper", key_request, PLAIN, .allowed = "ENOKEY", .lacks = KERNEL, .nr = SYS_request_key },
 	{ "keyctl", "the number of a keyring", run_call, PLAIN, .lacks = KERNEL, .nr = SYS_keyctl, .a = { KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 1 } },

@@ -2,25 +2,30 @@
 /*
  * usage: contain-probe list
  *        contain-probe run [KEY=VALUE...]
+ *        contain-probe plain|ns|root [KEY=VALUE...]
  *        contain-probe bare INIT_PID=N [KEY=VALUE...]
  *
- * `list` prints the table. `run` tries every row, `bare` those with an outcome for it, in the
- * namespaces of a sandbox with all rights over the inner ones; they print `NAME NUMBER`: 0 got
- * through, > 0 an error, < 0 a signal. Without arguments it does nothing, with success.
+ * `list` prints the table. `run` tries every row. The name of a setting tries only the rows whose
+ * control is that setting: outside a sandbox, process 1 of a row for `ns` must never be the host's.
+ * `bare` tries the rows with an outcome for it, in the namespaces of a sandbox with all rights over
+ * the inner ones. All but `list` print `NAME NUMBER`: 0 got through, > 0 an error, < 0 a signal.
+ * Without arguments the probe does nothing, with success.
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,15 +66,16 @@ int run_call(const struct check *c)
 	return result(syscall(c->nr, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4], c->a[5]));
 }
 
-/* A mask is the null device, which can be opened and is nothing. */
+/* A cover is an empty file of a tmpfs. It can be opened, and nothing comes of it. */
 static int opened(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct statfs fs;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
-	return S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3) ? -ENODATA : 0;
+	return S_ISREG(st.st_mode) && st.st_size == 0 && fs.f_type == TMPFS_MAGIC ? -ENODATA : 0;
 }
 
 int run_open(const struct check *c)
@@ -167,14 +173,23 @@ static const char * or (const char *value, const char *other)
 	return value ? value : other;
 }
 
+static const char *const settings[] = { "plain", "ns", "root" };
+
 static void list(const struct topic *g, const struct check *c)
 {
-	static const char *const settings[] = { "plain", "ns", "root" };
 	const char *dev = or (c->dev, "EPERM");
 
 	printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c->name, g->name, c->tries,
 	       settings[c->control], or (c->allowed, "ok"), or (c->lacks, "-"), dev,
 	       or (c->root, dev), or (c->locked, dev), or (c->bare, "-"));
+}
+
+static bool is_asked(const char *what, const struct check *c)
+{
+	if (strcmp(what, "run") == 0)
+		return true;
+	return strcmp(what, "bare") == 0 ? c->bare != NULL
+					 : strcmp(what, settings[c->control]) == 0;
 }
 
 static void each(const char *what)
@@ -185,7 +200,7 @@ static void each(const char *what)
 
 			if (strcmp(what, "list") == 0)
 				list(topics[i], c);
-			else if (strcmp(what, "run") == 0 || c->bare)
+			else if (is_asked(what, c))
 				printf("%s %d\n", c->name, attempt(c));
 			(void)fflush(stdout);
 		}

@@ -7,7 +7,9 @@
 #include <linux/kcmp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -103,6 +105,94 @@ static int pinned(const struct check *c)
 	return result(sched_setaffinity(target(c), sizeof all, &all));
 }
 
+/* Each sets what is set already. */
+static int limited(const struct check *c)
+{
+	struct rlimit l = { 64, 64 };
+
+	/* Where it may not be read, any will do: the question of rights comes first. */
+	(void)prlimit(target(c), RLIMIT_NOFILE, NULL, &l);
+	return result(prlimit(target(c), RLIMIT_NOFILE, &l, NULL));
+}
+
+static int limits_read(const struct check *c)
+{
+	struct rlimit l;
+
+	return result(prlimit(target(c), RLIMIT_NOFILE, NULL, &l));
+}
+
+static int niced(const struct check *c)
+{
+	return result(setpriority(PRIO_PROCESS, (id_t)target(c), getpriority(PRIO_PROCESS, 0)));
+}
+
+/* The group of init is its own. */
+static int group_niced(const struct check *c)
+{
+	return result(
+		setpriority(PRIO_PGRP, (id_t)getpgid(target(c)), getpriority(PRIO_PROCESS, 0)));
+}
+
+enum { IO_WHO_PROCESS = 1, IO_CLASS_IDLE = 3 << 13 };
+
+static int io_niced(const struct check *c)
+{
+	return result(syscall(SYS_ioprio_set, IO_WHO_PROCESS, target(c), IO_CLASS_IDLE));
+}
+
+static int scheduled(const struct check *c)
+{
+	struct sched_param p = { 0 };
+
+	return result(syscall(SYS_sched_setscheduler, target(c), SCHED_BATCH, &p));
+}
+
+static int schedule_set(const struct check *c)
+{
+	struct sched_param p = { 0 };
+
+	return result(syscall(SYS_sched_setparam, target(c), &p));
+}
+
+enum { ATTR_SIZE = 48, ATTR_BATCH = 3, ATTR_NICE = 4 };
+
+static int attr_scheduled(const struct check *c)
+{
+	uint32_t attr[ATTR_SIZE / 4] = { ATTR_SIZE, ATTR_BATCH };
+
+	attr[ATTR_NICE] = (uint32_t)getpriority(PRIO_PROCESS, 0);
+
+	return result(syscall(SYS_sched_setattr, target(c), attr, 0));
+}
+
+/* Of memory that nobody has: ENOMEM comes after the question of rights. */
+static int advised(const struct check *c)
+{
+	long pidfd = syscall(SYS_pidfd_open, target(c), 0);
+	struct iovec there = { NULL, 4096 };
+
+	there.iov_base = (char *)(uintptr_t)4096;
+	return pidfd < 0 ? -errno
+			 : result(syscall(SYS_process_madvise, pidfd, &there, 1, MADV_COLD, 0));
+}
+
+/*
+ * Writes to the file what it holds. The kernel prints coredump_filter (a[0] set) in hexadecimal
+ * without a prefix, and takes a number without a prefix for octal.
+ */
+static int rewritten(const struct check *c)
+{
+	int fd = open(c->path, O_RDWR | O_CLOEXEC), skip = c->a[0] ? 0 : 2;
+	char text[64] = "0x";
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text + 2, sizeof text - 2);
+	return n < 0 ? -errno : result(write(fd, text + skip, (size_t)(n + 2 - skip)));
+}
+
 static int signalled(const struct check *c)
 {
 	(void)c;
@@ -152,6 +242,16 @@ static int host_named(const struct check *c)
 		"init-" id, what " of init", run_write_open, NS, .dev = CLOSED, \
 								 .path = "/proc/1/" file \
 	}
+/*
+ * Root inside owns these files of init and can change them for the worse of its own sandbox only:
+ * which process the kernel kills first for want of memory, and what a core dump that init never
+ * makes would hold.
+ */
+#define INIT_REWRITE(id, file, what, of_root, is_hex) \
+	{ \
+		"init-" id, what " of init", rewritten, NS, \
+			.dev = CLOSED, .root = of_root, .a = { is_hex }, .path = "/proc/1/" file \
+	}
 #define HOST "ESRCH|EINVAL|ENOENT"
 
 /* clang-format off */
@@ -178,6 +278,18 @@ static const struct check checks[] = {
 	{ "peer-vm-write", "changing memory of another call", peeked, PLAIN, .allowed = "EFAULT", .dev = "EFAULT", .locked = "EPERM", .nr = SYS_process_vm_writev },
 	{ "peer-getfd", "a descriptor of another call", taken, PLAIN, .dev = "ok", .locked = "EPERM" },
 	{ "init-cpus", "CPUs of init", pinned, NS, .a = { 1 } },
+	{ "init-limits", "limits of init, set", limited, NS, .a = { 1 } },
+	{ "init-limits-read", "limits of init, read", limits_read, NS, .a = { 1 } },
+	{ "init-nice", "the priority of init", niced, NS, .a = { 1 } },
+	{ "init-nice-group", "the priority of the group of init", group_niced, NS, .a = { 1 } },
+	{ "init-io-nice", "the priority of init for disks", io_niced, NS, .a = { 1 } },
+	{ "init-scheduler", "the scheduling of init", scheduled, NS, .a = { 1 } },
+	{ "init-sched-param", "the parameter of its scheduling", schedule_set, NS, .a = { 1 } },
+	{ "init-sched-attr", "the scheduling of init, the newer way", attr_scheduled, NS, .a = { 1 } },
+	{ "init-madvise", "pages of init pushed out", advised, ROOT, .allowed = "ENOMEM", .dev = "EPERM|EACCES", .a = { 1 } },
+	INIT_REWRITE("oom", "oom_score_adj", "the order of death", "ok", false),
+	INIT_REWRITE("coredump", "coredump_filter", "the core dump", "ok", true),
+	INIT_REWRITE("timerslack", "timerslack_ns", "the timers", CLOSED, false),
 	{ "host-signal", "a signal to a process of the host", signalled, PLAIN, .dev = HOST, .bare = HOST },
 	{ "host-pidfd", "a handle of a process of the host", held, PLAIN, .dev = HOST, .bare = HOST },
 	{ "host-pgid", "the group of a process of the host", host_asked, PLAIN, .dev = HOST, .bare = HOST, .nr = SYS_getpgid },

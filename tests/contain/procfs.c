@@ -2,6 +2,9 @@
 /* /proc: what tells of the host, and what changes it. Nothing is written, only opened for it. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -15,6 +18,74 @@ static int listed(const struct check *c)
 		return -errno;
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.')
+			return 0;
+	return -ENODATA;
+}
+
+/* Whether the entry shows anything: a line of a file, or a name in a directory. */
+static bool shows(const char *path)
+{
+	const struct check at = { .path = path };
+
+	return listed(&at) == 0 || run_read(&at) == 0;
+}
+
+static bool is_named(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+/* Gets through where the directory has an entry that is none of these and is not empty. */
+static int finds_more(const char *dir, const char *const *names)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[512];
+
+	if (!d)
+		return -errno;
+	while ((e = readdir(d))) {
+		(void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+		if (e->d_name[0] != '.' && e->d_name[strspn(e->d_name, "0123456789")] != '\0' &&
+		    !is_named(names, e->d_name) && shows(path)) {
+			(void)fprintf(stderr, "%s\n", path);
+			return 0;
+		}
+	}
+	return -ENODATA;
+}
+
+static int more_in_proc(const struct check *c)
+{
+	static const char *const names[] = { "cpuinfo", "filesystems", "loadavg", "meminfo",
+					     "mounts",	"net",	       "self",	  "stat",
+					     "sys",	"sysvipc",     "uptime",  "thread-self",
+					     "version", NULL };
+
+	return finds_more(c->path, names);
+}
+
+static int more_knobs(const struct check *c)
+{
+	static const char *const names[] = { "crypto", "fs", "kernel", "net", "user", "vm", NULL };
+
+	return finds_more(c->path, names);
+}
+
+/* Numbers that every sandbox changes: a sandbox that reads one hears the others. */
+static int more_counters(const struct check *c)
+{
+	static const char *const names[] = { "/proc/sys/fs/file-nr",	  "/proc/sys/fs/inode-nr",
+					     "/proc/sys/fs/dentry-state", "/proc/sys/fs/aio-nr",
+					     "/proc/sys/fs/quota",	  "/proc/sys/kernel/pty/nr",
+					     "/proc/sys/kernel/tainted",  NULL };
+
+	(void)c;
+	for (const char *const *n = names; *n; n++)
+		if (shows(*n))
 			return 0;
 	return -ENODATA;
 }
@@ -46,6 +117,13 @@ static const struct check checks[] = {
 	TELLS("keys", PLAIN), TELLS("bootconfig", PLAIN),
 	{ "read-kcore", "memory of the kernel", run_read, ROOT, .lacks = "ENOENT|EPERM", .dev = HIDDEN, .bare = HIDDEN, .path = "/proc/kcore" },
 	{ "open-kmsg", "the kernel's log", run_open, ROOT, .lacks = "ENOENT", .dev = HIDDEN, .bare = HIDDEN, .path = "/proc/kmsg" },
+	TELLS("locks", PLAIN), TELLS("diskstats", PLAIN), TELLS("partitions", PLAIN), TELLS("devices", PLAIN),
+	TELLS("cgroups", PLAIN), TELLS("vmstat", PLAIN), TELLS("zoneinfo", PLAIN), TELLS("buddyinfo", PLAIN), TELLS("swaps", PLAIN),
+	TELLS("softirqs", PLAIN), TELLS("modules", PLAIN), TELLS("crypto", PLAIN), TELLS("schedstat", PLAIN),
+	LISTS("fs", PLAIN), LISTS("bus", PLAIN), LISTS("irq", PLAIN), LISTS("pressure", PLAIN), LISTS("tty", PLAIN),
+	{ "more-in-proc", "an entry of /proc that is not on the list", more_in_proc, PLAIN, .dev = HIDDEN, .bare = HIDDEN, .path = "/proc" },
+	{ "more-knobs", "a directory of /proc/sys that is not on the list", more_knobs, PLAIN, .dev = HIDDEN, .bare = HIDDEN, .path = "/proc/sys" },
+	{ "more-counters", "what everybody's files and terminals add up to", more_counters, PLAIN, .dev = HIDDEN, .bare = HIDDEN },
 	LISTS("acpi", PLAIN), LISTS("scsi", PLAIN), LISTS("asound", PLAIN), LISTS("driver", PLAIN), LISTS("dynamic_debug", PLAIN),
 	CHANGES("core_pattern", "sys/kernel/core_pattern", "a helper that the kernel starts as root", ROOT),
 	CHANGES("modprobe", "sys/kernel/modprobe", "another such helper", ROOT),

@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf b = BUF_INIT(1 << 24), again = BUF_INIT(1 << 24);
 	struct apply a, c;
 
-	apply_init(&a, -1, "");
-	apply_init(&c, -1, "");
+	apply_init(&a, -1, -1, "");
+	apply_init(&c, -1, -1, "");
 	if (apply_journal_parse(&a, (struct str){ copy, size }) == 0) {
 		for (size_t i = 0; i < a.n; i++)
 			check_step(&a.steps[i]);

@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "cli/client.h"
 #include "fuzz.h"
+#include "link/client.h"
 
 static void check_error(const struct frame *f)
 {

@@ -40,7 +40,7 @@ static void check_frame(const struct frame *f)
 
 	for (int i = 0; i < f->nfds; i++)
 		FUZZ_CHECK((fds[i] = kept[i] = fcntl(2, F_DUPFD_CLOEXEC, 3)) >= 0);
-	rc = request_parse(&r, f, fds);
+	rc = request_parse(&r, f, fds, false);
 	FUZZ_CHECK(rc <= 0);
 	check_list(r.argv, r.argc, LIMIT_ARGS);
 	check_list(r.envp, r.envc, LIMIT_ENV);

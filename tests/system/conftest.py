@@ -2,6 +2,7 @@
 """Fixtures of the system tests. The suite runs once as root and once as an unprivileged user."""
 
 import itertools
+import json
 import os
 import pathlib
 import shutil
@@ -19,10 +20,13 @@ import caylib  # noqa: E402
 import faultlib  # noqa: E402
 
 CAYS = []
+MODE = 'rootful' if caylib.ROOTFUL else 'rootless'
 # Seconds since the epoch; what would begin later is left out, and said so.
 DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
 # A directory in which a file of tests is claimed by who runs it, where others beside us run the same.
 CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
+# How long each file of tests took: the longest begin first, so that no lane ends long after the others.
+DURATIONS = os.environ.get('CAY_TEST_DURATIONS')
 # About disks, pools, what a sync or a limit does there; and a share of the rest, so that it too is seen on one.
 ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_faults', 'test_faults_apply', 'test_faults_commands', 'test_life', 'test_limits',
            'test_pool', 'test_state'}
@@ -33,8 +37,9 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'alone: is about time, or loads the machine: not beside others')
     config.addinivalue_line('markers', 'disk: its state never lies in memory')
     caylib.become_subreaper()
-    # Who runs us in the background has it ignored, and so would all that we start.
+    # A shell or nohup may have started us with these ignored, and everything that we start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -42,10 +47,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in ON_DISK:
             item.add_marker('disk')
+    if DURATIONS:
+        with open(DURATIONS, encoding='utf-8') as f:
+            seconds = json.load(f).get(MODE, {})
+        items.sort(key=lambda item: -seconds.get(item.path.stem, 0))  # stable: a file stays together
 
 
 def pytest_report_header():
-    return f"cay: {caylib.CAY} ({'rootful' if caylib.ROOTFUL else 'rootless'})"
+    return f'cay: {caylib.CAY} ({MODE})'
 
 
 def claimed(items):
@@ -91,7 +100,7 @@ def drop_cay(cay):
 
 @pytest.fixture(scope='session')
 def mode():
-    return 'rootful' if caylib.ROOTFUL else 'rootless'
+    return MODE
 
 
 @pytest.fixture(scope='session')

@@ -172,12 +172,18 @@ class Ground:
         return [f'{k}={v}' for k, v in {**self.params, **changed}.items()]
 
     def outside(self, setting):
-        """The probe in a setting where nothing holds it."""
+        """
+        The probe in a setting where nothing holds it.
+
+        It gets its own process group: one of its checks sets the priority of the whole group. The kernel refuses
+        that with EPERM as soon as one member belongs to another user, such as a suite started beside this one.
+        """
         self.lay_spares()
-        command = [*SETTINGS[setting], PROBE, 'run', *self.arguments()]
+        command = [*SETTINGS[setting], PROBE, setting, *self.arguments()]
         with self.giving(self.params['GIVER']):
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  text=True, pass_fds=self.fds, timeout=120 * caylib.SLOWER, check=False)
+                                  text=True, pass_fds=self.fds, start_new_session=True,
+                                  timeout=120 * caylib.SLOWER, check=False)
         assert done.returncode == 0, done.stderr
         return outcomes(done.stdout)
 

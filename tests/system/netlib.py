@@ -69,11 +69,16 @@ def netbox(net):
         net('kill', ref)
 
 
-def gateway_pid(net, ref):
-    """Once there is one: a sandbox can be ready before its gateway has got to its exec."""
-    warden = net.cay.warden(ref)
-    return caylib.wait_until(lambda: next((pid for pid, (parent, _, name) in caylib.processes().items()
-                                           if parent == warden and name == 'cay-gateway'), None), what='a gateway')
+def gateway_pid(net, ref, part='front'):
+    """Of one of its two processes, once it is there: a sandbox can be ready before its gateway has got to its exec."""
+    warden, want = net.cay.warden(ref), f'cay-gateway\0{part}\0'
+    return caylib.wait_until(lambda: next((pid for pid, (parent, _, _) in caylib.processes().items()
+                                           if parent == warden and caylib.read_text(f'/proc/{pid}/cmdline') == want), None),
+                             what=f'the {part} of a gateway')
+
+
+def dialer_pid(net, ref):
+    return gateway_pid(net, ref, 'dialer')
 
 
 def is_small(pid, most_kib=4096):

@@ -186,6 +186,93 @@ def test_git_history_comes_but_no_hooks(cay, sandbox, project):
     assert 'fsmonitor' not in (project / '.git/config').read_text() and not (project / '.git/hooks/post-checkout').exists()
 
 
+def git_in(root):
+    """Run git on the host as its owner would, with no configuration of this machine."""
+    env = {**os.environ, 'GIT_CONFIG_NOSYSTEM': '1', 'HOME': str(root.parent)}
+
+    def git(*args, cwd=root, check=True):
+        return subprocess.run(['git', '-c', 'user.name=x', '-c', 'user.email=x@y', '-C', str(cwd), *args], check=check, env=env,
+                              capture_output=True, text=True).stdout
+    return git
+
+
+def test_a_commit_on_the_host_writes_through_no_link_of_the_sandbox(cay, sandbox, project):
+    victim = project.parent / 'victim'
+    victim.write_text('precious\n')
+    git = git_in(project)
+    git('init', '-q')
+    git('add', '.')
+    git('commit', '-qm', 'first')
+    ref = sandbox(project)
+    inside(cay, ref, f'rm -f .git/COMMIT_EDITMSG .git/logs/HEAD; ln -s {victim} .git/COMMIT_EDITMSG; ln -s {victim} .git/logs/HEAD; '
+           f'ln -s {victim} .git/ORIG_HEAD; mkdir link; ln -s {victim.parent} link/.git; echo work >> a')
+    for args in ([], ['--git-config']):
+        result = cay('apply', ref, *args, check=True)
+        for name in ('.git/COMMIT_EDITMSG', '.git/logs/HEAD', '.git/ORIG_HEAD', 'link/.git'):
+            assert f'left out {project}/{name}: would lead git to files elsewhere' in result.err
+            assert not (project / name).is_symlink()
+    git('commit', '-qam', 'second')
+    git('reset', '-q', '--hard', 'HEAD~')
+    assert victim.read_text() == 'precious\n'
+
+
+def test_no_repository_of_the_sandbox_runs_a_command_on_the_host(cay, sandbox, project):
+    """Nested and bare ones, and an index that names a hook."""
+    mark = project.parent / 'mark'
+    evil = f'touch {mark}; false'
+    git = git_in(project)
+    git('init', '-q')
+    git('add', '.')
+    git('commit', '-qm', 'first')
+    ref = sandbox(project)
+    forge = ("import hashlib,struct,subprocess as p\n"
+             "h=p.run(['git','hash-object','-w','--stdin'],input=b'#!/bin/sh\\n" + evil + "\\n',stdout=p.PIPE).stdout.decode().strip()\n"
+             "n=b'.git/hooks/post-checkout'\n"
+             "e=struct.pack('>10I',0,0,0,0,0,0,0o100755,0,0,0)+bytes.fromhex(h)+struct.pack('>H',len(n))+n\n"
+             "e+=bytes(8-len(e)%8)\n"
+             "b=b'DIRC'+struct.pack('>II',2,1)+e\n"
+             "open('.git/index','wb').write(b+hashlib.sha1(b).digest())\n")
+    cay('exec', ref, '--', 'python3', '-c', forge, check=True)
+    inside(cay, ref, f'git init -q --bare bare; git -C bare config core.fsmonitor "{evil}"; git -C bare config core.bare false; '
+           f'git -C bare config core.worktree /; git init -q nested; git -C nested config core.fsmonitor "{evil}"; '
+           f'mkdir .hg; echo "[hooks]" > .hg/hgrc')
+    result = cay('apply', ref, check=True)
+    for name in ('bare/config', 'bare/HEAD', 'nested/.git/config', '.hg/hgrc', '.git/index'):
+        assert f'left out {project}/{name}: ' in result.err and (name == '.git/index' or not (project / name).exists())
+    assert 'cay apply --git-config' in result.err
+    git('checkout', '--', '.')
+    for cwd in (project, project / 'bare', project / 'nested'):
+        git('status', cwd=cwd, check=False)
+    git('checkout', '-q', '-b', 'other')
+    assert not mark.exists()
+    # The deliberate way is still there.
+    cay('apply', ref, '--git-config', 'bare', check=True)
+    git('status', cwd=project / 'bare', check=False)
+    assert mark.exists()
+
+
+def test_a_forged_journal_moves_nothing(cay, sandbox, project):
+    """As it could come with a clone: undoing it would move a file into .git/hooks."""
+    (project / '.git/hooks').mkdir(parents=True)
+    stage = project / '.cay-apply'
+    stage.mkdir(mode=0o700)
+    (stage / 'o0').write_text('#!/bin/sh\nevil\n')
+    ino = (stage / 'o0').stat().st_ino
+    for head in (b'cay-apply 1\0', b'cay-apply 2\0' + b'f' * 32 + b'\0'):
+        (stage / 'journal').write_bytes(head + f'box\0x {ino} 0 0 33261 0 0 0 0\0.git/hooks/pre-commit\0end\0'.encode())
+        os.chmod(stage / 'journal', 0o600)
+        ref = sandbox(project)
+        inside(cay, ref, 'echo more >> a')
+        for args in (['--undo', '--to', project], ['--resume', '--to', project], [ref, '--undo'], [ref]):
+            result = cay('apply', *args)
+            assert result.code != 0 and 'not known to cay' in result.err and 'remove .cay-apply' in result.err
+        assert os.listdir(project / '.git/hooks') == [] and (stage / 'o0').exists()
+        assert not (project / 'a').read_text().endswith('more\n')
+    shutil.rmtree(stage)
+    cay('apply', ref, check=True)
+    assert (project / 'a').read_text().endswith('more\n')
+
+
 def test_to_another_directory(cay, sandbox, project):
     other = project.parent / 'other'
     shutil.copytree(project, other)
@@ -274,6 +361,20 @@ def test_run_applies_when_asked_to(cay, project, spawn_pty):
         assert (project / 'b').exists() == there
     assert cay('run', '--apply', 'ask', '--dir', project, '--', 'true').code == 125
     assert cay('run', '--apply', 'some', '--dir', project, '--', 'true').code == 125
+
+
+@pytest.mark.parametrize('args, applied', [
+    (['--apply', 'success'], False), (['--apply', 'always'], True),
+    (['--tx', '--apply', 'always'], False), (['--tx', '--apply', 'success'], False), (['--tx', '--keep', '--apply', 'always'], False)])
+def test_a_failed_run_is_applied_only_when_that_was_asked_for(cay, project, args, applied):
+    result = cay('run', '--dir', project, *args, '--', 'sh', '-c', 'echo x >> a; exit 7')
+    assert result.code == 7 and (project / 'a').read_text().endswith('x\n') == applied
+    assert ('nothing was applied' in result.err) != applied
+    if '--keep' in args:
+        cay('kill', result.err.split('sandbox ')[1].split()[0], check=True)
+    (project / 'a').write_text('a\n')
+    assert cay('run', '--dir', project, *(a for a in args if a != '--keep'), '--', 'sh', '-c', 'echo y >> a', check=True).code == 0
+    assert (project / 'a').read_text() == 'a\ny\n'
 
 
 def test_run_keeps_what_it_could_not_apply(cay, project):

@@ -11,10 +11,11 @@ import time
 
 import caylib
 import pytest
+from proto import (C_BUILD as BUILD, C_EXEC as EXEC, C_EXIT as EXIT, C_HELLO as HELLO, C_INFO as INFO, C_PS as PS,
+                   C_RESIZE as RESIZE, C_SETTLE as SETTLE, C_SIGNAL as SIGNAL, C_STDIN as STDIN, C_STDIN_EOF as STDIN_EOF,
+                   PROTO_CLIENT_VERSION, TAG_ARG, TAG_COLS, TAG_OP, TAG_PATH, TAG_ROWS, TAG_SIGNAL, TAG_TTY,
+                   TAG_VERSION)
 
-HELLO, BUILD, EXEC, STDIN, STDIN_EOF, SIGNAL, RESIZE, PS, INFO, SETTLE, DESTROY = range(64, 75)
-TAG_VERSION, TAG_OP, TAG_ARG, TAG_TTY, TAG_PATH, TAG_SIGNAL = 1, 2, 3, 7, 34, 16
-EXIT = 101
 
 
 def frame(kind, body=b'', chan=1, fds=0, zero=0, length=None):
@@ -37,7 +38,7 @@ def kinds_of(data):
         data = data[12 + struct.unpack('<I', data[:4])[0]:]
 
 
-HELLO_FRAME = frame(HELLO, field(TAG_VERSION, 2), chan=0)
+HELLO_FRAME = frame(HELLO, field(TAG_VERSION, PROTO_CLIENT_VERSION), chan=0)
 
 
 def warden_of(sandbox):
@@ -52,6 +53,8 @@ def warden_of(sandbox):
 
 
 class Sandbox:
+    hello = HELLO_FRAME
+
     def __init__(self, cay):
         self.cay = cay
         self.id = cay('create', check=True).out.strip()
@@ -62,7 +65,7 @@ class Sandbox:
         s.settimeout(5)
         s.connect(f'{self.cay.state}/sandboxes/{self.id}/sock')
         if hello:
-            s.sendall(HELLO_FRAME)
+            s.sendall(self.hello)
         return s
 
     def ask(self, data, hello=True):
@@ -121,7 +124,7 @@ BROKEN = {
     'a signal of no call': (True, frame(SIGNAL, field(TAG_SIGNAL, 9), chan=9)),
     'impossible signals': (True, frame(EXEC, args('sleep', '1')) +
                            b''.join(frame(SIGNAL, field(TAG_SIGNAL, n)) for n in (0, 64, 65, 127, 128, 1 << 63))),
-    'a size of no terminal': (True, frame(EXEC, args('true')) + frame(RESIZE, field(8, 9) + field(9, 9))),
+    'a size of no terminal': (True, frame(EXEC, args('true')) + frame(RESIZE, field(TAG_ROWS, 9) + field(TAG_COLS, 9))),
     'more stdin than credit': (True, frame(EXEC, args('sleep', '5')) + frame(STDIN, b'x' * 65536) * 8),
 }
 
@@ -234,7 +237,8 @@ def test_many_processes_leave_the_sandbox_usable(cay):
     name = cay('create', check=True, preexec_fn=few_files).out.strip()
     cay('exec', name, '--', 'sh', '-c', 'i=0; while [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done', check=True)
     for _ in range(3):
-        assert cay('exec', name, '--', 'echo', 'well', timeout=5).stdout == b'well\n'
+        said = cay('exec', name, '--', 'echo', 'well', timeout=5)
+        assert said.stdout == b'well\n', said
     cay('kill', name, check=True, timeout=10)
 
 

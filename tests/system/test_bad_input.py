@@ -87,12 +87,14 @@ def test_a_state_directory_without_permission_is_said(cay, tmp_path):
     os.chmod(tmp_path / 's', 0o700)
 
 
-def test_a_state_directory_that_others_can_write_is_refused(cay, tmp_path):
+@pytest.mark.parametrize('mode', [0o777, 0o755, 0o750, 0o711, 0o702])
+def test_a_state_directory_that_is_open_to_others_is_refused(cay, tmp_path, mode):
     state = tmp_path / 's'
     state.mkdir()
-    os.chmod(state, 0o777)
+    os.chmod(state, mode)
     r = cay('run', '--', 'true', env={'CAY_STATE': str(state)})
     said(r, 125, str(state))
+    assert f'(mode {mode:04o})' in r.err and f'chmod 700 {state}' in r.err, r
     assert os.listdir(state) == []
 
 

@@ -26,7 +26,8 @@ rules:
   - {id: pub, hosts: [a.web.test], methods: [GET, HEAD], paths: ["/pub/**"]}
   - {id: no-admin, action: deny, hosts: [b.web.test], paths: ["/admin/**"]}
   - {id: admin-host, hosts: [b.web.test], protocol: http}
-  - {id: echo, hosts: [web.test], ports: [7000, 8080]}
+  - {id: admin-any, hosts: [b.web.test], ports: [7000, 8080, 8081]}
+  - {id: echo, hosts: [web.test], ports: [7000, 8080, 8081]}
   - id: names
     hosts: [web.test, loop.test, loop6.test, mapped.test, zero.test, meta.test, self.test, nat64.test, private.test,
             rebind.test, localhost, "*.localhost"]
@@ -251,6 +252,24 @@ for number, cut in enumerate((1, 3, 10)):
 for number, sends in enumerate((['FOO', ' /{} HTTP/1.1'], ['F', 'OO /{} HTTP/1.1'], ['FOO /', '{} HT', 'TP/1.1'], ['FOO /{}', ' ', 'HTTP/1.1'])):
     data = [x.replace('{}', f'smuggled-u{number}') for x in sends] + ['\r\nHost: other.test\r\n\r\n']
     add(f'HTTP with an unknown method and pauses, {number}', 'slow', 'web.test', 8080, data, log=f'smuggled-u{number}')
+# Where anything may be spoken: blanks that only some servers take for such, and lines before the request (8081 skips them).
+BLANKS = ' \t\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0'
+for number, blank in enumerate(BLANKS):
+    data = f'GET /smuggled-v{number}x HTTP/1.1\r\nHost: other.test\r\n\r\n'
+    line, rest = data.split('\r\n', 1)
+    add(f'a blank {blank!r} first, port of any protocol', 'tcp', 'web.test', 8080, [blank + data], log=f'smuggled-v{number}x')
+    data = line.replace('v', 'w').replace(' ', blank) + '\r\n' + rest
+    add(f'blanks {blank!r}, port of any protocol', 'tcp', 'web.test', 8080, [data], log=f'smuggled-w{number}x')
+    data = line.replace('smuggled-v', 'admin/deny').replace(' ', blank) + '\r\nHost: b.web.test:8080\r\n\r\n'
+    add(f'a denied path with blanks {blank!r}', 'tcp', 'b.web.test', 8080, [data], log=f'admin/deny{number}x')
+for number, line in enumerate(('SSH-2.0-x\r\n', 'PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n', 'PROXY UNKNOWN\r\n')):
+    data = 'GET /smuggled-y{}x HTTP/1.1\r\nHost: other.test\r\n\r\n'
+    add(f'a request behind {line!r}', 'tcp', 'web.test', 8081, [line + data.replace('{}', f'a{number}')], log=f'smuggled-ya{number}x')
+    add(f'a request behind {line!r}, later', 'slow', 'web.test', 8081, [line, data.replace('{}', f'b{number}')], log=f'smuggled-yb{number}x')
+    add(f'a request behind {line!r}, in parts', 'slow', 'web.test', 8081, [line + 'G', data[1:].replace('{}', f'c{number}')],
+        log=f'smuggled-yc{number}x')
+add('opaque bytes where a rule denies paths', 'tcp', 'b.web.test', 7000, ['\0noise'], lacks=['noise'])
+add('silence and then opaque bytes where a rule denies paths', 'slow', 'b.web.test', 7000, ['', '\0noise'], lacks=['noise'])
 RULES = [('a.web.test', 'POST', '/pub/x'), ('a.web.test', 'GET', '/x'), ('a.web.test', 'get', '/pub/x'), ('a.web.test', 'GET', '/pub/../x'),
          ('a.web.test', 'GET', '/pub/%2e%2e/x'), ('a.web.test', 'GET', '/pub/..%2fx'), ('a.web.test', 'GET', '/pub/..;/x'),
          ('a.web.test', 'GET', '//pub/x'), ('a.web.test', 'GET', '/pub\\..\\x'), ('a.web.test', 'GET', '/%70ub/x'),
@@ -350,6 +369,12 @@ control('TLS in packets of one byte', 'pieces', 'web.test', 443, list(hello(sni(
 control('an allowed path', 'tcp', 'a.web.test', 80, [get('ok', 'a.web.test', '/pub/')], want=' at ')
 control('a path that is not denied', 'tcp', 'b.web.test', 80, [get('ok', 'b.web.test', '/x/')], want=' at ')
 control('a port of a rule', 'tcp', 'web.test', 7000, ['echoed'], want='echoed')
+control('redis', 'tcp', 'web.test', 7000, ['*1\r\n$4\r\nPING\r\n'], want='PING')
+control('postgres', 'tcp', 'web.test', 7000, ['\0\0\0\x08\4\xd2\x16\x2f'], want='\x16\x2f')
+control('mysql', 'tcp', 'web.test', 7000, ['\x20\0\0\1\x85\xa6'], want='\x85\xa6')
+control('ssh', 'tcp', 'web.test', 7000, ['SSH-2.0-x\r\n\0\0\1\x0c'], want='\0\0\1\x0c')
+control('ssh with pauses', 'slow', 'web.test', 7000, ['SSH-2.0-x\r\n', '\0\0\1\x0c'], want='SSH-2.0-x\r\n\0\0\1\x0c')
+control('a path that is not denied, port of any protocol', 'tcp', 'b.web.test', 8080, [get('ok', 'b.web.test:8080', '/x/')], want=' at ')
 control('a word with pauses', 'slow', 'web.test', 7000, ['GEX', 'word'], want='GEXword')
 control('HTTP with pauses', 'slow', 'web.test', 8080, ['GE', 'T /ok HTTP/1.1\r\nHost: web.test:8080\r\n\r\n'], want=' at ')
 control('DNS', 'dns', '198.18.0.1', 53, query('web.test'), want='\xc6\x12')

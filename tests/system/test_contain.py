@@ -107,6 +107,12 @@ def test_outside_the_ways_are_open(results, topic):
     assert not bad, '\n'.join(f"{c.name}: {results.get('control-' + c.control)[c.name]} outside, must be {c.allowed}" for c in bad)
 
 
+@pytest.mark.parametrize('setting', SETTINGS)
+def test_a_control_tries_only_the_ways_of_its_setting(results, setting):
+    """Without new namespaces, a way to process 1 would lead to the host's, and change it."""
+    assert set(results.get('control-' + setting)) == {c.name for c in containlib.table() if c.control == setting}
+
+
 @pytest.mark.parametrize('topic', TOPICS)
 @pytest.mark.parametrize('kind', KINDS)
 def test_inside_they_are_closed(results, kind, topic):

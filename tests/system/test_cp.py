@@ -2,6 +2,7 @@
 """cay cp: both ways, files, trees and streams; what a hostile tree cannot do."""
 
 import os
+import signal
 import stat
 
 import pytest
@@ -213,3 +214,67 @@ def test_the_user_decides_what_may_be_written(cay, box, source):
     if caylib.ROOTFUL:
         cay('cp', '--user', 'root', source / 'a', f'{box}:/etc/x', check=True)
         assert cay('exec', box, '--', 'stat', '-c', '%U', '/etc/x').out == 'root\n'
+
+
+def test_holes_stay_holes_both_ways(cay, box, tmp_path):
+    with open(tmp_path / 'sparse', 'wb') as f:
+        f.write(b'begin')
+        f.seek(100 << 20)
+        f.write(b'middle')
+        f.truncate(200 << 20)
+    with open(tmp_path / 'sparse', 'rb') as f:
+        before = f.read()
+    cay('cp', tmp_path / 'sparse', f'{box}:/tmp/sparse', check=True)
+    size, blocks = map(int, cay('exec', box, '--', 'stat', '-c', '%s %b', '/tmp/sparse').out.split())
+    assert size == 200 << 20 and blocks * 512 < 2 << 20
+    cay('cp', '-', f'{box}:/tmp/stream', input=before, check=True)
+    assert int(cay('exec', box, '--', 'stat', '-c', '%b', '/tmp/stream').out) * 512 < 2 << 20
+    for name in ('sparse', 'stream'):
+        cay('cp', f'{box}:/tmp/{name}', tmp_path / 'back', check=True)
+        assert (tmp_path / 'back').stat().st_blocks * 512 < 2 << 20
+        assert (tmp_path / 'back').read_bytes() == before
+
+
+def test_max_size_stops_a_copy_and_nothing_of_the_file_is_left(cay, box, tmp_path):
+    inside = lambda: cay('exec', box, '--', 'ls', '-A', '/tmp').out.split()
+    (tmp_path / 'big').write_bytes(b'x' * (3 << 20))
+    cay('exec', box, '--', 'sh', '-c', 'mkdir /tmp/t; head -c 3M /dev/zero > /tmp/t/big; echo s > /tmp/t/small', check=True)
+    before, host = inside(), set(os.listdir(tmp_path))
+    for args, data in ((['cp', tmp_path / 'big', f'{box}:/tmp/in'], None), (['cp', '-', f'{box}:/tmp/in'], b'x' * (3 << 20)),
+                       (['cp', f'{box}:/tmp/t/big', tmp_path / 'out'], None), (['cp', f'{box}:/tmp/t/big', '-'], None),
+                       (['cp', f'{box}:/tmp/t/big', f'{box}:/tmp/in'], None)):
+        r = cay(*args, '--max-size', '1M', input=data)
+        assert r.code != 0 and '--max-size' in r.err and len(r.stdout) <= 1 << 20, r
+        caylib.wait_until(lambda: inside() == before)
+        assert set(os.listdir(tmp_path)) == host
+    cay('cp', f'{box}:/tmp/t', tmp_path / 'all', '--max-size', '4M', check=True)
+    assert cay('cp', f'{box}:/tmp/t', tmp_path / 'most', '--max-size', '3M').code != 0
+    assert (tmp_path / 'all/small').exists() and not cay('cp', f'{box}:/tmp/t', tmp_path / 'x', '--max-size', 'much').code == 0
+
+
+@pytest.mark.parametrize('sig', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize('way', ['in', 'stream', 'out'])
+def test_a_signal_leaves_no_part_of_a_file(cay, box, tmp_path, way, sig):
+    """The copy stands in the middle of a file: its source is a pipe, or grows slower than it is read."""
+    inside = lambda: cay('exec', box, '--', 'ls', '-A', '/tmp').out.split()
+    running = lambda: cay.json('show', box)[0]['calls_running']
+    (tmp_path / 'out').mkdir()
+    if way == 'out':
+        args, watched = [f'{box}:/tmp/endless', tmp_path / 'out/copy'], lambda: os.listdir(tmp_path / 'out')
+        cay('exec', box, '--', 'truncate', '-s', '100G', '/tmp/endless', check=True)
+    elif way == 'in':
+        args, watched = [tmp_path / 'endless', f'{box}:/tmp/copy'], inside
+        with open(tmp_path / 'endless', 'wb') as f:
+            f.truncate(100 << 30)
+    else:
+        args, watched = ['-', f'{box}:/tmp/copy'], inside
+    before = watched()
+    read, write = os.pipe()
+    with open(read, 'rb') as stdin, cay.popen('cp', *args, stdin=stdin, start_new_session=True) as p:
+        os.write(write, b'x' * 60000)
+        caylib.wait_until(lambda: running() == 1, what='the call')
+        (os.kill if sig == signal.SIGKILL else os.killpg)(p.pid, sig)
+        p.wait(timeout=20)
+    os.close(write)
+    caylib.wait_until(lambda: running() == 0, what='the end of the call')
+    caylib.wait_until(lambda: watched() == before, what='no part of the file')

@@ -8,20 +8,22 @@ Named places exist only in programs of their own (tests/crash), which lie below 
 
 import collections
 import contextlib
-import fcntl
 import json
 import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
 import caylib
+import proto
 import pytest
 from caylib import wait_until
 from fingerprint import fingerprint
 from statelib import check_invariants, content, end, ours, own_group, rows, settle, sh, tree
+from test_attack_warden import field, frame, kinds_of
 
 ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
 SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
@@ -170,15 +172,18 @@ def test_death_while_layers_are_merged(world, point):
 
 
 def test_who_dies_while_the_command_of_a_transaction_begins(world):
-    """The command may have run before the transaction was in the catalog: it can be undone all the same."""
+    """The command is sent once the transaction is in the catalog: before that nothing has run, and nothing is open."""
     cay = world
     ref = cay.create()
     sh(cay, ref, 'echo one > /tmp/f')
     arm(cay, 'op.switched')
     assert cay('exec', '--tx', ref, '--', 'sh', '-c', 'echo two > /tmp/f; sleep 60').code != 0 and not armed(cay)
-    wait_until(lambda: 'sleep' not in cay('ps', ref).out, what='the end of what has no client')
-    cay('tx', 'abort', ref, check=True)
     assert sh(cay, ref, 'cat /tmp/f') == 'one\n'
+    assert 'no transaction' in cay('tx', 'abort', ref).err
+    arm(cay, 'op.done')
+    assert cay('exec', '--tx', ref, '--', 'sh', '-c', 'echo two > /tmp/f; sleep 60').code != 0 and not armed(cay)
+    assert sh(cay, ref, 'cat /tmp/f') == 'one\n'
+    cay('tx', 'abort', ref, check=True)
     assert 'no transaction' in cay('tx', 'abort', ref).err
     check_invariants(cay)
     end(cay)
@@ -211,41 +216,67 @@ def test_who_puts_a_rollback_right_frees_nothing_that_is_mounted(world):
     end(cay)
 
 
+class Lease:
+    """A client that has the sandbox's lease, or waits for it."""
+
+    def __init__(self, cay, ref):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(f'{cay.state}/sandboxes/{ref}/sock')
+        self.sock.settimeout(10 * caylib.SLOWER)
+        self.sock.sendall(frame(proto.C_HELLO, field(proto.TAG_VERSION, proto.PROTO_CLIENT_VERSION), chan=0) +
+                          frame(proto.C_LEASE, b''))
+        self.data = b''
+
+    def await_it(self):
+        while proto.C_LEASED not in kinds_of(self.data):
+            part = self.sock.recv(4096)
+            assert part
+            self.data += part
+
+    def close(self):
+        self.sock.close()
+
+
+def waits_for_an_answer(pid):
+    """It sleeps in epoll_wait, or epoll_pwait."""
+    return caylib.read_text(f'/proc/{pid}/syscall').split()[0] in ('232', '281')
+
+
 def test_what_was_broken_off_is_put_above_what_lies_there_now(fresh_cay, crash_bin, monkeypatch):
-    """Also by who looked at the sandbox before others changed it."""
+    """Also by who looked at the sandbox before others changed it: four clients wait for the lease in a row."""
     monkeypatch.setattr(caylib, 'CAY', crash_bin)
     cay = fresh_cay
     ref = cay.create()
     sh(cay, ref, 'echo one > /tmp/one')
-    with open(f'{cay.state}/sandboxes/{ref}/op', 'w', encoding='ascii') as op:
-        fcntl.flock(op, fcntl.LOCK_EX)
-        late = cay.popen('snapshot', ref)
-        wait_until(lambda: waits_for_a_lock(late.pid), what='the late one waits')
-        late.send_signal(signal.SIGSTOP)
-        wait_until(lambda: caylib.processes()[late.pid][1] == 'T', what='the late one stands still')
-    cay('snapshot', ref, check=True)
-    sh(cay, ref, 'echo two > /tmp/f')
-    arm(cay, 'op.switched')
-    assert cay('snapshot', ref).code != 0 and not armed(cay)
-    late.send_signal(signal.SIGCONT)
-    with late:
+    before = Lease(cay, ref)
+    before.await_it()
+    with contextlib.ExitStack() as stack:
+        def queue():
+            p = stack.enter_context(cay.popen('snapshot', ref))
+            wait_until(lambda: waits_for_an_answer(p.pid), what='a client that waits')
+            return p
+        first = queue()
+        between = Lease(cay, ref)
+        broken, late = queue(), queue()
+        before.close()
+        between.await_it()
+        assert first.wait(30) == 0
+        sh(cay, ref, 'echo two > /tmp/f')
+        arm(cay, 'op.switched')
+        between.close()
+        assert broken.wait(30) != 0 and not armed(cay)
         out, _ = late.communicate(timeout=30)
-    assert late.returncode == 0
+        assert late.returncode == 0
     fork = cay('fork', out.decode().strip(), check=True).out.strip()
     assert sh(cay, fork, 'cat /tmp/one /tmp/f') == 'one\ntwo\n'
     check_invariants(cay)
     end(cay)
 
 
-def waits_for_a_lock(pid):
-    with open('/proc/locks', encoding='ascii') as f:
-        return any('->' in line and f' {pid} ' in line for line in f)
-
-
 # Names that the script below comes to, wherever it is; each commit of the catalog has two more.
 IN_SCRIPT = IN_CLI + IN_WARDEN + [
     'create.dir', 'lock.named', 'remove.trace', 'remove.files', 'remove.lock', 'layers.freed', 'lost.removing',
-    'apply.staged', 'apply.journal', 'apply.moving', 'apply.synced', 'apply.done', 'warm.unlisted']
+    'apply.noted', 'apply.staged', 'apply.journal', 'apply.moving', 'apply.synced', 'apply.done', 'warm.unlisted']
 
 
 class Script:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Death is complete: whatever runs in a sandbox is gone within a second."""
 
+import subprocess
 import os
 import signal
 import time
@@ -201,3 +202,14 @@ def test_a_call_that_timed_out_leaves_nothing_of_itself(cay):
     caylib.wait_until(lambda: not alive(cay) - idle, 2, 'the call is gone')
     assert alive(cay) - before  # the sandbox is not
     cay('kill', box, check=True)
+
+
+def test_kill_does_not_wait_for_processes_that_exec(cay):
+    """The warden holds a task for its exec. A killed one must be reaped before init can end."""
+    script = 'for j in 1 2 3 4 5 6; do (while :; do /bin/true; done) & done; echo go; wait'
+    for _ in range(8):
+        box = cay('create', check=True).out.strip()
+        with cay.popen('exec', box, '--', 'sh', '-c', script, stdout=subprocess.PIPE) as busy:
+            assert busy.stdout.readline() == b'go\n'
+            cay('kill', box, check=True, timeout=10)
+            busy.kill()

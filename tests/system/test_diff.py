@@ -232,3 +232,95 @@ def test_snapshots(cay, sandbox, project):
         assert (project / 'a').read_text() == 'a\n1\n2\n' and (project / 'd/y').exists() and not (project / 'new').exists()
     finally:
         cay('snapshot', 'rm', 'diff-one')
+
+
+CLOCK_REALTIME_COARSE = 5
+
+
+def wait_a_tick():
+    """Until the clock that stamps inodes has moved."""
+    start = time.clock_gettime_ns(CLOCK_REALTIME_COARSE)
+    caylib.wait_until(lambda: time.clock_gettime_ns(CLOCK_REALTIME_COARSE) > start)
+
+
+def test_a_patch_does_not_undo_what_the_host_did_meanwhile(cay, sandbox, project):
+    lines = [f'line {n}\n' for n in range(40)]
+    for name in ('edited', 'same', 'deleted', 'removed', 'apart'):
+        (project / name).write_text(''.join(lines))
+    ref = sandbox(project)
+    cay('exec', ref, '--', 'sh', '-c', 'for f in edited same deleted apart; do sed -i "s/line 5$/sandbox/" $f; done; rm removed', check=True)
+    cay('trace', ref, check=True)  # the walk is done
+    wait_a_tick()
+    (project / 'edited').write_text(''.join(lines).replace('line 5\n', 'host\n'))
+    (project / 'apart').write_text(''.join(lines).replace('line 30\n', 'host\n'))
+    (project / 'removed').write_text('host\n')
+    (project / 'deleted').unlink()
+    shown = cay('diff', ref, check=True).out
+    assert shown.count('(changed on the host since)') == 4 and 'same  (changed' not in shown
+    assert {c['path'].split('/')[-1]: c['host_changed'] for c in cay.json('diff', ref)} == {
+        'edited': True, 'apart': True, 'same': False, 'deleted': True, 'removed': True}
+    for name, fits in (('edited', False), ('removed', False), ('deleted', False), ('same', True), ('apart', True)):
+        patch = cay('diff', ref, '--patch', name, check=True).stdout
+        assert b'line 5' in patch and b'host' not in patch
+        assert (git_apply(project, patch).returncode == 0) == fits, name
+    assert 'host\n' in (project / 'edited').read_text() and 'sandbox' not in (project / 'edited').read_text()
+    assert not (project / 'deleted').exists() and (project / 'removed').read_text() == 'host\n'
+    merged = (project / 'apart').read_text()
+    assert 'host\n' in merged and 'sandbox\n' in merged and 'sandbox' in (project / 'same').read_text()
+
+
+def test_what_the_sandbox_started_from_may_be_unknown_and_is_not_guessed(cay, sandbox, project):
+    for name in ('edited', 'same'):
+        (project / name).write_text(name + '\n')
+    ref = sandbox(project, '--trace', 'calls')  # no walk, so no copies
+    cay('exec', ref, '--', 'sh', '-c', 'echo more >> edited; echo more >> same; echo x > new', check=True)
+    wait_a_tick()
+    (project / 'edited').write_text('host\n')
+    (project / 'new').write_text('host\n')
+    result = cay('diff', ref, '--patch')
+    assert result.code == 1 and '2 changed files are not in the patch' in result.err
+    assert 'a/same' in result.out and 'edited' not in result.out and 'new' not in result.out
+    assert git_apply(project, result.stdout).returncode == 0
+    assert (project / 'edited').read_text() == (project / 'new').read_text() == 'host\n'
+    assert (project / 'same').read_text() == 'same\nmore\n'
+
+
+def test_what_was_applied_is_no_change_of_the_host(cay, sandbox, project):
+    (project / 'a').write_text('a\n')
+    ref = sandbox(project)
+    cay('exec', ref, '--', 'sh', '-c', 'echo 1 >> a; echo n > n', check=True)
+    cay('apply', ref, check=True)
+    cay('exec', ref, '--', 'sh', '-c', 'echo 2 >> a; echo m >> n', check=True)
+    result = cay('diff', ref, '--patch', check=True)
+    assert git_apply(project, result.stdout).returncode == 0
+    assert (project / 'a').read_text() == 'a\n1\n2\n' and (project / 'n').read_text() == 'n\nm\n'
+
+
+def test_a_terminal_gets_no_control_bytes(cay, sandbox, project, spawn_pty):
+    """Neither from contents nor from names; a pipe gets every byte."""
+    ref = sandbox(project)
+    cay('exec', ref, '--', 'sh', '-c', r'printf "\033]0;owned\007\233\r\n\tx\n" > f; printf y > "$(printf "n\033[2Jm")"', check=True)
+    assert b'+\x1b]0;owned\x07\x9b\r\n+\tx\n' in cay('diff', ref, '--patch', check=True).stdout
+    for args in (['diff', ref, '-p'], ['diff', ref], ['diff', ref, '--stat'], ['apply', ref, '--dry-run'], ['trace', ref], ['show', ref], ['ls']):
+        with spawn_pty(*args) as t:
+            assert t.wait() == 0
+            seen = t.output.replace(b'\x1b[0m', b'')
+        assert b'\x1b]' not in seen and b'\x1b[2J' not in seen and b'\x07' not in seen and b'\x9b' not in seen, args
+        if args[-1] == '-p':
+            assert rb'+\x1b]0;owned\a\x9b\r' in seen and b'+\tx' in seen or b'+       x' in seen
+    cay('exec', ref, '--', 'sh', '-c', r'mkdir "$(printf "d\033[2J")"; chmod 0 "$(printf "d\033[2J")"; true', check=True)
+    with spawn_pty('cp', f'{ref}:{project}/d\x1b[2Jgone', '/tmp/nowhere') as t:
+        assert t.wait() != 0 and b'\x1b[2J' not in t.output
+
+
+def test_a_patch_of_a_repository_holds_the_work_and_not_the_repository(cay, sandbox, project):
+    """git apply refuses a patch with .git in it, and would make a bare repository that runs commands."""
+    (project / 'a').write_text('a\n')
+    subprocess.run(['git', 'init', '-q', project], check=True)
+    ref = sandbox(project)
+    cay('exec', ref, '--', 'sh', '-c', 'echo more >> a; git init -q --bare bare; echo readme > bare/README; git -c user.name=x -c user.email=x@y '
+        'commit -qam x --allow-empty; mkdir .hg; echo x > .hg/hgrc; mkdir hooks; echo h > hooks/h', check=True)
+    result = cay('diff', ref, '--patch', check=True)
+    assert 'are not in the patch' in result.err and git_apply(project, result.stdout).returncode == 0
+    assert (project / 'a').read_text() == 'a\nmore\n' and sorted(os.listdir(project)) == ['.git', 'a', 'bare', 'hooks']
+    assert sorted(os.listdir(project / 'bare')) == ['README', 'description']

@@ -5,8 +5,10 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -283,6 +285,44 @@ def test_errors_can_be_json_too(clean):
     assert r.code == 5, r
     assert json.loads(r.out)['error']['code'] == 'not_found'
     assert 'nope' in json.loads(r.out)['error']['message'] and r.err.startswith('cay: '), r
+
+
+def test_ls_does_not_wait_for_a_warden_that_is_stopped(clean):
+    refs = [clean.create() for _ in range(3)]
+    warden = clean.warden(refs[1])
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        start = time.monotonic()
+        rows = {r['id']: r for r in clean.json('ls')}
+        assert time.monotonic() - start < 5 * caylib.SLOWER, 'it was waited for'
+    finally:
+        os.kill(warden, signal.SIGCONT)
+    assert set(rows) == set(refs)
+    assert rows[refs[1]]['calls_total'] is None and rows[refs[1]]['state'] == 'running'
+    assert rows[refs[0]]['calls_total'] == 0 and rows[refs[2]]['calls_total'] == 0
+
+
+def test_a_port_without_descriptors_to_spare_does_not_spin(clean):
+    """It waits, and goes on when there are some again."""
+    ref = clean.create()
+    with clean.popen('port', ref, 1, '--listen', '0', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))) as p:
+        host, port = p.stdout.readline().decode().strip().rsplit(':', 1)
+        socks = []
+        try:
+            for _ in range(40):
+                socks.append(socket.create_connection((host, int(port))))
+            def ticks():
+                fields = caylib.read_text(f'/proc/{p.pid}/stat').rsplit(')', 1)[1].split()
+                return int(fields[11]) + int(fields[12])
+            time.sleep(0.3)
+            before = ticks()
+            time.sleep(1)
+            assert ticks() - before < 30, 'it spins'
+        finally:
+            for s in socks:
+                s.close()
+        p.send_signal(signal.SIGINT)
+        p.wait(10)
 
 
 def test_quiet_prints_ids_only(clean):

@@ -92,6 +92,11 @@ def test_chaos(net, netbox):
     assert reasons.keys() >= {'closed', 'reset by the client', 'reset by the server'}
     served = caylib.wait_until(lambda: len(net.world.ask('state')['chaos']) >= len(connects) * 0.95 and net.world.ask('state')['chaos'],
                                what='the server to have ended too')
+    # Some clients were gone when the dialer had connected for them: the server saw a connection that carried nothing.
+    unused = sum(e['kind'] == 'net.dial' for e in events) - len(connects)
+    assert 0 <= unused <= len(fails)
+    for _ in range(min(unused, served.count([0, 0]))):
+        served.remove([0, 0])
     assert compare(closes, served) >= total * 0.35
     if caylib.ROOTFUL:
         caylib.wait_until(lambda: descriptors(pid) < 100, what='no descriptors left open')

@@ -36,6 +36,9 @@ def pool(fresh_cay):
     fresh_cay('setup', 'pool', '--size', '256M', check=True)
     yield fresh_cay
     caylib.remove_all(fresh_cay)
+    # A run answers before its warden has removed the files.
+    if is_mounted(f'{fresh_cay.state}/pool'):
+        caylib.wait_until(lambda: subvolumes(fresh_cay) == [], what='the end of what a run cleans up')
     fresh_cay('setup', 'pool', '--remove', check=True)
     assert not is_mounted(f'{fresh_cay.state}/pool')
     assert not os.path.exists(f'{fresh_cay.state}/pool.img')

@@ -148,7 +148,7 @@ def test_outside_the_probe_gets_through(probe):
 def test_locked_has_no_other_user(cay, user):
     r = cay('run', '--profile', 'locked', '--user', user, '--', 'id')
     assert r.code != 0 and r.stdout == b''
-    assert f"--user '{user}': with --profile locked only the user 1000" in r.err
+    assert f"--user '{user}': with the profile locked only the user 1000" in r.err
 
 
 def test_nor_for_a_later_call_or_a_name(cay):

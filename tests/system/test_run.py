@@ -4,6 +4,7 @@
 import hashlib
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -395,6 +396,43 @@ def test_a_command_that_runs_for_a_while_is_listed_and_can_be_entered(cay):
         p.stdin.flush()
         assert p.wait(10) == 9
     assert ref not in cay('ls', '-q', '--all').out.split()
+
+
+def test_a_busy_catalog_stops_neither_output_nor_signals(fresh_cay):
+    """A cay run that nobody can ask for by name has nothing to do with the catalog."""
+    fresh_cay('run', '--', 'true', check=True)  # makes the template's layer
+    fresh_cay('ls', check=True)  # and the catalog
+    db = sqlite3.connect(f'{fresh_cay.state}/catalog.db', timeout=5, isolation_level=None)
+    db.execute('BEGIN EXCLUSIVE')
+    with fresh_cay.popen('run', '--', 'sh', '-c', 'trap "echo got it; exit 7" INT; while :; do echo tick; sleep 0.02; done',
+                         stdout=subprocess.PIPE) as p:
+        times = []
+        for _ in range(30):
+            assert p.stdout.readline() == b'tick\n'
+            times.append(time.monotonic())
+        assert max(b - a for a, b in zip(times, times[1:])) < 2, 'output stood still'
+        p.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        assert b'got it' in p.stdout.read() and p.wait(10) == 7
+        assert time.monotonic() - start < 2, 'the signal came late'
+    db.rollback()
+    db.close()
+
+
+def test_what_a_killed_run_left_is_removed_by_later_ones(fresh_cay):
+    """cay and its warden are killed: nobody but the next cay run can clean up after them."""
+    fresh_cay('run', '--', 'true', check=True)
+    with fresh_cay.popen('run', '--', 'sleep', '60') as p:
+        ref, = fresh_cay.listed()
+        warden = fresh_cay.warden(ref)
+        os.kill(warden, signal.SIGSTOP)
+        p.kill()
+        p.wait(10)
+        os.kill(warden, signal.SIGKILL)
+    for _ in range(3):
+        fresh_cay('run', '--', 'true', check=True)
+    caylib.wait_until(lambda: not os.path.exists(f'{fresh_cay.state}/sandboxes/{ref}') and
+                      not os.path.exists(f'{fresh_cay.state}/locks/{ref}'), what='the end of what it left')
 
 
 def test_run_keep_keeps_the_sandbox(cay):

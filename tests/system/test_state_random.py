@@ -6,7 +6,7 @@ which both must show the same in every detail.
 
 A file with several names is written to only before the first snapshot that holds it: overlayfs then parts its
 names, as it does in every container. Without root a name that is given to a file from below shows another inode
-until the next generation (ARCHITECTURE.md, "Generations"), so that there twins are told apart only behind one.
+until the next generation (docs/internals/generations.md), so that there twins are told apart only behind one.
 """
 
 import os

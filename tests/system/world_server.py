@@ -197,6 +197,15 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.wfile.write(bytes([0x81, n]) + data)
 
 
+class Lenient(Web):
+    """Skips lines that are no request, as servers behind a balancer do."""
+
+    def parse_request(self):
+        while self.raw_requestline.startswith((b'SSH-', b'PROXY ')):
+            self.raw_requestline = self.rfile.readline(65537)
+        return super().parse_request()
+
+
 class Echo(socketserver.BaseRequestHandler):
     """Gives back what it gets, until the end, and counts both."""
 
@@ -387,6 +396,7 @@ def main(folder):
         tls = kind((address, 443), Web)
         tls.socket = context.wrap_socket(tls.socket, server_side=True, do_handshake_on_connect=False)
         serve(tls)
+        serve(kind((address, 8081), Lenient))
         serve(kind((address, 7000), Echo))
         serve(kind((address, 7001), Chaos))
         serve(kind((address, 7003), Silent))

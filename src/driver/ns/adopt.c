@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sandbox that was made ahead gets an owner: another host name, and files that are not older. */
+/* Claim a ready sandbox: set another host name, and make its files no older than the claim. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "driver/ns/launch.h"
+#include "driver/ns/ns.h"
 #include "driver/ns/prepare.h"
 
 /*
- * The name belongs to whoever owns the namespace: us, or without root the outer user namespace,
- * which only a process may enter that does not have to come back.
+ * The name belongs to the namespace's owner: us, or if rootless the outer user namespace. A process
+ * that enters that one cannot return.
  */
 static int set_name(const struct cell_keep *k, int uts_fd, const char *name)
 {
@@ -25,14 +25,14 @@ static int set_name(const struct cell_keep *k, int uts_fd, const char *name)
 	return 0;
 }
 
-static int rename_host(const struct cell *c, const char *name)
+static int rename_host(const struct ns_cell *c, const char *name)
 {
 	auto_close int uts = FD_NONE;
 	char path[40];
 	int status = 0;
 	pid_t pid;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/ns/uts", (int)c->pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/uts", (int)c->pub.pid);
 	uts = open(path, O_RDONLY | O_CLOEXEC);
 	if (uts < 0)
 		return -errno;
@@ -46,9 +46,9 @@ static int rename_host(const struct cell *c, const char *name)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
-int adopt(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e)
+int ns_claim(struct cell *c, const struct cell_spec *spec, bool renamed, struct err *e)
 {
-	int r = renamed ? rename_host(c, spec->hostname) : 0;
+	int r = renamed ? rename_host(ns_cell(c), spec->hostname) : 0;
 
 	if (r == 0 && renamed)
 		r = prepare_names(spec);

@@ -47,16 +47,16 @@ void birth_free(struct birth *b)
 	free(b);
 }
 
-int birth_watch(struct birth *b, const struct cell *c, struct err *e)
+int birth_watch(struct birth *b, const struct ns_cell *c, struct err *e)
 {
 	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct posture *p = &b->posture;
 	struct stat st;
 	char path[32];
 
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)c->pub.pid);
 	p->l = &b->l;
-	p->pid = c->pid;
+	p->pid = c->pub.pid;
 	p->group = c->has_cgroup ? c->cgroup.name : NULL;
 	p->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->proc_fd < 0 || self < 0 || fstat(b->l.stream_fd, &st) < 0)
@@ -71,19 +71,48 @@ void birth_reported(struct birth *b, int root_fd)
 	let_go(&b->l);
 }
 
-int look(struct cell *c, enum cell_look what, pid_t command, struct err *e)
+static int verify_part(struct ns_cell *c, enum cell_look what, pid_t command, struct err *e)
 {
+	if (c->birth->looks & 1u << what)
+		return 0;
 	if (posture_check(&c->birth->posture, what, command, e) == 0) {
 		c->birth->looks |= 1u << what;
-		if (c->birth->looks == (1u << LOOKS) - 1) {
-			birth_free(c->birth);
-			c->birth = NULL;
-		}
 		return 0;
 	}
-	/* Of one that is gone, or just going, there is nothing to be seen. */
+	/* A sandbox that is ending cannot be verified. */
 	if (poll(&(struct pollfd){ .fd = c->pidfd, .events = POLLIN }, 1, ENDING_MS) == 1)
 		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
-	c->refused = true;
+	c->pub.refused = true;
 	return -1;
+}
+
+/*
+ * The parts due at each stage. A rootless init hides its descriptors from us after its first order.
+ */
+static const enum cell_look orders[][LOOKS] = {
+	[false] = { LOOK_BUILT, LOOK_OPEN, LOOK_INIT },
+	[true] = { LOOK_BUILT, LOOK_INIT, LOOK_OPEN },
+};
+static const int due[][VERIFY_ALL + 1] = {
+	[false] = { [VERIFY_BUILT] = 1, [VERIFY_ORDER] = 2, [VERIFY_HELLO] = 3, [VERIFY_ALL] = 3 },
+	[true] = { [VERIFY_BUILT] = 1, [VERIFY_ORDER] = 1, [VERIFY_HELLO] = 2, [VERIFY_ALL] = 3 },
+};
+
+int ns_verify(struct cell *cell, enum verify_stage stage, pid_t call, struct err *e)
+{
+	struct ns_cell *c = ns_cell(cell);
+	bool rootful;
+
+	if (!c->birth)
+		return 0;
+	rootful = c->birth->l.spec->rootful;
+	for (int i = 0; i < due[rootful][stage]; i++)
+		if (verify_part(c, orders[rootful][i], stage == VERIFY_ALL ? call : 0, e) < 0)
+			return -1;
+	if (c->birth->looks != (1u << LOOKS) - 1)
+		return 0;
+	birth_free(c->birth);
+	c->birth = NULL;
+	c->pub.verified = true;
+	return 0;
 }

@@ -23,7 +23,11 @@
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-enum { STREAM_AT = 3, INIT_AT, KEEL_AT }; /* where init finds its stream, and the keel */
+enum {
+	STREAM_AT = 3,
+	INIT_AT,
+	KEEL_AT
+}; /* descriptor numbers where init finds its stream and the keel */
 
 static void __attribute__((noreturn)) fail(const struct launch *l, int err, const char *what)
 {
@@ -40,7 +44,7 @@ static void must(const struct launch *l, int r, const char *what)
 		fail(l, r, what);
 }
 
-/* Root of U1, which is who the warden is outside. */
+/* Become root of U1, which is the warden's user outside. */
 static int become_root(const struct launch *l)
 {
 	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -53,7 +57,7 @@ bool launch_has_map(const struct cell_spec *s, int i)
 	return s->rootful && s->mounts[i].has_owner && s->mounts[i].owner != s->user;
 }
 
-/* What the warden has made while we were at work. */
+/* What the warden made while we were working. */
 struct parts {
 	int init_fd, userns_fd, netns_fd;
 	int owner_ns[CELL_MOUNTS];
@@ -95,7 +99,7 @@ static int await_parts(const struct launch *l, struct parts *p)
 	return at == n ? 0 : -EPIPE;
 }
 
-/* Into U2, and a mount namespace below it, which locks every mount that is there. */
+/* Enter U2 and a mount namespace below it, which locks every existing mount. */
 static int enter_rootful(int userns_fd)
 {
 	if (setns(userns_fd, CLONE_NEWUSER) < 0)
@@ -105,7 +109,7 @@ static int enter_rootful(int userns_fd)
 	return unshare(CLONE_NEWNS) < 0 ? -errno : 0;
 }
 
-/* An unprivileged user has one id: it becomes the sandbox's user. */
+/* An unprivileged user has one id, which becomes the sandbox's user. */
 static int enter_rootless(const struct launch *l, const struct tree *t, int *ret_userns)
 {
 	auto_close int self = FD_NONE;
@@ -120,11 +124,13 @@ static int enter_rootless(const struct launch *l, const struct tree *t, int *ret
 	*ret_userns = openat(self, "ns/user", O_RDONLY | O_CLOEXEC);
 	if (*ret_userns < 0)
 		return -errno;
-	/* It is not root inside, and init needs what root would have. */
+	/* It is not root inside, but init needs root's capabilities. */
 	return r < 0 ? r : caps_keep_over_exec();
 }
 
-/* The warden has raised its own, and init will; what commands start with is what it began with. */
+/*
+ * The warden raised its own limit, and init will; commands start with the warden's original limit.
+ */
 static int limit_files(uint64_t files)
 {
 	struct rlimit l;
@@ -138,8 +144,8 @@ static int limit_files(uint64_t files)
 }
 
 /*
- * Before anything is made on the sandbox's account. The namespace of groups is made anew, so
- * that the ones entered here are the roots that are seen inside.
+ * Before anything is charged to the sandbox. The cgroup namespace is made again, so that the groups
+ * entered here are its roots.
  */
 static int enter_groups(const struct launch *l)
 {
@@ -156,9 +162,8 @@ static int enter_groups(const struct launch *l)
 }
 
 /*
- * While we are the host's root what we set is also the least that anybody inside can set later;
- * init and its commands choose higher ones. Without the right to it (CAP_SYS_RESOURCE) it is
- * only a value to start from.
+ * As the host's root, we also set the minimum that a process inside can set later; init and its
+ * commands choose higher values. Without CAP_SYS_RESOURCE it is only an initial value.
  */
 static int fix_oom_order(void)
 {
@@ -181,8 +186,8 @@ static int last_settings(const struct launch *l, int knobs_fd)
 }
 
 /*
- * Standard descriptors on /dev/null of the sandbox, the stream and the keel at their numbers,
- * nothing else. init_fd goes to its own number and closes itself at exec.
+ * Standard descriptors on the sandbox's /dev/null, the stream and the keel at their numbers,
+ * nothing else. init_fd gets its own number and closes at exec.
  */
 static int arrange_fds(int stream_fd, int init_fd, int keel_fd)
 {
@@ -217,8 +222,8 @@ static void report_ready(const struct launch *l, const struct tree *t, int m1, i
 	must(l, fds[LAUNCH_FD_M2] < 0 ? -errno : 0, "open the mount namespace");
 	fds[LAUNCH_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/*
-	 * Anew, in the mount namespace that we are in by now: a terminal opened through the one
-	 * before would have no name inside, and Landlock would not let it be opened again.
+	 * Open it again in the current mount namespace. A terminal opened through the old one would
+	 * have no name inside, and Landlock would refuse to reopen it.
 	 */
 	fds[LAUNCH_FD_DEVPTS] = open("/dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	must(l, fds[LAUNCH_FD_ROOT] < 0 ? -errno : 0, "open the root");
@@ -259,14 +264,14 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (r == 0)
 		r = tree_place(t);
 	must(l, r, t->what);
-	/* As late as can be: it takes longest. */
+	/* As late as possible, because it takes longest. */
 	if (!l->spec->rootful)
 		parts->netns_fd = netns_take(own);
 	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
 	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 }
 
-/* The working directory follows into the next mount namespace, and becomes the root there. */
+/* The working directory follows into the next mount namespace and becomes the root there. */
 static int pivot(const struct tree *t)
 {
 	int r = mnt_pivot(t->keel_fd);
@@ -288,12 +293,12 @@ void launch_child(const struct launch *l)
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		parts.owner_ns[i] = FD_NONE;
 	tree_init(&t, l->spec, FD_NONE, parts.owner_ns);
-	/* Or we would wait for a warden that was killed, holding its lock. */
+	/* Otherwise we would wait for a killed warden and hold its lock. */
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
 	if (!l->spec->rootful) {
-		/* It needs our rights in here, which we have before we have any id. */
+		/* It needs our privileges here, which we have before we have an id. */
 		must(l, netns_begin(&own), LAUNCH_NETWORK);
 		must(l, become_root(l), LAUNCH_USER);
 	}
@@ -310,7 +315,7 @@ void launch_child(const struct launch *l)
 	must(l, chroot(".") < 0 ? -errno : 0, "change the root");
 	must(l, last_settings(l, t.knobs_fd), "make a session");
 	report_ready(l, &t, m1, u2);
-	/* After what had to be sent: base/limits.h. */
+	/* After everything that must be sent: see base/limits.h. */
 	must(l, limit_files(l->spec->files), "limit open files");
 	must(l, arrange_fds(l->stream_fd, parts.init_fd, t.keel_fd), "arrange descriptors");
 	(void)syscall(SYS_execveat, INIT_AT, "", argv, envp, RAW_AT_EMPTY_PATH);

@@ -8,23 +8,24 @@
 
 #include "base/cleanup.h"
 #include "sys/btrfs.h"
+#include "sys/cgroup_limit.h"
 
-static int refuse(const struct cell_spec *s, struct cell *c, const char *limit, const char *why,
+static int refuse(const struct cell_spec *s, struct ns_cell *c, const char *limit, const char *why,
 		  struct err *e)
 {
-	struct cell_unenforced *u = &c->unenforced[c->nunenforced];
+	struct cell_unenforced *u = &c->pub.unenforced[c->pub.nunenforced];
 
 	if (s->limits.best_effort) {
 		u->limit = limit;
 		(void)snprintf(u->why, sizeof u->why, "%s", why);
-		c->nunenforced++;
+		c->pub.nunenforced++;
 		return 0;
 	}
 	(void)err_set(e, ERR_UNAVAILABLE, "--%s cannot be enforced here: %s", limit, why);
 	return err_hint(e, "leave it out, or take --best-effort to go on without it");
 }
 
-static int apply_group(const struct cell_spec *s, struct cell *c, enum cgroup_controller which,
+static int apply_group(const struct cell_spec *s, struct ns_cell *c, enum cgroup_controller which,
 		       const char *limit, uint64_t value, struct err *e)
 {
 	char why[CGROUP_WHY] = "";
@@ -38,7 +39,7 @@ static int apply_group(const struct cell_spec *s, struct cell *c, enum cgroup_co
  * An unprivileged user has one uid inside, and since Linux 5.14 RLIMIT_NPROC counts per user
  * namespace: there it is as good as the group's limit. Root inside could use other uids.
  */
-static int apply_pids(const struct cell_spec *s, struct cell *c, struct err *e)
+static int apply_pids(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	char why[CGROUP_WHY] = "";
 
@@ -46,11 +47,11 @@ static int apply_pids(const struct cell_spec *s, struct cell *c, struct err *e)
 		return 0;
 	if (s->rootful)
 		return refuse(s, c, "pids", why, e);
-	c->nproc = s->limits.pids;
+	c->pub.nproc = s->limits.pids;
 	return 0;
 }
 
-static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
+static int apply_files(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	char why[CGROUP_WHY];
 	struct rlimit r;
@@ -66,14 +67,14 @@ static int apply_files(const struct cell_spec *s, struct cell *c, struct err *e)
 	return refuse(s, c, "files", why, e);
 }
 
-/* In the pool the quota of each subvolume holds the limit; else the warden watches. */
-static int apply_disk(const struct cell_spec *s, struct cell *c, struct err *e)
+/* In storage, each subvolume's quota enforces the limit; otherwise the warden watches. */
+static int apply_disk(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	int r = s->limits.disk && s->pool ? btrfs_quota_is_on(s->disk_fd) : 0;
 
 	if (r < 0)
 		return err_sys(e, -r, "look for quotas in '%s'", s->pool);
-	c->has_quota = r == 1;
+	c->pub.has_quota = r == 1;
 	return 0;
 }
 
@@ -94,7 +95,7 @@ int limits_volume(const struct cell_spec *s, const char *name, bool quota)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int limits_apply(const struct cell_spec *s, struct cell *c, struct err *e)
+int limits_apply(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	const struct cell_limits *l = &s->limits;
 

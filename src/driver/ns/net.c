@@ -18,7 +18,7 @@
 
 enum { LO = 1, BACKLOG = 1024, PACKET_MOST = 511 * 1024 };
 
-/* Of a link, newer than some headers: Linux 5.19 for IPv6, 6.3 for IPv4. */
+/* Link attributes newer than some headers: Linux 5.19 for IPv6, 6.3 for IPv4. */
 enum { GSO_MAX = 41, GRO_MAX = 58, GSO_IPV4_MAX = 63, GRO_IPV4_MAX = 64 };
 
 static void put_address(struct netlink *n, int family, const void *address, size_t size)
@@ -37,7 +37,7 @@ static void put_address(struct netlink *n, int family, const void *address, size
 	netlink_end(n);
 }
 
-/* Every address is ours, and what is sent there comes from `self`. */
+/* Every address is local; packets to it are sent from `self`. */
 static void put_route(struct netlink *n, int family, const void *self, size_t size)
 {
 	struct rtmsg m = {
@@ -77,8 +77,7 @@ static int route_all(int fd, int family)
 	return netlink_talk(&n, fd);
 }
 
-/* What is sent at once passes lo in one piece. Without it in pieces of 64 KiB, which will do too.
- */
+/* Let one send pass lo in one piece. Otherwise pieces have 64 KiB, which works too. */
 static void widen(int fd)
 {
 	static const uint16_t sizes[] = { GSO_MAX, GRO_MAX, GSO_IPV4_MAX, GRO_IPV4_MAX };
@@ -127,8 +126,8 @@ static int open_sockets(int fds[NET_FDS], bool ipv6)
 }
 
 /*
- * Connections of a sandbox never leave this kernel, so nothing of them is under way once they
- * are closed: let the rules forget them soon, or many short ones fill the table of them.
+ * Connections of a sandbox never leave this kernel, so no packets remain after they close. Let the
+ * rules forget them soon, or many short connections fill the conntrack table.
  */
 static void forget_soon(int knobs_fd)
 {
@@ -144,10 +143,9 @@ static void forget_soon(int knobs_fd)
 }
 
 /*
- * Whose a connection was is known as long as its socket is a whole one. Of a program that has
- * connected, written and ended, the kernel keeps only the addresses, at once, unless it is to keep
- * such sockets for more than a minute: then it keeps them whole for what is beyond that
- * (Linux 6.18, tcp_rcv_state_process).
+ * A connection's owner is known as long as its socket is complete. If a program connects, writes
+ * and ends, the kernel keeps only the addresses. But if it must keep such sockets for more than a
+ * minute, it keeps them complete beyond that time (Linux 6.18, tcp_rcv_state_process).
  */
 static int remember_owners(int knobs_fd)
 {
@@ -170,7 +168,7 @@ static int set_up(int knobs_fd, int fds[NET_FDS], int *ret_n, const char **what)
 	r = rt < 0 ? rt : route_all(rt, AF_INET);
 	if (r < 0)
 		return r;
-	ipv6 = route_all(rt, AF_INET6) == 0; /* a host may have switched it off */
+	ipv6 = route_all(rt, AF_INET6) == 0; /* the host may have disabled it */
 	widen(rt);
 	*what = "make the gateway's sockets";
 	r = open_sockets(fds, ipv6);
@@ -201,7 +199,7 @@ int net_child(int to, int knobs_fd, const char **what)
 	return r;
 }
 
-int net_receive(int from, struct cell *c, struct err *e)
+int net_receive(int from, struct ns_cell *c, struct err *e)
 {
 	int n = 0, r;
 	char byte;
@@ -214,7 +212,7 @@ int net_receive(int from, struct cell *c, struct err *e)
 	return 0;
 }
 
-void net_done(struct cell *c)
+void net_done(struct ns_cell *c)
 {
 	close_all(c->net_fds);
 }

@@ -21,7 +21,7 @@
 
 enum { ORIGINAL_DST = 80 };
 
-static struct cell cell;
+static struct ns_cell cell;
 
 static void put(const char *path, const char *text)
 {

@@ -26,8 +26,8 @@ static int lo_up(void)
 }
 
 /*
- * Runs in the caller's memory and with its descriptors, at the same time: it does nothing but
- * system calls, and these touch no more than errno, and that only where they fail.
+ * Runs in the caller's memory and with its descriptors, at the same time. So it makes only system
+ * calls, which change nothing but errno, and only on failure.
  */
 static int make(void *arg)
 {

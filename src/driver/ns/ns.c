@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The namespace driver, the warden's side of a launch. The order is fixed (launch.h has the
- * child's half):
+ * The namespace driver: the warden's side of a launch. The order is fixed (launch.h has the child's
+ * half):
  *
  *   1 control groups with their limits
- *   2 clone3 into fresh namespaces and the group, while a helper makes the network; without
- *     root the child has one make it
+ *   2 clone3 into new namespaces and the group, while a helper makes the network; rootless, the
+ *     child has a helper make it
  *   3 id map of U1 (rootless), by the child
  *   4 upper directories, and 5 user namespace U2, id maps (rootful) and a copy of init, while
  *     the child makes /proc and /dev
  *   6 the child mounts, pivots, enters U2, reports, and executes init
  *
- * Looks from outside whether all is as demanded (posture.h) follow when the warden has the time,
- * and before anything but init runs inside.
+ * The warden verifies the sandbox from outside (posture.h) when it has time, and before anything
+ * but init runs inside.
  *
  * Any failure kills the group and reports the step.
  */
@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,18 +29,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "driver/driver.h"
 #include "driver/ns/birth.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/limits.h"
 #include "driver/ns/net.h"
+#include "driver/ns/ns.h"
 #include "driver/ns/prepare.h"
+#include "sys/cgroup_limit.h"
 #include "sys/fdpass.h"
 #include "sys/memfd.h"
 #include "sys/raw.h"
 #include "sys/userns.h"
 
-/* The network is made aside. */
+/* A helper makes the network namespace. */
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 enum { GONE_TIMEOUT_MS = 5000 };
@@ -106,22 +108,23 @@ static int make_id_maps(const struct cell_spec *s, struct cell_keep *k, struct e
 }
 
 /*
- * The group that the child starts in. Not fatal: without groups, calls are told apart by their
- * listeners alone. It is the sandbox's group itself and not a leaf of it, because it becomes
- * the root of the child's cgroup namespace: where the hierarchy is mounted with nsdelegate, as
- * systemd does, init can only start calls in groups below that root.
+ * The group that the child starts in. A failure is not fatal: without groups, only their listeners
+ * separate calls. It is the sandbox's group itself and not a leaf, because it becomes the root of
+ * the child's cgroup namespace. If the hierarchy is mounted with nsdelegate, as by systemd, init
+ * can start calls only in groups below that root.
  */
-static int make_groups(const struct cell_spec *s, struct cell *c)
+static int make_groups(const struct cell_spec *s, struct ns_cell *c)
 {
 	if (cgroup_new(&c->cgroup, s->id) < 0)
 		return FD_NONE;
 	c->has_cgroup = true;
+	c->pub.has |= HAS_GROUPS | HAS_FREEZE;
 	if (s->rootful)
 		(void)cgroup_delegate(&c->cgroup, s->uid_base, s->uid_base);
 	return c->cgroup.fd;
 }
 
-static int open_entries(struct launch *l, const struct cell *c, struct err *e)
+static int open_entries(struct launch *l, const struct ns_cell *c, struct err *e)
 {
 	int r = cgroup_entries(&c->cgroup, l->entries);
 
@@ -149,7 +152,7 @@ static pid_t clone_child(const struct launch *l, int cgroup_fd, int *ret_pidfd)
 	return pid < 0 ? -errno : pid;
 }
 
-/* U1, which whoever makes a later generation enters. */
+/* U1, which the maker of a later generation enters. */
 static int open_outer(pid_t pid, int *ret_userns, struct err *e)
 {
 	char path[32];
@@ -175,8 +178,8 @@ static int explain_report(const struct launch_report *rep, struct err *e)
 	return -1;
 }
 
-/* Takes the descriptors that came, all of them only when the report is good. */
-static int take_report(const struct cell_spec *s, struct cell *c, int *fds, int n)
+/* Takes ownership of the received descriptors, but only if the report is good. */
+static int take_report(const struct cell_spec *s, struct ns_cell *c, int *fds, int n)
 {
 	int *to[LAUNCH_FDS] = { &c->root_fd, &c->devpts_fd, &c->keep.mount_ns, &c->mount_ns };
 
@@ -191,7 +194,7 @@ static int take_report(const struct cell_spec *s, struct cell *c, int *fds, int 
 	return tree_take_fds(s, c->keep.mount_fd, fds + LAUNCH_FDS, n - LAUNCH_FDS);
 }
 
-static int await_report(int fd, const struct cell_spec *s, struct cell *c, struct err *e)
+static int await_report(int fd, const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	struct launch_report rep = { 0 };
 	int fds[LAUNCH_FDS + CELL_MOUNTS + 1], n = 0;
@@ -208,7 +211,7 @@ static int await_report(int fd, const struct cell_spec *s, struct cell *c, struc
 	return taken < 0 ? err_set(e, ERR_FAILED, "the sandbox reported no descriptors") : 0;
 }
 
-/* What the child cannot know, or we must know as well to see whether it holds. */
+/* Compute what the child cannot know, or what we need for verify. */
 static void know(struct launch *l)
 {
 	struct rlimit core = { 0 };
@@ -223,15 +226,15 @@ static void know(struct launch *l)
 	map.outside = gid;
 	l->gids[0] = map;
 	l->nuids = l->ngids = 1;
-	/* Who may raise a hard limit of 0 does. */
+	/* Raise a hard limit of 0 if we may. */
 	if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max < LAUNCH_CORE)
 		(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ LAUNCH_CORE, LAUNCH_CORE });
 	l->core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= LAUNCH_CORE ? LAUNCH_CORE
 										     : 0;
 }
 
-/* As late as they can be: the child has other things to do until then. */
-static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
+/* As late as possible: the child has other work until then. */
+static int send_parts(struct launch *l, int sock, struct ns_cell *c, struct err *e)
 {
 	int r;
 
@@ -244,31 +247,34 @@ static int send_parts(struct launch *l, int sock, struct cell *c, struct err *e)
 	if (l->init_fd < 0)
 		return err_sys(e, -l->init_fd, "load '%s'", l->spec->init);
 	r = launch_send_parts(l, sock, c->keep.owner_ns);
-	/* A child that is gone has said why in its report; one that is there would wait for ever.
+	/*
+	 * A child that ended has given the reason in its report; a running one would wait for ever.
 	 */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		return err_sys(e, -r, "hand over what the sandbox is made of");
 	return 0;
 }
 
-static int meanwhile(const struct cell_meanwhile *m, struct err *e)
+static int meanwhile(const struct cell_meanwhile *m, struct ns_cell *c, struct err *e)
 {
-	return m->building ? m->building(m->ctx, e) : 0;
+	return m->building ? m->building(m->ctx, &c->pub, e) : 0;
 }
 
-static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cell *c, struct err *e)
+static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct ns_cell *c,
+		 struct err *e)
 {
 	pid_t pid = clone_child(l, cgroup_fd, &c->pidfd);
 
 	if (pid < 0)
 		return explain_clone(-pid, l->spec->rootful, e);
-	c->pid = c->cgroup.init = pid;
+	c->pub.pid = c->cgroup.init = pid;
 	fd_close(&setup->theirs);
 	if (!l->spec->rootful && open_outer(pid, &c->keep.outer_ns, e) < 0)
 		return -1;
-	if (prepare_uppers(l->spec, c->has_quota, e) < 0 || send_parts(l, setup->ours, c, e) < 0)
+	if (prepare_uppers(l->spec, c->pub.has_quota, e) < 0 ||
+	    send_parts(l, setup->ours, c, e) < 0)
 		return -1;
-	if (meanwhile(&l->spec->meanwhile, e) < 0 || birth_watch(c->birth, c, e) < 0)
+	if (meanwhile(&l->spec->meanwhile, c, e) < 0 || birth_watch(c->birth, c, e) < 0)
 		return -1;
 	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
@@ -276,7 +282,7 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct cel
 	return 0;
 }
 
-static int create(const struct cell_spec *s, struct cell *c, struct err *e)
+static int make(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
 	auto_done(ends_done) struct ends setup = { FD_NONE, FD_NONE };
 	auto_done(ends_done) struct ends stream = { FD_NONE, FD_NONE };
@@ -284,7 +290,6 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	struct launch *l;
 	int group, r;
 
-	cell_init(c);
 	c->birth = birth_new(s);
 	if (!c->birth)
 		return err_sys(e, ENOMEM, "make a sandbox");
@@ -316,60 +321,105 @@ static int create(const struct cell_spec *s, struct cell *c, struct err *e)
 	return 0;
 }
 
-static void kill_all(struct cell *c)
+static int create(const struct cell_spec *s, const struct cell_events *events, struct cell **ret,
+		  struct err *e)
 {
+	struct ns_cell *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return err_sys(e, ENOMEM, "make a sandbox");
+	ns_cell_init(c);
+	c->events = events;
+	c->pub.has = ns_driver.has & ~(unsigned)(HAS_GROUPS | HAS_FREEZE);
+	c->pub.verify_first = !s->rootful;
+	*ret = &c->pub;
+	return make(s, c, e);
+}
+
+static void kill_all(struct cell *cell)
+{
+	struct ns_cell *c = ns_cell(cell);
+
 	if (c->has_cgroup)
 		(void)cgroup_kill(&c->cgroup);
 	if (c->pidfd >= 0)
 		(void)raw_pidfd_signal(c->pidfd, SIGKILL);
 }
 
-static void reap(struct cell *c)
+static void reap(struct cell *cell)
 {
-	kill_all(c);
+	struct ns_cell *c = ns_cell(cell);
+
+	kill_all(cell);
 	renew_reap(c);
-	if (c->pid > 0)
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+	if (cell->pid > 0)
+		while (waitpid(cell->pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	c->pid = 0;
+	cell->pid = 0;
 	fd_close(&c->pidfd);
 }
 
-static int destroy(struct cell *c, struct err *e)
+static int destroy(struct cell *cell, struct err *e)
 {
+	struct ns_cell *c = ns_cell(cell);
 	int r;
 
-	if (c->pid > 0)
-		reap(c);
+	if (cell->pid > 0)
+		reap(cell);
 	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
-	c->has_cgroup = false;
-	fd_close(&c->pidfd);
-	fd_close(&c->stream_fd);
-	fd_close(&c->root_fd);
-	fd_close(&c->devpts_fd);
-	fd_close(&c->mount_ns);
-	fd_close(&c->keep.mount_ns);
-	fd_close(&c->keep.outer_ns);
-	fd_close(&c->keep.user_ns);
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		fd_close(&c->keep.owner_ns[i]);
-	for (int i = 0; i < CELL_MOUNTS; i++)
-		fd_close(&c->keep.mount_fd[i]);
-	net_done(c);
+	ns_cell_close(c);
 	birth_free(c->birth);
-	c->birth = NULL;
+	free(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
+}
+
+static int stream(struct cell *c)
+{
+	return TAKE_FD(ns_cell(c)->stream_fd);
+}
+
+static int root(const struct cell *c)
+{
+	return ns_cell(c)->root_fd;
+}
+
+static const int *net_fds(const struct cell *c)
+{
+	return ns_cell(c)->net_fds;
 }
 
 const struct driver ns_driver = {
 	.name = "ns",
+	.boundary = "kernel",
+	.has = HAS_FDS | HAS_RENEW | HAS_UPPER | HAS_EXEC_EVENTS | HAS_NETWORK | HAS_FREEZE |
+	       HAS_TERMINAL | HAS_PORTS | HAS_CLAIM | HAS_VERIFY | HAS_GROUPS | HAS_MEMORY |
+	       HAS_CPU | HAS_PIDS | HAS_SPARE,
+	.prefetch = cgroup_look_ahead,
 	.create = create,
-	.look = look,
-	.adopt = adopt,
-	.renew = renew,
-	.renew_ahead = renew_ahead,
-	.seal = seal,
+	.verify = ns_verify,
+	.claim = ns_claim,
+	.renew = ns_renew,
+	.renew_ahead = ns_renew_ahead,
+	.enter = ns_enter,
+	.stay = ns_stay,
+	.seal = ns_seal,
+	.keep_fds = ns_keep_fds,
+	.drop = ns_drop,
+	.as_owner = ns_as_owner,
+	.group_open = ns_group_open,
+	.group_limit = ns_group_limit,
+	.group_kill = ns_group_kill,
+	.group_count = ns_group_count,
+	.group_pids = ns_group_pids,
+	.group_remove = ns_group_remove,
+	.freeze = ns_freeze,
+	.others = ns_others,
+	.pids = ns_pids,
+	.terminal = ns_terminal,
+	.stream = stream,
+	.root = root,
+	.net_fds = net_fds,
 	.kill = kill_all,
 	.reap = reap,
 	.destroy = destroy,

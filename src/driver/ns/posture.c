@@ -25,7 +25,7 @@ enum { FILE_MAX = 64 * 1024, PATIENCE_MS = 5000, TEXT = 256 };
 int posture_differs(struct err *e, const char *what, const char *want, struct str found)
 {
 	enum { MOST = 120 };
-	int n = (int)strcspn(what, ":"); /* a key of /proc/PID/status has one */
+	int n = (int)strcspn(what, ":"); /* a key of /proc/PID/status ends with a colon */
 
 	if (found.n == 0)
 		found = STR("nothing");
@@ -50,7 +50,7 @@ static int want_text(struct err *e, struct str text, const char *key, const char
 	return str_is(found, want) ? 0 : posture_differs(e, key, *want ? want : "nothing", found);
 }
 
-/* One id map: exactly these lines, whatever the blanks between the numbers. */
+/* One id map must have exactly these lines; blanks between numbers do not matter. */
 static int check_map(const struct posture *p, const char *file, const struct idmap *want, int n,
 		     struct err *e)
 {
@@ -87,7 +87,7 @@ int posture_maps(const struct posture *p, struct err *e)
 	return check_map(p, "gid_map", l->gids, l->ngids, e);
 }
 
-/* The last of the numbers of a line such as NSpid: the one that init itself sees. */
+/* The last number of a line such as NSpid: init's own view. */
 static int want_inner(struct err *e, struct str text, const char *key, const char *want)
 {
 	struct str all = proc_value(text, key), last = all;
@@ -111,7 +111,7 @@ static int check_ids(const struct posture *p, struct str text, struct err *e)
 	(void)snprintf(want, sizeof want, "%u\t%u\t%u\t%u", gid, gid, gid, gid);
 	if (want_text(e, text, "Gid:", want) < 0)
 		return -1;
-	/* Who maps only itself may not drop its groups. */
+	/* A process that maps only itself cannot drop its groups. */
 	return p->l->spec->rootful ? want_text(e, text, "Groups:", "") : 0;
 }
 
@@ -131,8 +131,10 @@ static int check_caps(const struct posture *p, struct str text, struct err *e)
 	return want_text(e, text, "CapEff:", want);
 }
 
-/* What an outer container has set is inherited; init has taken on the list of system calls, and
- * neither more nor less may be there. */
+/*
+ * Init inherits what an outer container has set, and has installed the list of system calls.
+ * Neither more nor less may be there.
+ */
 static int check_walls(const struct posture *p, struct str text, struct err *e)
 {
 	struct str ours = buf_str(&p->status), filters = proc_value(ours, "Seccomp_filters:");
@@ -196,7 +198,7 @@ int posture_rlimits(const struct posture *p, struct err *e)
 	return want_limit(e, buf_str(&b), "Max open files", NULL, NULL);
 }
 
-/* A limit of the first call's own moves init aside, into a leaf of its group (sys/cgroup_v2.c). */
+/* A limit of the first call moves init into a leaf of its group (sys/cgroup_v2.c). */
 static struct str without_leaf(struct str group)
 {
 	static const struct str leaves[] = { STR("/" CGROUP_SELF), STR("/init") };
@@ -227,7 +229,7 @@ int posture_group(const struct posture *p, struct err *e)
 	return posture_differs(e, "control group", p->group, found);
 }
 
-/* Those that init opens for itself, each once. */
+/* Descriptors that init opens itself, each once. */
 static const char *const init_opens[] = { "anon_inode:[eventpoll]", "anon_inode:[signalfd]",
 					  "/oom_score_adj" };
 
@@ -248,10 +250,12 @@ static bool is_null_device(const struct posture *p, const char *name)
 	       st.st_rdev == makedev(1, 3);
 }
 
-/* What init may hold, and has been seen to: bit i for standard descriptor i, 3 the stream, 4 and
- * more its own. */
+/*
+ * What init may hold and was seen to hold: bit i for standard descriptor i, 3 the stream, from 4 on
+ * its own.
+ */
 struct held {
-	char pipe[TEXT]; /* to the command that it has made; empty: none */
+	char pipe[TEXT]; /* to the command that it made; empty: none */
 	unsigned seen;
 };
 
@@ -292,7 +296,7 @@ static int check_descriptor(const struct posture *p, int dirfd, const char *name
 	return is_inits_own(h, link) ? 0 : posture_differs(e, what, "none", str_of(link));
 }
 
-/* By it init learns whether the command could be executed. ESRCH: there is no command any more. */
+/* Through it init learns whether the exec succeeded. ESRCH: the command is gone. */
 static int find_pipe(pid_t command, struct held *h, struct err *e)
 {
 	auto_close int proc = FD_NONE;
@@ -386,8 +390,8 @@ static int check_all(const struct posture *p, check *const *what, size_t n, stru
 }
 
 /*
- * Init lets go of what it has handed to the command at about the time at which that comes to us:
- * what is too much may be gone in a moment.
+ * Init closes what it handed to the command at about the time when the command reaches us. So an
+ * extra descriptor may disappear in a moment: check again.
  */
 static int check_descriptors(const struct posture *p, pid_t command, struct err *e)
 {
@@ -405,7 +409,7 @@ int posture_check(const struct posture *p, enum cell_look what, pid_t command, s
 {
 	static check *const built[] = { posture_mounts, posture_maps, posture_group };
 	static check *const init[] = { posture_status, posture_rlimits, posture_places };
-	/* Before it executes init, a child without root is closed even to who made it. */
+	/* Before it executes init, a rootless child cannot be inspected even by its creator. */
 	enum cell_look namespaces = p->l->spec->rootful ? LOOK_BUILT : LOOK_INIT;
 
 	if (what == LOOK_OPEN)

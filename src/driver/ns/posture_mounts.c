@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mounts of a sandbox against what its spec and the table of fixed ones ask for: each of
- * them is there, of its type, with its flags; there is no other; and none propagates.
+ * Verify the mounts of a sandbox against its spec and the table of fixed mounts. Each is there,
+ * with its type and flags; there is no other; and none propagates.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "driver/ns/posture.h"
+#include "driver/ns/procfs.h"
 #include "sys/mount_line.h"
 #include "sys/raw.h"
 #include "sys/resolve.h"
@@ -48,7 +50,7 @@ static struct line *at_point(struct table *t, const char *path)
 	return NULL;
 }
 
-/* Where links of the template lead elsewhere: by the number of the mount that is found there. */
+/* If links of the template lead elsewhere: find it by the id of the mount there. */
 static struct line *at_target(struct table *t, int root_fd, const char *path)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
@@ -78,7 +80,7 @@ static bool has_option(const char *options, const char *word)
 	return false;
 }
 
-/* More flags than asked for, as a bind of the host's brings them, are no less safe. */
+/* Additional flags, as from a bind of the host's, are no less safe. */
 static int check_line(struct line *l, const struct fixed_mount *want, const char *path,
 		      struct err *e)
 {
@@ -133,15 +135,45 @@ static int check_fixed(const struct posture *p, struct table *t, const struct fi
 
 	if (l)
 		return check_line(l, want, want->path, e);
-	/* A file that this kernel does not have needs no mask. */
+	/* A file that this kernel does not have needs no cover. */
 	if (want->optional && fstatat(p->root_fd, want->path + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno == ENOENT)
 		return 0;
 	(void)snprintf(what, sizeof what, "mount on '%.100s'", want->path);
-	return posture_differs(e, what, want->type ? want->type : "a mask", STR("none"));
+	return posture_differs(e, what, want->type ? want->type : "a bind", STR("none"));
 }
 
-/* What is shown read-only shows what is mounted below it; nobody can say how many. */
+/* List /proc as the sandbox sees it: each entry that is not allowed must have its cover. */
+static int check_proc(const struct posture *p, struct table *t, struct err *e)
+{
+	int fd = openat(p->root_fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+	int r = 0;
+
+	if (!d) {
+		(void)err_sys(e, errno, "look at the sandbox: list its /proc");
+		fd_close(&fd);
+		return -1;
+	}
+	while (r == 0 && (errno = 0, de = readdir(d))) {
+		char path[sizeof "/proc/" + NAME_MAX];
+		struct fixed_mount want;
+		bool is_dir = false;
+
+		if (!procfs_covers(dirfd(d), de, &is_dir))
+			continue;
+		(void)snprintf(path, sizeof path, "/proc/%s", de->d_name);
+		want = procfs_cover(path, is_dir);
+		r = check_fixed(p, t, &want, e);
+	}
+	if (r == 0 && errno)
+		r = err_sys(e, errno, "look at the sandbox: list its /proc");
+	(void)closedir(d);
+	return r;
+}
+
+/* A read-only mount also shows the host's mounts below it, in any number. */
 static bool below_ro(const struct cell_spec *s, const char *point)
 {
 	for (int i = 1; i < s->nmounts; i++) {
@@ -192,5 +224,5 @@ int posture_mounts(const struct posture *p, struct err *e)
 	for (int i = 0; i < n; i++)
 		if (check_fixed(p, &t, &fixed[i], e) < 0)
 			return -1;
-	return check_rest(p, &t, e);
+	return check_proc(p, &t, e) < 0 ? -1 : check_rest(p, &t, e);
 }

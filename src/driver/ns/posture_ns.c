@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose namespaces they are. A capability counts in the user namespace that owns a thing: root
- * inside must own its copy of the mounts and nothing else, least of all the network.
+ * Verify who owns the namespaces. A capability counts in the user namespace that owns a resource.
+ * Root inside must own its copy of the mounts and nothing else, least of all the network.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static uint64_t inode_of(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-static int ask(int fd, unsigned request)
+static int namespace_ioctl(int fd, unsigned request)
 {
 	return ioctl(fd, (int)request);
 }
@@ -36,16 +36,16 @@ int posture_namespaces_open(struct posture *p, int self_fd, struct err *e)
 		if (fstatat(self_fd, names[i], &st, 0) < 0)
 			return err_sys(e, errno, "read '/proc/self/%s'", names[i]);
 		p->namespaces[i] = st.st_ino;
-		/* Only so that it is there when time is short. */
+		/* Only to make the kernel create it before time is short. */
 		(void)fstatat(p->proc_fd, names[i], &st, AT_SYMLINK_NOFOLLOW);
 	}
 	return 0;
 }
 
-/* The user namespace that mounts and network belong to: ours, or U1 below it. */
+/* The user namespace that owns mounts and network: ours, or U1 below it. */
 static int check_parents(const struct posture *p, int user, uint64_t *ret_outer, struct err *e)
 {
-	auto_close int parent = ask(user, NS_GET_PARENT);
+	auto_close int parent = namespace_ioctl(user, NS_GET_PARENT);
 	auto_close int above = FD_NONE;
 	uint64_t ours = p->namespaces[NS_USER];
 
@@ -58,7 +58,7 @@ static int check_parents(const struct posture *p, int user, uint64_t *ret_outer,
 		return posture_differs(e, "user namespace", "the one made for it, below ours",
 				       STR("another"));
 	}
-	above = ask(parent, NS_GET_PARENT);
+	above = namespace_ioctl(parent, NS_GET_PARENT);
 	if (*ret_outer == ours || inode_of(above) != ours)
 		return posture_differs(e, "user namespace", "two levels below ours",
 				       STR("another"));
@@ -67,7 +67,7 @@ static int check_parents(const struct posture *p, int user, uint64_t *ret_outer,
 
 static int check_owner(int i, int ns, uint64_t want, struct err *e)
 {
-	auto_close int owner = ask(ns, NS_GET_USERNS);
+	auto_close int owner = namespace_ioctl(ns, NS_GET_USERNS);
 
 	if (owner < 0)
 		return err_sys(e, errno, "look at the sandbox: who owns its '%s'", names[i]);
@@ -84,7 +84,9 @@ int posture_owner(int mount_ns, int user_ns, struct err *e)
 	return check_owner(NS_MNT, mount_ns, inode_of(user_ns), e);
 }
 
-/* User, mount and network: the kernel makes the others together with the last of these. */
+/*
+ * User, mount and network: the kernel makes the other namespaces together with the last of these.
+ */
 static int check_powers(const struct posture *p, struct err *e)
 {
 	auto_close int user = openat(p->proc_fd, names[NS_USER], O_RDONLY | O_CLOEXEC);

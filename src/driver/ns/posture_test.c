@@ -45,7 +45,7 @@ static void point(const char *name, const char *to)
 	"1 0 0:88 / / rw,nodev,relatime - overlay none rw\n" \
 	"2 1 0:90 / /a\\040b rw,nodev - overlay none rw\n" \
 	"3 1 0:83 / /proc rw,nosuid,nodev,noexec,relatime - proc none rw\n" \
-	"4 3 0:6 /null /proc/kcore ro,nosuid,noexec - devtmpfs devtmpfs rw\n" \
+	"4 3 0:91 /none /proc/kcore ro,nosuid,nodev,noexec - tmpfs none rw\n" \
 	"5 1 0:85 / /dev rw,nosuid,noexec - tmpfs none rw\n" \
 	"6 5 0:86 / /dev/pts rw,nosuid,noexec - devpts none rw\n" \
 	"7 5 0:87 / /dev/shm rw,nosuid,nodev - tmpfs none rw\n" \
@@ -59,6 +59,7 @@ static void begin(void)
 	p.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(p.proc_fd >= 0 && mkdirat(p.proc_fd, "fd", 0700) == 0);
 	CHECK(mkdirat(p.proc_fd, "tree", 0700) == 0 && mkdirat(p.proc_fd, "tree/proc", 0700) == 0);
+	put("tree/proc/kcore", "");
 	(void)snprintf(path, sizeof path, "%s/tree", dir);
 	p.root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	spec = (struct cell_spec){ .rootful = true, .files = 1024, .nmounts = 2 };
@@ -196,9 +197,10 @@ static void every_mount_is_compared(void)
 		{ "- overlay none rw\n2", "- ext4 none rw\n2", "'/': expected overlay" },
 		{ "2 1 0:90 / /a\\040b rw,nodev - overlay none rw\n", "",
 		  "'/a b': expected overlay" },
-		{ "ro,nosuid,noexec - dev", "rw,nosuid,noexec - dev",
-		  "'/proc/kcore': expected ro" },
-		{ "/null /proc/kcore", "/zero /proc/kcore", "'/proc/kcore': expected /null" },
+		{ "kcore ro,", "kcore rw,", "'/proc/kcore': expected ro" },
+		{ "0:91 /none", "0:91 /state", "'/proc/kcore': expected /none" },
+		{ "noexec - tmpfs none rw\n5", "noexec - devtmpfs none rw\n5",
+		  "'/proc/kcore': expected tmpfs" },
 		{ "/dev rw,nosuid,noexec", "/dev rw,noexec", "'/dev': expected nosuid" },
 		{ "/sys ro,", "/sys rw,", "'/sys': expected ro" },
 		{ "/dev/shm rw,nosuid,nodev -", "/dev/shm rw,nosuid,nodev shared:7 -",
@@ -218,12 +220,26 @@ static void every_mount_is_compared(void)
 	end();
 }
 
-static void a_file_of_proc_that_is_there_needs_its_mask(void)
+static void an_entry_of_proc_that_is_not_listed_needs_its_cover(void)
 {
 	begin();
-	put("tree/proc/kcore", "");
-	put("tree/proc/keys", "");
-	bad(posture_mounts, "'/proc/keys': expected a mask", "none");
+	put("tree/proc/cpuinfo", "");
+	put("tree/proc/42", "");
+	good(posture_mounts);
+	put("tree/proc/of-a-later-kernel", "");
+	bad(posture_mounts, "'/proc/of-a-later-kernel': expected tmpfs", "none");
+	end();
+}
+
+static void the_knobs_of_proc_are_ours(void)
+{
+	begin();
+	CHECK(mkdirat(p.proc_fd, "tree/proc/sys", 0700) == 0);
+	bad(posture_mounts, "'/proc/sys': expected tmpfs", "none");
+	put("mountinfo", MOUNTS "9 3 0:83 /sys /proc/sys ro,nosuid,nodev,noexec - proc none rw\n");
+	bad(posture_mounts, "'/proc/sys': expected tmpfs", "proc");
+	put("mountinfo", MOUNTS "9 3 0:92 / /proc/sys ro,nosuid,nodev,noexec - tmpfs none rw\n");
+	good(posture_mounts);
 	end();
 }
 
@@ -325,6 +341,7 @@ static void a_namespace_that_is_ours_is_refused(void)
 
 T_MAIN(T(a_good_one_passes), T(each_id_map_must_be_the_one_that_was_asked_for),
        T(every_attribute_of_init_is_compared), T(every_mount_is_compared),
-       T(a_file_of_proc_that_is_there_needs_its_mask), T(limits_and_group_are_compared),
-       T(descriptors_are_those_and_no_other), T(a_pipe_to_the_command_is_no_other),
-       T(places_are_the_sandboxs), T(a_namespace_that_is_ours_is_refused))
+       T(an_entry_of_proc_that_is_not_listed_needs_its_cover), T(the_knobs_of_proc_are_ours),
+       T(limits_and_group_are_compared), T(descriptors_are_those_and_no_other),
+       T(a_pipe_to_the_command_is_no_other), T(places_are_the_sandboxs),
+       T(a_namespace_that_is_ours_is_refused))

@@ -24,7 +24,7 @@
 struct prepare {
 	const struct cell_spec *s;
 	unsigned generation;
-	const struct cell_change *change; /* NULL: there is no generation before this one */
+	const struct cell_change *change; /* NULL: this is the first generation */
 	struct layer_roots roots;
 	int upper_fd, work_fd;
 };
@@ -40,7 +40,7 @@ static void prepare_done(struct prepare *p)
 }
 DEFINE_AUTO(struct prepare, prepare_done)
 
-/* Ids beyond the range are nobody's. Unprivileged there is only one. */
+/* Ids outside the range map to nobody. Unprivileged, there is only one id. */
 static int own(const struct cell_spec *s, int dirfd, const char *name, uint32_t uid, uint32_t gid)
 {
 	const uint32_t nobody = USERNS_IDS - 2;
@@ -54,8 +54,8 @@ static int own(const struct cell_spec *s, int dirfd, const char *name, uint32_t 
 }
 
 /*
- * What the layers say about a name at the top of mount i: 1 and *ret_fd, O_PATH of the topmost;
- * 0 where none has it; -ENOENT where one says that it is gone.
+ * What the layers have under a name at the top of mount i. 1 and *ret_fd, O_PATH of the topmost; 0
+ * if no layer has it; -ENOENT if a layer removed it.
  */
 static int find_in_layers(const struct prepare *p, int i, const char *name, int *ret_fd)
 {
@@ -80,8 +80,8 @@ static int find_in_layers(const struct prepare *p, int i, const char *name, int 
 }
 
 /*
- * Attributes of a directory of the template; its owner outside is the sandbox's user inside. Its
- * times too: who goes back to a moment at which nothing had been changed there finds them again.
+ * Copy the attributes of a template directory; its owner outside is the sandbox's user inside. Also
+ * copy its times, so that a rollback to an unchanged state restores them.
  */
 static int like_lower(const struct cell_spec *s, int i, int dirfd, const char *name)
 {
@@ -106,7 +106,7 @@ static int like(const struct cell_spec *s, int from_fd, int dirfd, const char *n
 	return to < 0 ? -errno : attrs_copy(from_fd, to, s->rootful);
 }
 
-/* The directory of the topmost layer that has one, if any. */
+/* The directory of the topmost layer that has it, if any. */
 static int find_below(const struct prepare *p, int i, int *ret_fd)
 {
 	char path[24];
@@ -118,7 +118,7 @@ static int find_below(const struct prepare *p, int i, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* A merged directory shows the upper's attributes: take them from what lies below. */
+/* A merged directory shows the upper's attributes: copy them from below. */
 static int make_upper(const struct prepare *p, int i, const char *name)
 {
 	auto_close int layer = FD_NONE;
@@ -142,7 +142,7 @@ static int make_work(const struct prepare *p, int i)
 	return own(p->s, p->work_fd, name, 0, 0);
 }
 
-/* how: O_EXCL for a new file, O_TRUNC for one of ours that gets another content. */
+/* how: O_EXCL for a new file, O_TRUNC to replace the content of ours. */
 static int put_file(const struct cell_spec *s, int dirfd, const char *name, const char *text,
 		    int how)
 {
@@ -169,7 +169,7 @@ static int machine_id(char out[34])
 	return 0;
 }
 
-/* 1: the root has such a directory below the upper; *ret_fd is open on it. 0: it has not. */
+/* 1: the root has this directory below the upper, and *ret_fd is open on it. 0: it does not. */
 static int find_dir(const struct prepare *p, const char *name, int *ret_fd)
 {
 	auto_close int fd = FD_NONE;
@@ -227,7 +227,7 @@ static int put_names(const struct cell_spec *s, int etc, int how)
 	return r < 0 ? r : put_file(s, etc, "hostname", text, how);
 }
 
-/* The sandbox's own identity. A template without a plain /etc goes without. */
+/* The sandbox's own identity. A template without a plain /etc gets none. */
 static int put_identity(const struct prepare *p, int root_fd)
 {
 	const struct cell_spec *s = p->s;
@@ -245,7 +245,7 @@ static int put_identity(const struct prepare *p, int root_fd)
 	return r < 0 ? r : put_file(s, etc, "machine-id", id, O_EXCL);
 }
 
-/* Their inodes stay, so that it does not matter what the mounts have seen of them. */
+/* The inodes stay, so that mounts that already show them stay valid. */
 int prepare_names(const struct cell_spec *s)
 {
 	auto_close int etc =
@@ -261,7 +261,7 @@ static bool is_before(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-/* What has its times from below keeps them, but its ctime is of now as well. */
+/* Directories with copied times keep them, but their ctime becomes now. */
 static int freshen(int parent, const char *name, const struct timespec *made)
 {
 	auto_done(dir_free) DIR *d = NULL;
@@ -287,12 +287,12 @@ static int freshen(int parent, const char *name, const struct timespec *made)
 		       : 0;
 }
 
-/* There is nothing in the uppers yet but what was made for the sandbox. */
+/* So far the uppers hold only what was made for the sandbox. */
 int prepare_times(const struct cell_spec *s)
 {
 	auto_close int upper =
 		openat(s->disk_fd, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat made; /* when they were there, and empty */
+	struct stat made; /* times of the uppers when they were empty */
 	char name[12];
 	int r = 0;
 
@@ -306,8 +306,8 @@ int prepare_times(const struct cell_spec *s)
 }
 
 /*
- * Directories that we mount on exist in the upper where the template has something else
- * there: a link named /dev in an image is hidden by it instead of being followed.
+ * Make the directories that we mount on in the upper if the template has something else there. This
+ * hides a link named /dev in an image instead of following it.
  */
 static int put_mount_points(const struct prepare *p, int root_fd)
 {
@@ -349,7 +349,7 @@ static int check_closed(const struct cell_spec *s, struct err *e)
 	return err_set(e, ERR_NOT_ALLOWED, "'%s' is open to other users", s->disk);
 }
 
-/* Its path may lead to nothing, or elsewhere, while we still hold the directory that it was. */
+/* The path may be missing or lead elsewhere, while we still hold the original directory. */
 static int check_pool(const struct cell_spec *s, struct err *e)
 {
 	struct stat held, named = { 0 };
@@ -434,7 +434,7 @@ int prepare_uppers(const struct cell_spec *s, bool quota, struct err *e)
 	return r < 0 ? err_sys(e, -r, "prepare the root in '%s'", s->disk) : 0;
 }
 
-/* Of a generation that was never entered. */
+/* Remove a generation that was never entered. */
 static int remove_work(const struct cell_spec *s, unsigned generation)
 {
 	int r = 0;

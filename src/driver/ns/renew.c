@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The next generation of a running sandbox's file systems, made by a helper process:
+ * Make the next generation of a running sandbox's file systems, in a helper process:
  *
- *   1 take hold of the layers, where the host's paths can be seen: in our own mount namespace,
- *     or, where we have no right to bind there, in a copy of it that U1 owns
- *   2 enter M1, the mount namespace in which the last generation was put together: the keel, with
- *     that generation on one of its mount points; and make a copy of it, the next M1
- *   3 there copy the last one's /proc, /dev and /sys, which go with the processes
- *   4 wait for the order, which says what layers there will be and which mounts stay
+ *   1 open the layers where the host's paths are visible: in our own mount namespace or, if we
+ *     may not bind there, in a copy of it that U1 owns
+ *   2 enter M1, the mount namespace in which the last generation was assembled: the keel, with
+ *     that generation on one of its mount points; and copy it: the next M1
+ *   3 there, copy the last generation's /proc, /dev and /sys, which belong to the processes, and
+ *     fork the child that will detach the last generation (detach.h)
+ *   4 wait for the order, which names the layers and the mounts that stay
  *   5 once the warden has made the new uppers, mount the new root on the other mount point, and
  *     everything in it
- *   6 detach the last generation, and the stage, which was hidden in it
+ *   6 detach the last generation, and the stage, which is hidden in it
  *   7 enter U2 and a mount namespace below it, in which all mounts are locked
- *   8 report both, look up what every command needs, wait until the warden has looked at it
- *     (posture.h) and init has entered it, and end: what has to be let go of is waited for there,
- * by nobody
+ *   8 report both, prefetch what every command needs, wait until the warden has verified the
+ *     generation (posture.h) and init has entered it, and end; so nothing waits for the helper's
+ *     slow cleanup
  *
- * The first four are the same whatever is asked for, and once a sandbox has been switched they are
- * done ahead. M1 is never changed: whoever dies or fails on the way, or made a generation that
- * nobody enters, leaves nothing behind. The next M1 takes its place when the warden takes the next
- * generation for the running one (cell_swap), and the other way round where that is undone.
+ * Steps 1 to 4 do not depend on the request. After a sandbox's first switch they are done in
+ * advance. M1 never changes: a helper that dies or fails, or a generation that is never entered,
+ * leaves nothing behind. The next M1 takes its place when the warden enters the next generation
+ * (ns_enter), and the reverse if that is undone.
  *
- * Those who run in the last generation have a mount namespace of their own and keep it.
+ * Processes in the last generation have their own mount namespace and keep it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,9 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "driver/ns/detach.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/ns.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
 #include "sys/close_but.h"
@@ -54,9 +57,10 @@ struct helper {
 	const struct cell_keep *keep;
 	unsigned generation;
 	int report_fd;
+	int detach_fd; /* to the child that detaches the last generation */
 };
 
-/* All that is not known before. */
+/* Everything that is not known in advance. */
 struct order {
 	struct cell_change change;
 	char layers[CELL_LAYERS][LAYER_ID];
@@ -64,9 +68,8 @@ struct order {
 };
 
 enum {
-	DETACH_TRIES = 100000, /* some 6 s */
-	END_TRIES = 5000,      /* ms */
-	DYING_TRIES = 100,     /* ms */
+	END_TRIES = 5000,  /* ms */
+	DYING_TRIES = 100, /* ms */
 };
 enum { NEXT_FD_MOUNT_NS, NEXT_FD_BASE_NS, NEXT_FD_ROOT, NEXT_FD_DEVPTS, NEXT_FDS };
 
@@ -90,7 +93,7 @@ static int last(int r)
 	return r < 0 ? -errno : 0;
 }
 
-/* Where paths of the host lead where they should, and mounts may be made of them. */
+/* Go where host paths resolve correctly and we may mount them. */
 static void see_host(const struct helper *h)
 {
 	if (h->keep->outer_ns < 0)
@@ -123,7 +126,10 @@ static int make_stage(struct tree *t)
 	return t->stage_fd < 0 ? t->stage_fd : 0;
 }
 
-/* Of all that the warden has open, what it takes: this may last, and others wait for ends. */
+/*
+ * Keep only the descriptors we need of all that the warden has open: the helper may last, and
+ * others wait for the ends of those descriptors.
+ */
 static int close_others(const struct helper *h)
 {
 	const struct cell_keep *k = h->keep;
@@ -147,9 +153,8 @@ static int own_mount_ns(int self)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In a copy of M1 from then on, *ret_base; the last generation there is *ret_old. */
-static void make_ready(const struct helper *h, struct tree *t, int self, int *ret_base,
-		       int *ret_old)
+/* Enter a copy of M1, *ret_base; the last generation there is *ret_old. */
+static void make_ready(struct helper *h, struct tree *t, int self, int *ret_base, int *ret_old)
 {
 	int r;
 
@@ -165,9 +170,11 @@ static void make_ready(const struct helper *h, struct tree *t, int self, int *re
 	if (r == 0)
 		r = make_stage(t);
 	must(h, r, t->what);
+	h->detach_fd = detach_prepare(t, tree_slot(h->generation - 1));
+	must(h, h->detach_fd, "fork a child that detaches the last generation");
 }
 
-/* EOF: it is not needed any more. */
+/* EOF: the helper is no longer needed. */
 static void take_order(struct helper *h, struct order *o)
 {
 	if (io_read_exact(h->report_fd, o, sizeof *o) < 0)
@@ -177,7 +184,7 @@ static void take_order(struct helper *h, struct order *o)
 		h->spec.layers[j] = o->layers[j];
 }
 
-/* EOF: they could not be made. */
+/* EOF: the warden could not make them. */
 static void await_uppers(const struct helper *h)
 {
 	char go;
@@ -186,58 +193,7 @@ static void await_uppers(const struct helper *h)
 		_exit(0);
 }
 
-struct detach {
-	const char *slot;
-	int err;
-	char stack[16 * 1024] __attribute__((aligned(16)));
-};
-
-static int detach_run(void *arg)
-{
-	struct detach *d = arg;
-	int r = umount2(d->slot, MNT_DETACH);
-
-	__atomic_store_n(&d->err, r < 0 ? errno : 0, __ATOMIC_RELEASE);
-	_exit(0);
-}
-
-static bool is_detached(const struct tree *t, const char *slot)
-{
-	struct stat keel, st;
-
-	return fstat(t->keel_fd, &keel) == 0 && fstatat(t->keel_fd, slot, &st, 0) == 0 &&
-	       keel.st_dev == st.st_dev;
-}
-
-/*
- * The kernel takes a mount off at once and then waits for a grace period, a tenth of a millisecond
- * or ten: somebody else waits for that. 0 or -errno.
- */
-static int detach(const struct tree *t, const char *slot)
-{
-	static struct detach d;
-	const struct timespec nap = { .tv_nsec = 10000 };
-
-	d.slot = slot;
-	d.err = -1;
-	if (clone(detach_run, d.stack + sizeof d.stack, CLONE_VM | CLONE_FILES | SIGCHLD, &d) < 0)
-		return -errno;
-	for (int tries = 0; tries < DETACH_TRIES; tries++) {
-		int err = __atomic_load_n(&d.err, __ATOMIC_ACQUIRE);
-
-		if (err >= 0)
-			return -err;
-		if (is_detached(t, slot))
-			return 0;
-		if (tries < 10)
-			(void)sched_yield();
-		else
-			(void)nanosleep(&nap, NULL);
-	}
-	return -ETIMEDOUT;
-}
-
-/* What stays is to be had only where it was mounted: back there, and here again. */
+/* Mounts that stay can be copied only where they are mounted: go there and return. */
 static void take_over(const struct helper *h, struct tree *t, int base)
 {
 	int first = 0;
@@ -251,13 +207,13 @@ static void take_over(const struct helper *h, struct tree *t, int base)
 	must(h, last(setns(base, CLONE_NEWNS)), "enter the next mount namespace");
 }
 
-static void build(const struct helper *h, struct tree *t, int old_fd)
+static void build(const struct helper *h, struct tree *t, int old_fd, int self)
 {
 	const char *old = tree_slot(h->generation - 1);
 	int r;
 
 	(void)snprintf(t->what, sizeof t->what, "make a stage for mounts");
-	/* On top of a directory of the last generation, with which it goes. */
+	/* On top of a directory of the last generation, so that both are detached together. */
 	r = mnt_attach_at(t->stage_fd, old_fd, "sys");
 	must(h, r, t->what);
 	await_uppers(h);
@@ -266,7 +222,7 @@ static void build(const struct helper *h, struct tree *t, int old_fd)
 		r = tree_place(t);
 	must(h, r, t->what);
 	must(h, last(fchdir(t->keel_fd)), "go to the keel");
-	must(h, detach(t, old), "detach the last generation");
+	must(h, detach_run(t, old, h->detach_fd, self), "detach the last generation");
 }
 
 static int enter_inner(const struct helper *h)
@@ -316,26 +272,26 @@ static void __attribute__((noreturn)) helper_run(struct helper *h)
 	take_order(h, &order);
 	t.change = &order.change;
 	take_over(h, &t, base);
-	build(h, &t, old);
+	build(h, &t, old, self);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
 	report(h, &t, self, base);
 	foresee_usual(AT_FDCWD);
-	(void)!read(h->report_fd, &end, 1); /* until it has been looked at, and entered */
+	(void)!read(h->report_fd, &end, 1); /* until it is verified and entered */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	_exit(0);
 }
 
-/* Killed, or out of memory: it has changed nothing that anybody uses. */
+/* Killed, or out of memory: it has changed nothing in use. */
 static int died(struct err *e)
 {
 	err_set(e, ERR_FAILED, "the next generation could not be made: its helper has died");
 	return err_hint(e, "the sandbox goes on as it was; try again");
 }
 
-static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struct err *e)
+static int await(int fd, const struct cell_spec *s, struct generation *ret, struct err *e)
 {
 	struct launch_report rep = { 0 };
 	int fds[NEXT_FDS + CELL_MOUNTS], n = 0;
@@ -358,9 +314,9 @@ static int await(int fd, const struct cell_spec *s, struct cell_next *ret, struc
 	return err_ctx(e, "make the next generation");
 }
 
-/* What the helper is in is what init will be in: its mounts, and who may change them. */
-static int look(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
-		const struct cell_next *n, struct err *e)
+/* Verify the helper's namespaces, which init will enter: its mounts, and who may change them. */
+static int verify_generation(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
+			     const struct generation *n, struct err *e)
 {
 	const struct launch l = { .spec = s };
 	struct posture p = POSTURE_INIT;
@@ -381,15 +337,15 @@ static int look(pid_t pid, const struct cell_spec *s, const struct cell_keep *k,
 			   "fault of Cay or of the kernel: report it");
 }
 
-/* Takes the pids of those that have ended. */
-static void reap_ended(struct cell *c)
+/* Reap the helpers that have ended. */
+static void reap_ended(struct ns_cell *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(c->keep.ending); i++)
 		if (c->keep.ending[i] && waitpid(c->keep.ending[i], NULL, WNOHANG) != 0)
 			c->keep.ending[i] = 0;
 }
 
-/* It ends by itself when its helper_fd is closed, and nothing would make it any faster. */
+/* It ends itself when its helper_fd is closed; nothing makes it faster. */
 static void await_end(pid_t *pid)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
@@ -408,8 +364,8 @@ static void await_end(pid_t *pid)
 	*pid = 0;
 }
 
-/* Not waited for: it has much to let go of. */
-static void let_end(struct cell *c, pid_t pid)
+/* Do not wait: its cleanup takes long. */
+static void let_end(struct ns_cell *c, pid_t pid)
 {
 	size_t i = 0;
 
@@ -421,7 +377,7 @@ static void let_end(struct cell *c, pid_t pid)
 	c->keep.ending[i] = pid;
 }
 
-static void end_ready(struct cell *c)
+static void end_ready(struct ns_cell *c)
 {
 	if (c->keep.ready > 0)
 		(void)kill(c->keep.ready, SIGKILL);
@@ -431,16 +387,16 @@ static void end_ready(struct cell *c)
 	fd_close(&c->keep.ready_fd);
 }
 
-void renew_reap(struct cell *c)
+void renew_reap(struct ns_cell *c)
 {
 	end_ready(c);
 	for (size_t i = 0; i < ARRAY_LEN(c->keep.ending); i++)
 		await_end(&c->keep.ending[i]);
 }
 
-static int start(struct cell *c, const struct cell_spec *spec, struct err *e)
+static int start(struct ns_cell *c, const struct cell_spec *spec, struct err *e)
 {
-	struct helper h = { *spec, &c->keep, c->keep.generation + 1, FD_NONE };
+	struct helper h = { *spec, &c->keep, c->pub.generation + 1, FD_NONE, FD_NONE };
 	int pair[2];
 	pid_t pid;
 
@@ -461,8 +417,9 @@ static int start(struct cell *c, const struct cell_spec *spec, struct err *e)
 	return 0;
 }
 
-void renew_ahead(struct cell *c, const struct cell_spec *spec)
+void ns_renew_ahead(struct cell *cell, const struct cell_spec *spec)
 {
+	struct ns_cell *c = ns_cell(cell);
 	struct err ignored = { 0 };
 
 	reap_ended(c);
@@ -470,7 +427,7 @@ void renew_ahead(struct cell *c, const struct cell_spec *spec)
 		(void)start(c, spec, &ignored);
 }
 
-static int tell(const struct cell *c, const void *what, size_t size, struct err *e)
+static int tell(const struct ns_cell *c, const void *what, size_t size, struct err *e)
 {
 	int r = fdpass_send(c->keep.ready_fd, what, size, NULL, 0);
 
@@ -479,7 +436,7 @@ static int tell(const struct cell *c, const void *what, size_t size, struct err 
 	return r < 0 ? err_sys(e, -r, "tell the helper") : 0;
 }
 
-static int give_order(const struct cell *c, const struct cell_spec *spec,
+static int give_order(const struct ns_cell *c, const struct cell_spec *spec,
 		      const struct cell_change *what, struct err *e)
 {
 	struct order o = { .change = *what, .nlayers = spec->nlayers };
@@ -489,7 +446,7 @@ static int give_order(const struct cell *c, const struct cell_spec *spec,
 	return tell(c, &o, sizeof o, e);
 }
 
-/* Of one that was not what it must be: then there was nothing to look at. */
+/* If the helper was dying, there was nothing to verify. */
 static bool is_dying(pid_t pid)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
@@ -503,39 +460,50 @@ static bool is_dying(pid_t pid)
 	return end.si_pid != 0;
 }
 
-static int try_once(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
-		    struct cell_next *ret, struct err *e)
+static int try_once(struct ns_cell *c, const struct cell_spec *spec, const struct cell_change *what,
+		    struct generation *ret, struct err *e)
 {
-	/* The uppers are made while the helper is on its way to them. */
+	/* Make the uppers while the helper works towards them. */
 	if ((c->keep.ready <= 0 && start(c, spec, e) < 0) || give_order(c, spec, what, e) < 0 ||
-	    prepare_next(spec, what, c->keep.generation + 1, c->has_quota, e) < 0 ||
+	    prepare_next(spec, what, c->pub.generation + 1, c->pub.has_quota, e) < 0 ||
 	    tell(c, "g", 1, e) < 0 || await(c->keep.ready_fd, spec, ret, e) < 0)
 		return -1;
-	if (look(c->keep.ready, spec, &c->keep, ret, e) == 0)
+	if (verify_generation(c->keep.ready, spec, &c->keep, ret, e) == 0)
 		return 0;
 	return is_dying(c->keep.ready) ? died(e) : -1;
 }
 
-int renew(struct cell *c, const struct cell_spec *spec, const struct cell_change *what,
-	  struct cell_next *ret, struct err *e)
+static int make(struct ns_cell *c, const struct cell_spec *spec, const struct cell_change *what,
+		struct generation *g, struct err *e)
 {
 	bool ahead = c->keep.ready > 0;
-	int r;
+	int r = try_once(c, spec, what, g, e);
 
-	cell_next_init(ret);
-	r = try_once(c, spec, what, ret, e);
-	/* It may have died since, or failed for a reason that is past. */
+	/* The helper may have died meanwhile, or failed for a temporary reason: retry. */
 	if (r < 0 && ahead) {
-		cell_next_done(ret);
+		generation_close(g);
 		end_ready(c);
-		r = try_once(c, spec, what, ret, e);
+		r = try_once(c, spec, what, g, e);
 	}
-	ret->helper_fd = TAKE_FD(c->keep.ready_fd);
+	g->helper_fd = TAKE_FD(c->keep.ready_fd);
 	if (c->keep.ready)
 		let_end(c, c->keep.ready);
 	c->keep.ready = 0;
-	ret->generation = c->keep.generation + 1;
-	if (r < 0)
-		cell_next_done(ret);
+	g->number = c->pub.generation + 1;
 	return r;
+}
+
+int ns_renew(struct cell *cell, const struct cell_spec *spec, const struct cell_change *what,
+	     struct generation **ret, struct err *e)
+{
+	struct generation *g = generation_new();
+
+	if (!g)
+		return err_sys(e, ENOMEM, "make the next generation");
+	if (make(ns_cell(cell), spec, what, g, e) < 0) {
+		ns_drop(cell, g);
+		return -1;
+	}
+	*ret = g;
+	return 0;
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a generation that was left become a layer, which others may have below them. Init
- * has left it, but could have kept a descriptor, or its mount namespace: so the overlays
- * themselves are made read-only, which only whoever mounted them can undo: root, or without root
- * U1, which the caller enters for it.
+ * Turn the files of a generation that init left into a layer, which others may use. Init could have
+ * kept a descriptor or its mount namespace. So the overlays themselves become read-only. Only the
+ * mounter can undo that: root, or if rootless U1, which the caller enters for it.
  */
 #include <errno.h>
 #include <sched.h>
 
 #include "base/cleanup.h"
-#include "driver/ns/launch.h"
+#include "driver/ns/ns.h"
 #include "sys/mnt.h"
 
-static int seal_all(const struct cell_next *left, const bool *which)
+static int seal_all(const struct generation *left, const bool *which)
 {
 	int r = 0;
 
@@ -22,12 +21,12 @@ static int seal_all(const struct cell_next *left, const bool *which)
 	return r;
 }
 
-int seal(struct cell *c, const struct cell_next *left, const bool *which, struct err *e)
+int ns_seal(struct cell *c, const struct generation *left, const bool *which, struct err *e)
 {
-	struct cell_keep *k = &c->keep;
+	struct cell_keep *k = &ns_cell(c)->keep;
 	int r = 0;
 
-	/* Once; a second try is made from there. */
+	/* Only once; a second try continues from there. */
 	if (k->outer_ns >= 0 &&
 	    (setns(k->outer_ns, CLONE_NEWUSER) < 0 || setns(k->mount_ns, CLONE_NEWNS) < 0))
 		r = -errno;

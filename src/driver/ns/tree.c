@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sandbox's file systems: overlays over the template's layers, and read-only binds.
+ * The sandbox's file systems: overlays over the template's layers, and read-only mounts.
  *
- * An overlay is put together from descriptors: the upper and work directories and sealed layers
- * lie below the state directory or in the pool, which are taken as one mount each with the
- * sandbox's ids; what lies elsewhere on the host is a mount of its own. All of it goes away with
- * the stage: a detached
- * mount that is closed costs a grace period of the kernel each, those on the stage go at once.
+ * An overlay is assembled from descriptors. Upper and work directories and sealed layers are below
+ * the state directory or in storage; each of these is one mount with the sandbox's ids. Anything
+ * elsewhere on the host is a mount of its own. All of them disappear with the stage: closing a
+ * detached mount costs a kernel grace period each, but those on the stage go at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +72,7 @@ int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int 
 
 bool tree_is_same(const struct tree *t, int i)
 {
-	/* What is read-only is never made anew: the host may have changed what lies there. */
+	/* Never rebuild read-only mounts: the host may have changed what is there. */
 	return t->change && (t->change->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
 }
 
@@ -98,7 +97,7 @@ int tree_userns(const struct tree *t, int i)
 	return own >= 0 ? own : t->userns_fd;
 }
 
-/* A path below the state directory, from there on; NULL: it lies elsewhere. */
+/* The part of a path below the state directory; NULL: it is elsewhere. */
 static const char *below_state(const struct tree *t, const char *path)
 {
 	size_t n = strlen(t->spec->state);
@@ -188,7 +187,7 @@ static void lowers_done(struct lowers *l)
 }
 DEFINE_AUTO(struct lowers, lowers_done)
 
-/* In the pool all of a generation lies in one subvolume. */
+/* In storage, a generation is one subvolume. */
 static int open_part(const struct tree *t, const char *part, const char *name)
 {
 	char path[LIMIT_PATH];
@@ -202,7 +201,7 @@ static int open_part(const struct tree *t, const char *part, const char *name)
 			       O_PATH | O_DIRECTORY, 0);
 }
 
-/* The upper of the running generation, which has not become a layer yet. */
+/* The upper of the running generation, which is not a layer yet. */
 static int open_running(const struct tree *t, int i, struct lowers *l)
 {
 	char name[12];
@@ -218,7 +217,7 @@ static int open_running(const struct tree *t, int i, struct lowers *l)
 	return 0;
 }
 
-/* A layer has a directory only for mounts that were changed in its time. */
+/* A layer has a directory only for mounts that changed in its time. */
 static int open_layers(struct tree *t, int i, struct lowers *l)
 {
 	char path[64];
@@ -257,7 +256,7 @@ static int open_lowers(struct tree *t, int i, struct lowers *l)
 	return r;
 }
 
-/* "5:6:7", which are names in fds_fd, the working directory then. */
+/* "5:6:7": names in fds_fd, which is the working directory then. */
 static int name_lowers(const struct lowers *l, char opt[OPT_MAX])
 {
 	int at = 0;
@@ -286,11 +285,13 @@ static int new_overlay(struct tree *t, int i)
 		{ "upperdir", upper },
 		{ "workdir", work },
 		{ "index", "off" },
-		/* Layers are merged with others and moved: each says all by itself. */
+		/* Layers are merged with others and moved, so each must be complete in itself. */
 		{ "redirect_dir", "nofollow" },
 		{ "metacopy", "off" },
-		/* fsync inside must not wait for the disk, nor the end of a sandbox for a sync of
-		 * the whole file system: what has to last is synced when it is sealed. */
+		/*
+		 * fsync inside must not wait for the disk, and the end of a sandbox must not sync
+		 * the whole file system: what must last is synced when it is sealed.
+		 */
 		{ "volatile", NULL },
 		{ t->spec->rootful ? NULL : "userxattr", NULL },
 		{ NULL, NULL },
@@ -318,7 +319,7 @@ static int new_overlay(struct tree *t, int i)
 	return r;
 }
 
-/* What is read-only comes with what the host has mounted below it. */
+/* A read-only mount brings along the host's mounts below it. */
 int tree_take_over(struct tree *t)
 {
 	for (int i = 0; i < t->spec->nmounts; i++) {
@@ -342,8 +343,8 @@ static int mount_of(struct tree *t, int i)
 }
 
 /*
- * A copy of something read-only has brought along what the last generation had mounted below it:
- * detached, or it would lie hidden below the new one for ever.
+ * The copy of a read-only mount also has what the last generation had mounted below it. Detach
+ * that, or it would stay hidden below the new mount for ever.
  */
 static int uncover(struct tree *t, int i, int target)
 {
@@ -363,7 +364,7 @@ static int uncover(struct tree *t, int i, int target)
 	return 0;
 }
 
-/* Its place inside, resolved as the sandbox would, made where it is missing. */
+/* Its place inside, resolved as the sandbox would; made if missing. */
 static int open_place(struct tree *t, int i, int mount_fd)
 {
 	const struct cell_spec *s = t->spec;
@@ -401,7 +402,7 @@ static int new_tmpfs(const char *mode, const char *size, int *ret)
 	return *ret < 0 ? *ret : 0;
 }
 
-/* Where mounts are put together: in this mount namespace only, gone with the old root. */
+/* Where mounts are assembled: in this mount namespace only; it goes away with the old root. */
 int tree_stage(struct tree *t)
 {
 	char path[LIMIT_PATH];
@@ -463,8 +464,8 @@ static int mount_all(struct tree *t)
 }
 
 /*
- * Overlayfs acts on the layers as whoever mounted it: that must be somebody whom the id map of
- * the layers knows, with all rights. Whoever makes directories in it must be known as well.
+ * Overlayfs acts on the layers as its mounter. The layers' id map must know that user, and the user
+ * needs all capabilities. The map must also know whoever makes directories in it.
  */
 int tree_mounts(struct tree *t)
 {

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/hints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const struct {
+	const char *field, *option;
+} options[] = {
+	{ "dirs", "--dir" },
+	{ "ros", "--ro" },
+	{ "env", "--env" },
+	{ "labels", "--label" },
+	{ "template", "--template" },
+	{ "name", "--name" },
+	{ "hostname", "--hostname" },
+	{ "user", "--user" },
+	{ "cwd", "--cwd" },
+	{ "trace", "--trace" },
+	{ "profile", "--profile" },
+	{ "count", "--count" },
+	{ "limits.memory", "--memory" },
+	{ "limits.disk", "--disk" },
+	{ "limits.cpus", "--cpus" },
+	{ "limits.pids", "--pids" },
+	{ "limits.files", "--files" },
+	{ "limits.on_timeout", "--on-timeout" },
+	{ "nameservers", "CAY_NAMESERVERS:" },
+};
+
+/* %s stands for what the error is about; at most two of them. */
+static const struct {
+	const char *code, *hint;
+} hints[] = {
+	{ "install.incomplete", "install all of cay, or build it with: make" },
+	{ "state.full", "the file system of the state directory is full" },
+	{ "sandbox.lost", "it was lost; its files are a snapshot: cay snapshots %s; remove them "
+			  "with: cay kill %s" },
+	{ "sandbox.ephemeral", "make one with cay create, or cay run --keep" },
+	{ "sandbox.not_running", "its files may be a snapshot: cay snapshots %s" },
+	{ "sandbox.busy", "wait for it, or see what runs: cay ps %s" },
+	{ "snapshot.of_another", "make a sandbox of it: cay fork %s" },
+	{ "snapshot.of_transaction", "end it with: cay tx commit %s, or cay tx abort %s" },
+	{ "snapshot.none", "take one with: cay snapshot %s" },
+	{ "source.not_found", "list them with: cay ls, cay snapshots" },
+	{ "tx.not_alone", "see cay ps %s; or begin and end it yourself: cay tx" },
+	{ "user.locked", "leave out --user, or take --profile dev" },
+	{ "mount.root", "choose another place: --dir PATH:DEST; or a root: --template dir:PATH" },
+	{ "mount.in_state", "choose another directory" },
+	{ "mount.around_state", "choose a smaller directory, or move the state with CAY_STATE" },
+	{ "host.proxy", "http:// and socks5://[user:password@]host:port can; CAY_PROXY=none: "
+			"without one" },
+	{ "policy.preset",
+	  "presets: none, coding, research, open; a file is written with its path: ./%s" },
+	{ "pool.kind", "a gateway begins with the policy of whoever asks, and writes to a trace "
+		       "that a ready sandbox has not yet: make these when they are needed, cay "
+		       "create --net" },
+	{ "pool.slow", "see why: cay pool ls" },
+	{ "pool.not_found", "list them with: cay pool ls" },
+	{ "storage.root", "without one, --disk is watched instead" },
+};
+
+const char *hint_option(const char *field)
+{
+	size_t n = strcspn(field, "[");
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (strlen(options[i].field) == n && strncmp(options[i].field, field, n) == 0)
+			return options[i].option;
+	return NULL;
+}
+
+/* hint with every %s replaced. */
+static void fill(const char *hint, const char *about, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *hint && n + 1 < size; hint++) {
+		if (strncmp(hint, "%s", 2) != 0) {
+			out[n++] = *hint;
+			continue;
+		}
+		n += (size_t)snprintf(out + n, size - n, "%s", about);
+		hint++;
+	}
+	out[n < size ? n : size - 1] = '\0';
+}
+
+void hint_text(const struct err *e, char *out, size_t size)
+{
+	(void)snprintf(out, size, "%s", e->hint);
+	for (size_t i = 0; !e->hint[0] && i < ARRAY_LEN(hints); i++)
+		if (strcmp(hints[i].code, e->code) == 0)
+			fill(hints[i].hint, e->about, out, size);
+}
+
+void hint_message(const struct err *e, char *out, size_t size)
+{
+	const char *option = e->field[0] ? hint_option(e->field) : NULL;
+
+	(void)snprintf(out, size, "%s%s%s", option ? option : "", option ? " " : "", e->msg);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "wire/git_index.h"
+#include "wire/name_alias.h"
+
+/* One component of a path, and what comes before and after it. */
+struct part {
+	const char *path;
+	size_t at, n;
+};
+
+static bool part_is(const struct part *p, const char *name)
+{
+	return strlen(name) == p->n && strncmp(p->path + p->at, name, p->n) == 0;
+}
+
+static bool part_is_any(const struct part *p, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (part_is(p, names[i]))
+			return true;
+	return false;
+}
+
+static bool part_is_git(const struct part *p)
+{
+	return name_is_git((struct str){ p->path + p->at, p->n });
+}
+
+static bool part_is_last(const struct part *p)
+{
+	return !p->path[p->at + p->n];
+}
+
+/* The host's file type at the first n bytes of path; 0 where there is nothing, or a link before. */
+static mode_t host_type(const struct guard *g, const char *path, size_t n)
+{
+	auto_free char *copy = strndup(path, n);
+	auto_close int fd = copy && n && g->dir_fd >= 0
+				    ? stack_open_at(g->dir_fd, copy, O_PATH | O_NOFOLLOW)
+				    : FD_NONE;
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+enum side { ON_HOST = 1, IN_SANDBOX = 2 };
+
+/*
+ * The difference counts beside the sandbox's files: a process inside can hide a file while the
+ * plan is made, and put it back before the file is copied. Only what the difference has is copied.
+ */
+static bool sandbox_has(const struct guard *g, const char *path)
+{
+	const struct diff_entry *en = diff_find(g->diff, path);
+	struct stack_node node;
+
+	return (en && en->new.mode) || stack_find(g->diff->new, path, &node) > 0;
+}
+
+/* Whether the directory before the component holds this name, on any of these sides. */
+static bool dir_has(const struct guard *g, const struct part *p, const char *name, int sides)
+{
+	char path[2 * LIMIT_PATH];
+	int n = snprintf(path, sizeof path, "%.*s%s", (int)p->at, p->path, name);
+
+	if (n < 0 || (size_t)n >= sizeof path)
+		return true;
+	if ((sides & ON_HOST) && host_type(g, path, (size_t)n))
+		return true;
+	return (sides & IN_SANDBOX) && sandbox_has(g, path);
+}
+
+/* As is_git_directory() of git's setup.c, which asks only whether these names are there. */
+static bool is_repository(const struct guard *g, const struct part *p, int sides)
+{
+	return dir_has(g, p, "HEAD", sides) &&
+	       (dir_has(g, p, "commondir", sides) ||
+		(dir_has(g, p, "objects", sides) && dir_has(g, p, "refs", sides)));
+}
+
+/* What git keeps in its directory as plain data. rest: the path from there on. */
+static bool is_history(const char *rest)
+{
+	static const char *const trees[] = { "objects", "refs", "logs" };
+	static const char *const files[] = { "HEAD",	  "ORIG_HEAD",	 "FETCH_HEAD",
+					     "index",	  "packed-refs", "MERGE_HEAD",
+					     "MERGE_MSG", "MERGE_MODE",	 "COMMIT_EDITMSG" };
+
+	/* Names other directories of objects, and holds caches that git trusts. */
+	if (strncmp(rest, "objects/", 8) == 0 &&
+	    name_is_alias((struct str){ rest + 8, strcspn(rest + 8, "/") }, "info"))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+		size_t n = strlen(trees[i]);
+
+		if (strncmp(rest, trees[i], n) == 0 && (!rest[n] || rest[n] == '/'))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (strcmp(rest, files[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Below a repository's own directory. */
+static int check_inside(const struct guard *g, const struct diff_entry *en, const char *rest)
+{
+	if (S_ISLNK(en->new.mode) || S_ISLNK(host_type(g, en->path, strlen(en->path))))
+		return APPLY_GIT_LINK;
+	return g->take_config || is_history(rest) ? -1 : APPLY_GUARDED;
+}
+
+static int check_git(const struct guard *g, const struct diff_entry *en, const struct part *p)
+{
+	mode_t host = host_type(g, en->path, p->at + p->n);
+
+	if (!part_is_last(p)) {
+		if (host && !S_ISDIR(host))
+			return APPLY_GIT_LINK;
+		return check_inside(g, en, en->path + p->at + p->n + 1);
+	}
+	/* The directory itself may come and go. A file or link of that name points elsewhere. */
+	if (!en->new.mode || (S_ISDIR(en->new.mode) && (!host || S_ISDIR(host))))
+		return -1;
+	return S_ISREG(en->new.mode) && g->take_config ? -1 : APPLY_GIT_LINK;
+}
+
+/*
+ * A name that git looks for in its own directory. Where the directory is no repository on the host
+ * yet, not even history is taken: a part of a repository that arrived as plain files earlier, such
+ * as config, would come to life with it. Both sides count, since paths can be applied one by one.
+ */
+static int check_bare(const struct guard *g, const struct diff_entry *en, const struct part *p)
+{
+	static const char *const names[] = {
+		"HEAD",	   "config",	"config.worktree", "hooks",	   "info",
+		"objects", "refs",	"commondir",	   "gitdir",	   "modules",
+		"logs",	   "worktrees", "packed-refs",	   "rebase-merge", "rebase-apply",
+		"index",   "sequencer", "shallow",	   "reftable",
+	};
+
+	if (!part_is_any(p, names, ARRAY_LEN(names)) || !is_repository(g, p, ON_HOST | IN_SANDBOX))
+		return -1;
+	if (is_repository(g, p, ON_HOST))
+		return check_inside(g, en, en->path + p->at);
+	if (S_ISLNK(en->new.mode))
+		return APPLY_GIT_LINK;
+	return g->take_config || !en->new.mode ? -1 : APPLY_GIT_BARE;
+}
+
+/* in_git: the component before it is .git, and has been checked as such. */
+static int check_part(const struct guard *g, const struct diff_entry *en, const struct part *p,
+		      bool in_git)
+{
+	static const char *const tools[] = {
+		".hg", ".jj", ".svn", ".bzr", ".sl", "_darcs", ".pijul"
+	};
+	const struct str name = { p->path + p->at, p->n };
+
+	if (name_is_alias(name, APPLY_DIR))
+		return APPLY_OWN;
+	if (part_is_git(p))
+		return check_git(g, en, p);
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
+		if (name_is_alias(name, tools[i]))
+			return g->take_config ? -1 : APPLY_OTHER_TOOL;
+	return in_git ? -1 : check_bare(g, en, p);
+}
+
+int guard_check(const struct guard *g, const struct diff_entry *en)
+{
+	bool in_git = false;
+
+	for (size_t at = 0; en->path[at];) {
+		const struct part p = { en->path, at, strcspn(en->path + at, "/") };
+		int why = check_part(g, en, &p, in_git);
+
+		if (why >= 0)
+			return why;
+		in_git = part_is_git(&p);
+		at += p.n + (en->path[at + p.n] == '/');
+	}
+	return -1;
+}
+
+bool guard_in_patch(const struct guard *g, const struct diff_entry *en)
+{
+	for (size_t at = 0; en->path[at];) {
+		const struct part p = { en->path, at, strcspn(en->path + at, "/") };
+
+		if (part_is_git(&p))
+			return false;
+		at += p.n + (en->path[at + p.n] == '/');
+	}
+	return guard_check(g, en) < 0;
+}
+
+bool guard_is_index(const struct guard *g, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const struct part p = { path, slash ? (size_t)(slash - path) + 1 : 0, 5 };
+	const char *above = slash ? memrchr(path, '/', (size_t)(slash - path)) : NULL;
+	size_t dir = above ? (size_t)(above - path) + 1 : 0;
+	bool in_git = slash && name_is_git((struct str){ path + dir, p.at - 1 - dir });
+
+	return strcmp(path + p.at, "index") == 0 &&
+	       (in_git || is_repository(g, &p, ON_HOST | IN_SANDBOX));
+}
+
+/*
+ * One file can be an index for SHA-1, where ids have 20 bytes, and another one for SHA-256: git
+ * does not verify the checksum. Only the repository's own configuration says which it is.
+ */
+bool guard_index_has_sha1(const struct guard *g, const char *path)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_GIT_CONFIG);
+	const char *slash = strrchr(path, '/');
+	auto_free char *config = NULL;
+	auto_close int fd = FD_NONE;
+
+	if (g->dir_fd < 0)
+		return true;
+	if (asprintf(&config, "%.*sconfig", slash ? (int)(slash - path) + 1 : 0, path) < 0)
+		return false;
+	fd = stack_open_at(g->dir_fd, config, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return fd == -ENOENT;
+	return io_read_all(fd, &b) == 0 && (!b.len || !memmem(b.data, b.len, "sha256", 6));
+}
+
+bool guard_index_ok(int fd)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_GIT_INDEX);
+
+	return lseek(fd, 0, SEEK_SET) == 0 && io_read_all(fd, &b) == 0 &&
+	       !git_index_fault(buf_str(&b));
+}

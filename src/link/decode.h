@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a warden's frames say. Pure: whatever the bytes are, the results are whole. */
+#pragma once
+
+#include "base/limits.h"
+#include "link/call.h"
+
+/* The number of the first such field, or `otherwise`. */
+uint64_t frame_number(const struct frame *f, uint16_t tag, uint64_t otherwise);
+/* The text of the first such field, cut to size; false, and empty, where there is none or it holds
+ * a NUL. */
+bool frame_text(const struct frame *f, uint16_t tag, char *out, size_t size);
+/* Fill e from MSG_C_ERROR. Returns -1. */
+int frame_error(const struct frame *f, struct err *e);
+
+void decode_ready(const struct frame *f, struct link_ready *ret);
+void decode_started(const struct frame *f, struct call_started *ret);
+void decode_result(const struct frame *f, struct call_result *ret);
+
+/* MSG_C_STATE */
+struct sandbox_status {
+	char state[16];
+	int init_pid;
+	uint32_t calls_running;
+	uint64_t calls_total;
+	uint64_t rss_kb;		    /* of all processes inside */
+	uint64_t ttl_left_ms, idle_left_ms; /* UINT64_MAX: no limit */
+	uint64_t expires_at_ms;		    /* real time; 0: never */
+	int lease_pid;			    /* of the client that has the lease; 0: nobody */
+	bool switching;			    /* a snapshot or rollback is under way */
+	char top[24];			    /* its topmost layer, empty: none */
+	char policy_hash[65];		    /* empty: it has no network */
+};
+void decode_status(const struct frame *f, struct sandbox_status *ret);
+
+/* MSG_C_PROCESS */
+struct link_process {
+	int pid, ppid;
+	uint32_t call; /* 0: none, or not known */
+	char state;    /* as in ps(1) */
+	uint64_t cpu_us, rss_kb;
+	uint32_t user;	 /* uid inside */
+	char args[4096]; /* separated by blanks, cut; hostile text */
+};
+void decode_process(const struct frame *f, struct link_process *ret);
+
+/* MSG_C_FLOW */
+struct link_flow {
+	char name[256], address[64];
+	uint16_t port;
+	uint32_t call;
+	uint64_t up, down, duration_us;
+};
+void decode_flow(const struct frame *f, struct link_flow *ret);
+
+/* MSG_C_CALL */
+struct link_call_row {
+	uint32_t call;
+	int pid;
+	enum call_op op;
+	bool tty, detached, running, failed;
+	char call_id[LIMIT_NAME + 1];
+	uint64_t start_ms; /* real time */
+	uint64_t out_bytes, err_bytes;
+	uint64_t kept_from, kept_to; /* offsets of the output that is kept */
+	struct call_result result;   /* where it has ended, and did not fail */
+	char error[256];	     /* where it failed */
+	char args[2048];	     /* separated by blanks, cut */
+};
+void decode_call_row(const struct frame *f, struct link_call_row *ret);

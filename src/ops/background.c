@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/background.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "store/warm.h"
+
+enum { WORDS = 4 };
+
+static void spawn(const char *program, char **argv, char **envp)
+{
+	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t at;
+	sigset_t none; /* are blocked, whatever we have blocked just now */
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&fa) != 0)
+		return;
+	for (int i = 0; i < 3; i++)
+		(void)posix_spawn_file_actions_addopen(&fa, i, "/dev/null", i ? O_WRONLY : O_RDONLY,
+						       0);
+	(void)sigemptyset(&none);
+	if (posix_spawnattr_init(&at) == 0) {
+		(void)posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+		(void)posix_spawnattr_setsigmask(&at, &none);
+		(void)posix_spawn(&pid, program, &fa, &at, argv, envp);
+		(void)posix_spawnattr_destroy(&at);
+	}
+	(void)posix_spawn_file_actions_destroy(&fa);
+}
+
+void background_start(struct cay *c, const char *const *words)
+{
+	char state[LIMIT_PATH + 16], keep[64];
+	char *argv[WORDS + 2] = { "cay" }, *envp[] = { state, NULL, NULL };
+	const char *ended = c->config.keep_ended;
+	struct err ignored = { 0 };
+
+	if (cay_programs(c, &ignored) < 0)
+		return;
+	for (int i = 0; i < WORDS && words[i]; i++)
+		argv[i + 1] = (char *)words[i];
+	(void)snprintf(state, sizeof state, "CAY_STATE=%s", c->state.dir);
+	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
+		envp[1] = keep;
+	spawn(c->programs.cay, argv, envp);
+}
+
+void background_flatten(struct cay *c)
+{
+	static const char *const words[] = { "tidy", NULL };
+
+	background_start(c, words);
+}
+
+void background_keeper(struct cay *c)
+{
+	static const char *const words[] = { "pool", "keep", NULL };
+
+	if (warm_exists(&c->state) && warm_keeper(&c->state) == 0)
+		background_start(c, words);
+}
+
+void background_keeper_wake(struct cay *c)
+{
+	background_keeper(c);
+	warm_poke(&c->state);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/diff_view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "ops/operation.h"
+#include "ops/options.h"
+#include "store/pool.h"
+#include "store/pools.h"
+#include "sys/layer.h"
+#include "trace/read.h"
+#include "wire/frame.h"
+
+enum { DEFAULT_USER = 1000 };
+
+static void let_go(struct diff_view *l)
+{
+	struct err ignored = { 0 };
+
+	if (!l->store)
+		return;
+	(void)catalog_del_sandbox(l->store->catalog, l->holder, &ignored);
+	state_unlock(&l->store->state, l->holder, l->lock_fd);
+}
+
+/* A disk that is full does not keep anybody from reading; layers that are gone do. */
+static int hold(struct diff_view *l, struct cay *s, char (*sealed)[ID_SIZE], size_t n,
+		struct err *e)
+{
+	struct err why = { 0 };
+
+	if (n == 0)
+		return 0;
+	if (state_id_new(l->holder, e) < 0)
+		return -1;
+	if (state_lock(&s->state, l->holder, &l->lock_fd, &why) < 0)
+		return 0;
+	l->store = s;
+	if (catalog_hold_layers(s->catalog, l->holder, sealed, n, &why) == 0 ||
+	    why.kind != ERR_CONFLICT)
+		return 0;
+	*e = why;
+	return err_hint(e, "try again");
+}
+
+void diff_view_done(struct diff_view *l)
+{
+	let_go(l);
+	for (int i = 0; i < l->n; i++) {
+		free(l->mounts[i].dest);
+		free(l->mounts[i].host);
+		stack_done(&l->mounts[i].base);
+		stack_done(&l->mounts[i].now);
+	}
+	free(l->mounts);
+	free(l->first_dir);
+	*l = (struct diff_view){ 0 };
+}
+
+/* Where the layers lie. */
+struct source {
+	struct layer_roots roots;
+	int disk_fd; /* holds upper/; FD_NONE: a snapshot, which has none */
+	char (*sealed)[ID_SIZE];
+	size_t nsealed;
+	bool rootful;
+};
+
+/* fd: of it, which is taken, or -errno. */
+static int add(struct stack *s, int fd, const char *path, struct stack_layer like, struct err *e)
+{
+	int r;
+
+	if (fd == -LAYER_GONE) {
+		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
+		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
+	}
+	if (fd == -ENOENT && path[0] == '/') {
+		(void)err_sys(e, -fd, "'%s', which the sandbox shows", path);
+		return err_hint(e,
+				"put it back where it was; while the sandbox lives its files can "
+				"be taken out with cay cp");
+	}
+	if (fd < 0)
+		return err_sys(e, -fd, "open the layer '%s'", path);
+	like.fd = fd;
+	r = stack_add(s, like);
+	return r < 0 ? err_sys(e, -r, "open the layer '%s'", path) : 0;
+}
+
+static int add_dir(struct stack *s, int dirfd, const char *path, struct stack_layer like,
+		   struct err *e)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return add(s, fd < 0 ? -errno : fd, path, like, e);
+}
+
+/* What the sandbox wrote has the ids that it has inside. */
+static int open_own(struct diff_mount *m, const struct source *src, struct err *e)
+{
+	const struct stack_layer plain = { .fd = FD_NONE };
+	char name[64];
+
+	if (src->disk_fd >= 0) {
+		(void)snprintf(name, sizeof name, "upper/%d", m->index);
+		if (faccessat(src->disk_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    add_dir(&m->now, src->disk_fd, name, plain, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < src->nsealed; i++) {
+		int fd;
+
+		(void)snprintf(name, sizeof name, "%s/%d", src->sealed[i], m->index);
+		fd = layer_open(&src->roots, name, O_RDONLY | O_DIRECTORY);
+		/* A mount that came later than the layer is not in it. */
+		if (fd != -ENOENT && add(&m->now, fd, name, plain, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* One field of a recipe that is a mount. 1: taken, 0: it is read-only. */
+static int open_mount(struct diff_mount *m, const struct source *src, struct str body,
+		      struct err *e)
+{
+	struct str lowers = body;
+	uint64_t kind = 0, owner = UINT64_MAX;
+	struct field f;
+
+	while (field_next(&body, &f) > 0) {
+		if (f.tag == M_KIND)
+			(void)field_u64(f, &kind);
+		else if (f.tag == M_OWNER)
+			(void)field_u64(f, &owner);
+		else if (f.tag == M_DEST && str_is_text(f.value))
+			m->dest = strndup(f.value.p, f.value.n);
+	}
+	if (kind != MOUNT_OVERLAY)
+		return 0;
+	if (!m->dest)
+		return err_set(e, ERR_FAILED, "the catalog holds a mount without a place");
+	m->base.userxattr = m->now.userxattr = !src->rootful;
+	if (open_own(m, src, e) < 0)
+		return -1;
+	while (field_next(&lowers, &f) > 0) {
+		struct stack_layer like = { .fd = FD_NONE };
+		char path[LIMIT_PATH];
+
+		if (owner != UINT64_MAX && src->rootful) {
+			like.owner = (uint32_t)owner;
+			like.user = DEFAULT_USER;
+		}
+		if (f.tag != M_LOWER || !str_copy(path, sizeof path, f.value))
+			continue;
+		if (add_dir(&m->base, AT_FDCWD, path, like, e) < 0 ||
+		    add_dir(&m->now, AT_FDCWD, path, like, e) < 0)
+			return -1;
+		if (owner != UINT64_MAX && !m->host)
+			m->host = strdup(path);
+	}
+	return m->base.n ? 1 : err_set(e, ERR_FAILED, "'%s' has no layers", m->dest);
+}
+
+static int open_all(struct diff_view *l, const struct source *src, struct str recipe, struct err *e)
+{
+	struct field f;
+	int index = 0;
+
+	l->mounts = calloc(LIMIT_MOUNTS + 17, sizeof *l->mounts);
+	if (!l->mounts)
+		return err_sys(e, ENOMEM, "open the layers");
+	for (; field_next(&recipe, &f) > 0; index += f.tag == TAG_MOUNT) {
+		struct diff_mount *m = &l->mounts[l->n];
+		int r;
+
+		if (f.tag != TAG_MOUNT)
+			continue;
+		m->index = index;
+		r = open_mount(m, src, f.value, e);
+		/* Also where it failed: its parts are released with the rest. */
+		l->n += r != 0;
+		if (r == 0) {
+			free(m->dest);
+			m->dest = NULL;
+		}
+		if (r < 0 || l->n == LIMIT_MOUNTS + 16)
+			return r < 0 ? -1 : err_set(e, ERR_LIMIT, "too many mounts");
+	}
+	return l->n ? 0 : err_set(e, ERR_FAILED, "there are no layers");
+}
+
+/* Text of the spec, also where it is not UTF-8. Allocated; NULL. */
+static char *text_of(const json_t *value)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_PATH);
+
+	if (!value || trace_value_text(value, &b) < 0 || buf_add_c(&b, "") < 0)
+		return NULL;
+	return str_is_text(buf_str(&b)) ? buf_take(&b, NULL) : NULL;
+}
+
+static int fill(struct cay *s, struct source *src, const char *recipe_of, const char *top,
+		const char *spec_text, struct diff_view *ret, struct err *e)
+{
+	auto_done(diff_view_done) struct diff_view l = { 0 };
+	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_done(options_free) json_t *spec = spec_text ? json_loads(spec_text, 0, NULL) : NULL;
+	int r;
+
+	if (catalog_recipe(s->catalog, recipe_of, &recipe, e) < 0) {
+		if (e->kind == ERR_NOT_FOUND)
+			(void)err_hint(e,
+				       "only sandboxes that stay can be compared: cay create, or "
+				       "cay run --keep");
+		return -1;
+	}
+	if (catalog_stack(s->catalog, top, &src->sealed, &src->nsealed, e) < 0)
+		return -1;
+	r = hold(&l, s, src->sealed, src->nsealed, e);
+	if (r == 0)
+		r = open_all(&l, src, buf_str(&recipe), e);
+	free(src->sealed);
+	if (r < 0)
+		return -1;
+	l.first_dir =
+		text_of(json_object_get(json_array_get(json_object_get(spec, "dirs"), 0), "dest"));
+	/*
+	 * Inodes are stamped with a clock that lags behind by a tick, so a change in the first
+	 * milliseconds would not be seen; but then the sandbox was not built yet, and saw it.
+	 */
+	l.base_ns = options_seen_ns(spec_text);
+	*ret = l;
+	l = (struct diff_view){ 0 };
+	return 0;
+}
+
+int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_view *ret,
+		   struct err *e)
+{
+	auto_done(operation_done) struct operation m = OPERATION_INIT;
+	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
+	struct source src = { .rootful = row->uid_slot >= 0 };
+	char top[ID_SIZE];
+
+	/* Nothing moves while it is opened. A dead one may have died in the midst of a move. */
+	if ((state_is_alive(&s->state, row->id)
+		     ? operation_open(&m, s, row->id, e)
+		     : catalog_reconcile_one(s->catalog, &s->state, row->id, e)) < 0 ||
+	    catalog_top(s->catalog, row->id, top, e) < 0)
+		return -1;
+	if (state_sandbox_open(&s->state, row->id, &dir, e) < 0 ||
+	    pool_open(&s->state, &pool, e) < 0 || pool_find(pool, row->id, &disk, e) < 0)
+		return -1;
+	src.roots = (struct layer_roots){ s->state.fd, pool };
+	src.disk_fd = disk >= 0 ? disk : dir;
+	if (fill(s, &src, row->id, top, row->spec, ret, e) < 0)
+		return err_ctx(e, "sandbox '%s'", row->id);
+	return 0;
+}
+
+int diff_view_open_snapshot(struct cay *s, const struct snapshot_row *row, struct diff_view *ret,
+			    struct err *e)
+{
+	struct source src = { .rootful = geteuid() == 0, .disk_fd = FD_NONE };
+	auto_close int pool = FD_NONE;
+
+	if (pool_open(&s->state, &pool, e) < 0)
+		return -1;
+	src.roots = (struct layer_roots){ s->state.fd, pool };
+	if (fill(s, &src, row->sandbox, row->top, row->spec, ret, e) < 0)
+		return err_ctx(e, "snapshot '%s'", row->id);
+	return 0;
+}
+
+int diff_view_open_any(struct cay *s, const char *ref, struct diff_view *ret, struct err *e)
+{
+	auto_done(sandbox_row_done) struct sandbox_row box = { 0 };
+	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
+	struct err none = { 0 };
+
+	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(s->catalog, ref, &box, e) == 0)
+		return diff_view_open(s, &box, ret, e);
+	if (catalog_find_snapshot(s->catalog, ref, &snap, &none) == 0)
+		return diff_view_open_snapshot(s, &snap, ret, e);
+	if (strncmp(ref, "snap:", 5) == 0 || none.kind != ERR_NOT_FOUND) {
+		*e = none;
+	} else if (e->kind == ERR_NOT_FOUND) {
+		err_set(e, ERR_NOT_FOUND, "no sandbox or snapshot '%s'", ref);
+		return err_hint(e, "list them with: cay ls, cay snapshots");
+	}
+	return -1;
+}
+
+const struct diff_mount *diff_view_at(const struct diff_view *l, const char *dest)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->mounts[i].dest, dest) == 0)
+			return &l->mounts[i];
+	return NULL;
+}
+
+const struct diff_mount *diff_view_find(const struct diff_view *l, const char *path,
+					const char **ret_rest)
+{
+	const struct diff_mount *best = NULL;
+	size_t longest = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		const struct diff_mount *m = &l->mounts[i];
+		size_t n = strcmp(m->dest, "/") == 0 ? 0 : strlen(m->dest);
+
+		if (strncmp(path, m->dest, n) != 0 || (path[n] && path[n] != '/') ||
+		    (best && n < longest))
+			continue;
+		best = m;
+		longest = n;
+	}
+	if (best)
+		*ret_rest = path + longest + (path[longest] == '/');
+	return best;
+}
+
+int diff_view_path(const struct diff_view *l, const char *path, char **ret, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(2 * LIMIT_PATH);
+	int r = 0;
+
+	if (path[0] != '/' && l->first_dir && strcmp(l->first_dir, "/") != 0)
+		r = buf_add_c(&b, l->first_dir);
+	while (*path && r == 0) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && strncmp(path, "..", 2) == 0)
+			return err_set(e, ERR_INVALID, "no '..' in a path inside");
+		if (n && !(n == 1 && path[0] == '.'))
+			r = buf_printf(&b, "/%.*s", (int)n, path);
+		path += n + (path[n] == '/');
+	}
+	if (r == 0 && b.len == 0)
+		r = buf_add_c(&b, "/");
+	if (r < 0)
+		return err_sys(e, -r, "a path");
+	*ret = buf_take(&b, NULL);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The results of operations as JSON: one object each, the same text for every front. Empty texts
+ * are null. Times are UTC, durations are milliseconds with a fraction.
+ */
+#pragma once
+
+#include "ops/create.h"
+#include "ops/gc.h"
+#include "ops/list.h"
+#include "ops/net.h"
+#include "ops/order.h"
+#include "ops/pool.h"
+#include "ops/ps.h"
+#include "ops/show.h"
+#include "ops/snapshot.h"
+#include "wire/json_write.h"
+
+void json_created(struct json *j, const struct created *r);
+/* The same of a fork, with the layer that it starts from. */
+void json_forked(struct json *j, const struct created *r);
+/* asked: what its warden said, or NULL. */
+void json_listed(struct json *j, const struct sandbox_row *row,
+		 const struct client_question *asked);
+void json_shown(struct json *j, const struct show_result *r);
+/* What the profile promises and this sandbox cannot keep, or NULL. */
+const char *show_lacks(const struct show_result *r);
+void json_process(struct json *j, const struct link_process *p);
+void json_order(struct json *j, const struct order_result *r);
+void json_snapshot_made(struct json *j, const struct snapshot_result *r);
+void json_snapshot(struct json *j, const struct snapshot_row *row);
+extern const char *const snapshot_kind_names[SNAPSHOT_KINDS];
+void json_rollback(struct json *j, const struct rollback_result *r);
+/* done: begin, commit or abort. */
+void json_tx(struct json *j, const struct tx_result *r, const char *done);
+void json_net_row(struct json *j, const struct net_row *r, bool by_call);
+void json_pool(struct json *j, const struct pool_item *it, long keeper);
+void json_gc(struct json *j, const struct gc_result *r);

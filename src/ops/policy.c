@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/policy.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+#include "link/wait.h"
+#include "policy/compile.h"
+#include "store/snapshots.h"
+
+static bool is_json(struct str name, struct str text)
+{
+	static const struct str ext = STR(".json");
+
+	/* JSON is YAML, but not all readers of YAML take all of it; an object begins with '{'. */
+	if (name.n > ext.n && memcmp(name.p + name.n - ext.n, ext.p, ext.n) == 0)
+		return true;
+	return text.n > 1 && text.p[0] == '{' && (text.p[1] == '"' || text.p[1] == '\n');
+}
+
+static int no_preset(const char *name, struct err *e)
+{
+	struct suggest s = { .word = name };
+	const struct policy_preset *p;
+
+	for (size_t i = 0; (p = policy_preset_at(i)); i++)
+		suggest_offer(&s, p->name);
+	if (s.best)
+		(void)err_set(e, ERR_NOT_FOUND, "no preset '%s'; did you mean '%s'?", name, s.best);
+	else
+		(void)err_set(e, ERR_NOT_FOUND, "no preset '%s'", name);
+	return err_code(e, "policy.preset", name);
+}
+
+static int add_base(struct policy_builder *b, const struct policy_spec *s, struct err *e)
+{
+	const char *name = s->preset ? s->preset : "none";
+	const struct policy_preset *p;
+
+	if (s->file) {
+		const struct policy_document d = {
+			.file = s->file,
+			.text = s->text,
+			.format = is_json(str_of(s->file), s->text) ? POLICY_JSON : POLICY_YAML,
+		};
+
+		return policy_add_document(b, &d, e);
+	}
+	p = policy_preset_find(str_of(name));
+	return p ? policy_add_preset(b, p, e) : no_preset(name, e);
+}
+
+static int add_targets(struct policy_builder *b, enum policy_action action,
+		       const struct text_list *list, struct err *e)
+{
+	for (int i = 0; i < list->n; i++)
+		if (policy_add_target(b, action, list->items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int op_policy_compile(const struct policy_spec *s, struct buf *ret_compiled, struct policy **ret,
+		      struct err *e)
+{
+	auto_done(policy_builder_done) struct policy_builder b;
+	int r;
+
+	policy_builder_init(&b);
+	if (add_targets(&b, POLICY_ACT_DENY, &s->deny, e) < 0 ||
+	    add_targets(&b, POLICY_ACT_ALLOW, &s->allow, e) < 0 || add_base(&b, s, e) < 0 ||
+	    policy_build(&b, ret_compiled, e) < 0)
+		return -1;
+	if (!ret)
+		return 0;
+	r = policy_decode(buf_str(ret_compiled), ret);
+	return r < 0 ? err_sys(e, -r, "the compiled policy cannot be read") : 0;
+}
+
+/* The recipe with this policy. 1, 0 where it has none: there is no network, or -errno. */
+static int rewrite(struct str recipe, struct str policy, struct buf *out)
+{
+	struct field f;
+	int found = 0, r;
+
+	while ((r = field_next(&recipe, &f)) > 0) {
+		bool is = f.tag == TAG_NET_POLICY;
+
+		found |= is;
+		r = field_put(out, f.tag, is ? policy : f.value);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : found;
+}
+
+/*
+ * Its forks are to have the same policy. They get it first: were it the other way round, one made
+ * in between could reach what the sandbox itself cannot any more.
+ */
+static int set_policy(struct cay *c, struct link *l, const char *id, struct str policy,
+		      uint64_t *ret_cut, struct err *e)
+{
+	auto_done(buf_done) struct buf was = BUF_INIT(LIMIT_FRAME_BODY);
+	auto_done(buf_done) struct buf now = BUF_INIT(LIMIT_FRAME_BODY);
+	/* Between the row and its result nothing is cancelled. */
+	struct waiter steady = { .loop = c->wait.loop, .cancel_fd = FD_NONE };
+	struct err ignored = { 0 };
+	int r = catalog_recipe(c->catalog, id, &was, e);
+
+	if (r < 0 && e->kind != ERR_NOT_FOUND)
+		return -1;
+	/* One that ends with its command has none, and no forks. */
+	r = r < 0 ? 0 : rewrite(buf_str(&was), policy, &now);
+	if (r < 0)
+		return err_sys(e, -r, "write the policy for forks of '%s'", id);
+	if (r > 0 && catalog_set_recipe(c->catalog, id, buf_str(&now), e) < 0)
+		return -1;
+	if (link_policy(l, &steady, policy, ret_cut, e) == 0)
+		return 0;
+	if (r > 0)
+		(void)catalog_set_recipe(c->catalog, id, buf_str(&was), &ignored);
+	return -1;
+}
+
+int op_policy_set(struct cay *c, const char *ref, struct str compiled, uint64_t *ret_cut,
+		  struct err *e)
+{
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	auto_done(link_free) struct link *l = NULL;
+
+	if (cay_catalog(c, e) < 0 || catalog_find(c->catalog, ref, &row, e) < 0 ||
+	    link_connect(&c->wait, &c->state, row.id, &l, e) < 0)
+		return -1;
+	/* A warden of version 2 has no lease, and wants none. */
+	if (link_lease(l, &c->wait, e) < 0 && strcmp(e->code, "lease.none") != 0)
+		return -1;
+	return set_policy(c, l, row.id, compiled, ret_cut, e);
+}
