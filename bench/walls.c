@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sys/landlock.h"
-#include "sys/seccomp_command.h"
-#include "sys/seccomp_filter.h"
+#include "sys/filter/landlock.h"
+#include "sys/filter/seccomp_command.h"
+#include "sys/filter/seccomp_filter.h"
 
 static int put_up(void)
 {

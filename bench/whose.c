@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "sys/netlink.h"
-#include "sys/sockdiag.h"
+#include "sys/net/netlink.h"
+#include "sys/net/sockdiag.h"
 
 static void must(bool ok, const char *what)
 {

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <sched.h>
 
-#include "sys/mnt.h"
-#include "sys/userns.h"
+#include "sys/ns/mnt.h"
+#include "sys/ns/userns.h"
 #include "t.h"
 
 /* All capabilities, over nothing but new user and mount namespaces, as the one uid `inside`. */

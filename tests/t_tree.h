@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "base/sha1.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
 
 static char t_top[64];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/output.h"
-#include "ops/options.h"
+#include "ops/create/options.h"
 
 static void put_argument(FILE *f, const char *arg)
 {

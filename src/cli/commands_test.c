@@ -2,7 +2,7 @@
 /* ls, show, ps, kill, gc and settle against a store and wardens of the test's own. */
 #include "cli/cli_test.h"
 #include "cli/commands.h"
-#include "cli/fake_store.h"
+#include "cli/state/fake_store.h"
 
 const struct cmd *const commands[] = { &cmd_ls, &cmd_show,   &cmd_ps, &cmd_kill,
 				       &cmd_gc, &cmd_settle, NULL };

@@ -5,7 +5,7 @@
  */
 #include "cli/cli_test.h"
 #include "cli/commands.h"
-#include "cli/fake_store.h"
+#include "cli/state/fake_store.h"
 
 static const char *text;
 static bool flag;

@@ -8,8 +8,8 @@
 
 #include "base/failpoint.h"
 #include "diff/apply.h"
-#include "sys/raw.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
+#include "sys/process/raw.h"
 
 /* A step, opened: where it happens, and the names on both sides of it. */
 struct place {

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "sys/attrs.h"
-#include "sys/resolve.h"
+#include "sys/files/attrs.h"
+#include "sys/files/resolve.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 

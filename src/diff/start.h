@@ -4,8 +4,8 @@
  * the host may have changed a file there since. Then the layer does not hold any more what the
  * sandbox started from, and a patch against it would undo what the host did.
  *
- * Where a copy of the file was kept (base/N/HASH, see warden/changes_base.h), that copy is the old
- * side. Otherwise the entry is marked, and patch_write() leaves it out.
+ * Where a copy of the file was kept (base/N/HASH, see warden/changes/changes_base.h), that copy is
+ * the old side. Otherwise the entry is marked, and patch_write() leaves it out.
  */
 #pragma once
 

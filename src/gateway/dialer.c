@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "sys/fdpass.h"
+#include "sys/process/fdpass.h"
 
 enum {
 	BATCH = 64,	   /* asks of one turn; others wait in the socket */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "gateway/dial.h"
 #include "gateway/dialer.h"
-#include "sys/route.h"
+#include "sys/net/route.h"
 
 enum { DIAL_MS = 5000, TICK_MS = 100 };
 

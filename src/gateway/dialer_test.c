@@ -9,8 +9,8 @@
 
 #include "base/fds.h"
 #include "policy/compile.h"
-#include "sys/memfd.h"
-#include "sys/route.h"
+#include "sys/net/route.h"
+#include "sys/process/memfd.h"
 #include "t_ns.h"
 
 #define WEB	"45.90.0.10" /* a server at 7000, nobody at 7001, a proxy at 3128 */

@@ -24,7 +24,7 @@
 #include "gateway/pool.h"
 #include "loop/conn.h"
 #include "policy/policy.h"
-#include "sys/sockdiag.h"
+#include "sys/net/sockdiag.h"
 #include "wire/gateway_proto.h"
 
 struct flow;

@@ -17,8 +17,8 @@
 
 #include "gateway/dialer.h"
 #include "gateway/gateway.h"
-#include "sys/netlink.h"
-#include "sys/seccomp_few.h"
+#include "sys/filter/seccomp_few.h"
+#include "sys/net/netlink.h"
 
 #ifdef CAY_SANITIZED
 static const bool sanitized = true;

@@ -22,7 +22,7 @@
 #include "image/host_mask.h"
 #include "image/host_var.h"
 #include "image/layer.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 
 #define PREFIX	  "v3-" /* the format of a layer: changing it rebuilds all layers */
 #define UNDER_WAY ".new-"

@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
 
 static char top[64];

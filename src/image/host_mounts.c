@@ -8,7 +8,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
-#include "sys/mount_line.h"
+#include "sys/ns/mount_line.h"
 
 enum { MOUNTINFO_MAX = 8 << 20 };
 

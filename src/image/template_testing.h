@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "image/template.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
 
 static char state[64];

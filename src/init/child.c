@@ -19,10 +19,10 @@
 #include "init/files.h"
 #include "init/rlimits.h"
 #include "init/user.h"
-#include "sys/caps.h"
-#include "sys/fdpass.h"
-#include "sys/raw.h"
-#include "sys/seccomp_command.h"
+#include "sys/filter/seccomp_command.h"
+#include "sys/ns/caps.h"
+#include "sys/process/fdpass.h"
+#include "sys/process/raw.h"
 
 enum { LOCKED_USER = 1000 };
 

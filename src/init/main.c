@@ -24,10 +24,10 @@
 #include "init/rlimits.h"
 #include "init/stream.h"
 #include "loop/conn.h"
-#include "sys/caps.h"
-#include "sys/landlock.h"
-#include "sys/raw.h"
-#include "sys/seccomp_filter.h"
+#include "sys/filter/landlock.h"
+#include "sys/filter/seccomp_filter.h"
+#include "sys/ns/caps.h"
+#include "sys/process/raw.h"
 
 enum { STREAM = 3, KEEL = 5, SIGNALS = 64 };
 

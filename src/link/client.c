@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/limits.h"
-#include "sys/raw.h"
+#include "sys/process/raw.h"
 
 enum { CHUNK = 4096, DESTROY_S = 10 }; /* answers are short */
 

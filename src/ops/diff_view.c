@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "ops/create/options.h"
 #include "ops/operation.h"
-#include "ops/options.h"
 #include "store/pool.h"
 #include "store/pools.h"
-#include "sys/layer.h"
+#include "sys/files/layer.h"
 #include "trace/read.h"
 #include "wire/frame.h"
 

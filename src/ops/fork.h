@@ -2,7 +2,7 @@
 /* Sandboxes with the same files and options as another has now. */
 #pragma once
 
-#include "ops/creation.h"
+#include "ops/create/creation.h"
 
 enum { FORK_MOST = 100000 };
 

@@ -5,12 +5,12 @@
  */
 #pragma once
 
-#include "ops/create.h"
+#include "ops/create/create.h"
 #include "ops/gc.h"
 #include "ops/list.h"
 #include "ops/net.h"
 #include "ops/order.h"
-#include "ops/pool.h"
+#include "ops/pool/pool.h"
 #include "ops/ps.h"
 #include "ops/show.h"
 #include "ops/snapshot.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/options.h"
+#include "ops/create/options.h"
 
 enum { ANSWER_MS = 200 };
 

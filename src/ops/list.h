@@ -4,7 +4,7 @@
 
 #include "link/client_many.h"
 #include "ops/cay.h"
-#include "ops/create_spec.h"
+#include "ops/create/create_spec.h"
 
 struct sandbox_list {
 	struct sandbox_row *rows;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/cay.h"
-#include "ops/create_spec.h"
+#include "ops/create/create_spec.h"
 #include "policy/policy.h"
 
 struct policy_spec {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "link/wait.h"
-#include "ops/options.h"
+#include "ops/create/options.h"
 
 enum { LOG_TAIL = 2048 };
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
-#include "sys/cgroup_find.h"
+#include "sys/cgroup/cgroup_find.h"
 
 enum {
 	DEPTH = 8, /* we use two levels */

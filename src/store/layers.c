@@ -16,7 +16,7 @@
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
-#include "sys/voltree.h"
+#include "sys/files/voltree.h"
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 {

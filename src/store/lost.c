@@ -20,9 +20,9 @@
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
-#include "sys/layer.h"
-#include "sys/rmtree.h"
-#include "sys/voltree.h"
+#include "sys/files/layer.h"
+#include "sys/files/rmtree.h"
+#include "sys/files/voltree.h"
 
 enum { MOUNTS_MAX = 64 };
 

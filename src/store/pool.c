@@ -15,9 +15,9 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "store/pool_file.h"
-#include "sys/btrfs.h"
-#include "sys/loopdev.h"
-#include "sys/voltree.h"
+#include "sys/files/btrfs.h"
+#include "sys/files/loopdev.h"
+#include "sys/files/voltree.h"
 
 bool pool_exists(const struct state *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Storage: a btrfs in which every sandbox of root has subvolumes for what it writes. So the kernel
- * enforces disk limits (sys/btrfs.h), and copies cost nothing.
+ * enforces disk limits (sys/files/btrfs.h), and copies cost nothing.
  *
  *   STATE/pool        a directory on which STATE/pool.img is mounted, or a symbolic link to a
  *                     directory on the host's own btrfs

@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "store/pool.h"
 #include "store/pool_file.h"
-#include "sys/btrfs.h"
+#include "sys/files/btrfs.h"
 
 static int refuse_second(const struct state *s, struct err *e)
 {

@@ -4,8 +4,8 @@
  *
  * A sealed layer is the directory layers/ID with one directory N per mount that changed in its time
  * (the same numbers as below a sandbox's upper/). Its content never changes. It is in the state
- * directory, or in storage if the sandbox had its files there (sys/layer.h). Its row names the
- * layer below it, so a chain of rows is a stack. A sandbox or a snapshot refers to the top of a
+ * directory, or in storage if the sandbox had its files there (sys/files/layer.h). Its row names
+ * the layer below it, so a chain of rows is a stack. A sandbox or a snapshot refers to the top of a
  * stack; without a top there is only the template.
  *
  *   sandboxes.top ─┐

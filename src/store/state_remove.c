@@ -19,7 +19,7 @@
 #include "store/groups.h"
 #include "store/pool.h"
 #include "store/state.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 
 enum { KEEP_MOST = 1 << 20, ENDED_SIZE = ID_SIZE + sizeof ".jsonl" - 1 };
 

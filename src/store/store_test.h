@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "store/catalog.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
 
 static char t_dir[64];

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "sys/userns.h"
-#include "warden/call.h"
+#include "sys/ns/userns.h"
+#include "warden/call/call.h"
 #include "warden/features.h"
-#include "warden/limits.h"
-#include "warden/net.h"
-#include "warden/pause.h"
+#include "warden/limit/limits.h"
+#include "warden/limit/pause.h"
+#include "warden/net/net.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 

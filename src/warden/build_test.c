@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
 #include "warden/warden.h"
 

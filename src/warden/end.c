@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #include "store/state.h"
-#include "warden/call.h"
+#include "warden/call/call.h"
+#include "warden/call/stream.h"
 #include "warden/features.h"
-#include "warden/limits.h"
-#include "warden/net.h"
-#include "warden/pause.h"
-#include "warden/stream.h"
+#include "warden/limit/limits.h"
+#include "warden/limit/pause.h"
+#include "warden/net/net.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 

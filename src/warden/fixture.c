@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
 #include "t.h"
-#include "warden/net.h"
+#include "warden/net/net.h"
 
 struct fixture fx;
 unsigned fx_version;

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "driver/fake/fake.h"
-#include "warden/call.h"
-#include "warden/generation.h"
+#include "warden/call/call.h"
+#include "warden/generation/generation.h"
 
 enum { FX_FRAMES = 256, FX_BODY = 4096, FX_CLIENTS = 4, FX_RANGE = 0x70000000 };
 

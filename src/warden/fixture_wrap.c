@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys/jail.h"
-#include "sys/raw.h"
+#include "sys/ns/jail.h"
+#include "sys/process/raw.h"
 #include "t.h"
 #include "warden/fixture.h"
 #include "wire/gateway_proto.h"

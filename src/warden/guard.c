@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "sys/userns.h"
-#include "warden/command_check.h"
+#include "sys/ns/userns.h"
+#include "warden/call/command_check.h"
 #include "warden/features.h"
 
 enum { STATUS_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000 };

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "warden/call.h"
-#include "warden/dial.h"
-#include "warden/limits.h"
-#include "warden/stream.h"
+#include "warden/call/call.h"
+#include "warden/call/stream.h"
+#include "warden/limit/limits.h"
+#include "warden/net/dial.h"
 #include "warden/warden.h"
 
 struct said {

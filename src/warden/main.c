@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sys/raw.h"
+#include "sys/process/raw.h"
 #include "warden/warden.h"
 
 enum { CREATOR_FD = 3, LOCK_FD = 4, SLOT_FD = 5 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "warden/call.h"
+#include "warden/call/call.h"
 
 enum { FILE_MAX = 64 * 1024, ROWS_MAX = 4096, PAGE_KB = 4 };
 

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "warden/call.h"
-#include "warden/retain.h"
+#include "warden/call/call.h"
+#include "warden/call/retain.h"
 
 struct record;
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "warden/call.h"
-#include "warden/dial.h"
+#include "warden/call/call.h"
+#include "warden/net/dial.h"
 #include "warden/record.h"
 #include "warden/warden.h"
 

@@ -17,12 +17,12 @@
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "loop/conn.h"
-#include "sys/layer.h"
+#include "sys/files/layer.h"
 #include "trace/log.h"
-#include "warden/changes.h"
-#include "warden/changes_base.h"
+#include "warden/changes/changes.h"
+#include "warden/changes/changes_base.h"
 #include "warden/lifecycle.h"
-#include "warden/watch.h"
+#include "warden/watch/watch.h"
 
 struct warden;
 struct call;

@@ -8,7 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "sys/foresee.h"
+#include "sys/files/foresee.h"
 #include "warden/features.h"
 
 enum { LOOK_S = 30 };

@@ -289,7 +289,7 @@ OF_FRONTS = {
     'setrlimit': 'changes a limit', 'isatty': 'knows a terminal', 'execv': 'replaces the process',
 }
 # One thread may use it at a time, and it holds nothing from one use to the next.
-SCRATCH = {('src/ops/warden_start.c', 'stack')}
+SCRATCH = {('src/ops/create/warden_start.c', 'stack')}
 
 
 def static_variables(source):

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "gateway/ask.h"
-#include "sys/seccomp_few.h"
+#include "sys/filter/seccomp_few.h"
 #include "wire/dial_ask.h"
 
 enum { FIRST = 7100, DIRECT = 7200 };

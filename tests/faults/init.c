@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "init/child.h"
-#include "sys/seccomp_command.h"
+#include "sys/filter/seccomp_command.h"
 
 int __real_seccomp_command_install(bool locked, bool listen);
 int __wrap_seccomp_command_install(bool locked, bool listen);

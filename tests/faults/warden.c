@@ -2,7 +2,7 @@
 /* cay-warden, of which the next generation of a sandbox has a /sys that can be written. */
 #include <string.h>
 
-#include "sys/mnt.h"
+#include "sys/ns/mnt.h"
 
 int __real_mnt_copy_at(int dir_fd, const char *name);
 int __wrap_mnt_copy_at(int dir_fd, const char *name);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "loop/conn.h"
-#include "sys/jail.h"
+#include "sys/ns/jail.h"
 
 enum { PROCESSES = 2 }; /* of a gateway */
 

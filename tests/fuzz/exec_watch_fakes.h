@@ -11,13 +11,13 @@
 #include "base/clock.h"
 #include "fuzz.h"
 #include "loop/loop.h"
-#include "sys/listener.h"
-#include "sys/tracee.h"
+#include "sys/filter/listener.h"
+#include "sys/process/tracee.h"
 #include "trace/log.h"
-#include "warden/watch.h"
-#include "warden/watch_ends.h"
-#include "warden/watch_exec.h"
-#include "warden/watch_proc.h"
+#include "warden/watch/watch.h"
+#include "warden/watch/watch_ends.h"
+#include "warden/watch/watch_exec.h"
+#include "warden/watch/watch_proc.h"
 
 enum { TASKS = 24, CALLS = 3, SOURCES = 128, TIMERS = 4, FIRST = 100 };
 /* Numbers that no descriptor of this process has: closing them does nothing. */

@@ -9,7 +9,7 @@
 
 #include "flow_world.h"
 #include "fuzz.h"
-#include "sys/fdpass.h"
+#include "sys/process/fdpass.h"
 
 void world_dialer_begin(void)
 {

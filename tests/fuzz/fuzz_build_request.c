@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sys/userns.h"
+#include "sys/ns/userns.h"
 #include "warden/warden.h"
 
 static void check_mount(const struct cell_mount *m)

@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 #include "fuzz.h"
-#include "warden/call.h"
+#include "warden/call/call.h"
 
 static void check_text(struct str body, struct str text, size_t most)
 {

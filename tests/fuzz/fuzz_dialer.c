@@ -17,7 +17,7 @@
 #include "fuzz.h"
 #include "gateway/dialer.h"
 #include "policy/compile.h"
-#include "sys/memfd.h"
+#include "sys/process/memfd.h"
 
 enum { STEPS = 200, SLOTS = 6, SERVERS = 8, WAITS = 64 };
 enum how { AT_ONCE, SOON, REFUSED, NEVER, HOWS };

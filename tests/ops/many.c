@@ -21,7 +21,7 @@
 #include "base/io.h"
 #include "link/call.h"
 #include "link/wait.h"
-#include "ops/create.h"
+#include "ops/create/create.h"
 #include "ops/destroy.h"
 #include "ops/fork.h"
 #include "ops/list.h"

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "sys/close_but.h"
+#include "sys/process/close_but.h"
 
 enum { DETACH_MS = 6000 };
 

@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/procfs.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
+#include "sys/ns/mnt.h"
+#include "sys/process/raw.h"
 
 enum { HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC };
 

@@ -5,7 +5,7 @@
 
 #include "base/io.h"
 #include "driver/ns/ns.h"
-#include "sys/cgroup_limit.h"
+#include "sys/cgroup/cgroup_limit.h"
 
 _Static_assert((int)CELL_WHY == (int)CGROUP_WHY, "reasons are passed on as they are");
 

@@ -16,8 +16,8 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "driver/ns/procfs.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
+#include "sys/ns/mnt.h"
+#include "sys/process/raw.h"
 
 enum {
 	KNOBS_RO = RAW_ATTR_RDONLY | RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC,

@@ -17,11 +17,11 @@
 #include "base/io.h"
 #include "driver/ns/net.h"
 #include "driver/ns/netns.h"
-#include "sys/caps.h"
-#include "sys/fdpass.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
-#include "sys/userns.h"
+#include "sys/ns/caps.h"
+#include "sys/ns/mnt.h"
+#include "sys/ns/userns.h"
+#include "sys/process/fdpass.h"
+#include "sys/process/raw.h"
 
 enum {
 	STREAM_AT = 3,

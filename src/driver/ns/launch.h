@@ -20,8 +20,8 @@
 #include "driver/driver.h"
 #include "driver/ns/netns.h"
 #include "driver/ns/ns.h"
-#include "sys/layer.h"
-#include "sys/userns.h"
+#include "sys/files/layer.h"
+#include "sys/ns/userns.h"
 
 enum {
 	/*

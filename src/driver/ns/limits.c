@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
-#include "sys/btrfs.h"
-#include "sys/cgroup_limit.h"
+#include "sys/cgroup/cgroup_limit.h"
+#include "sys/files/btrfs.h"
 
 static int refuse(const struct cell_spec *s, struct ns_cell *c, const char *limit, const char *why,
 		  struct err *e)

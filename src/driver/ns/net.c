@@ -12,9 +12,9 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/netplan.h"
-#include "sys/fdpass.h"
-#include "sys/netlink.h"
-#include "sys/nft.h"
+#include "sys/net/netlink.h"
+#include "sys/net/nft.h"
+#include "sys/process/fdpass.h"
 
 enum { LO = 1, BACKLOG = 1024, PACKET_MOST = 511 * 1024 };
 

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/netplan.h"
-#include "sys/netlink.h"
-#include "sys/sockdiag.h"
+#include "sys/net/netlink.h"
+#include "sys/net/sockdiag.h"
 #include "t.h"
 
 enum { ORIGINAL_DST = 80 };

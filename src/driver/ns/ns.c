@@ -35,11 +35,11 @@
 #include "driver/ns/net.h"
 #include "driver/ns/ns.h"
 #include "driver/ns/prepare.h"
-#include "sys/cgroup_limit.h"
-#include "sys/fdpass.h"
-#include "sys/memfd.h"
-#include "sys/raw.h"
-#include "sys/userns.h"
+#include "sys/cgroup/cgroup_limit.h"
+#include "sys/ns/userns.h"
+#include "sys/process/fdpass.h"
+#include "sys/process/memfd.h"
+#include "sys/process/raw.h"
 
 /* A helper makes the network namespace. */
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)

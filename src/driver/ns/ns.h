@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "driver/driver.h"
-#include "sys/cgroup.h"
+#include "sys/cgroup/cgroup.h"
 
 struct birth;
 

@@ -16,9 +16,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "sys/caps.h"
-#include "sys/cgroup_find.h"
-#include "sys/proc_text.h"
+#include "sys/cgroup/cgroup_find.h"
+#include "sys/ns/caps.h"
+#include "sys/process/proc_text.h"
 
 enum { FILE_MAX = 64 * 1024, PATIENCE_MS = 5000, TEXT = 256 };
 
@@ -198,7 +198,7 @@ int posture_rlimits(const struct posture *p, struct err *e)
 	return want_limit(e, buf_str(&b), "Max open files", NULL, NULL);
 }
 
-/* A limit of the first call moves init into a leaf of its group (sys/cgroup_v2.c). */
+/* A limit of the first call moves init into a leaf of its group (sys/cgroup/cgroup_v2.c). */
 static struct str without_leaf(struct str group)
 {
 	static const struct str leaves[] = { STR("/" CGROUP_SELF), STR("/init") };

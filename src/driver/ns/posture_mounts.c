@@ -15,9 +15,9 @@
 #include "base/io.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/procfs.h"
-#include "sys/mount_line.h"
-#include "sys/raw.h"
-#include "sys/resolve.h"
+#include "sys/files/resolve.h"
+#include "sys/ns/mount_line.h"
+#include "sys/process/raw.h"
 
 enum { MOUNTINFO_MAX = 256 * 1024, LINES = 256 };
 

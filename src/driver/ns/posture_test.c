@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "sys/caps.h"
-#include "sys/rmtree.h"
+#include "sys/files/rmtree.h"
+#include "sys/ns/caps.h"
 #include "t_ns.h"
 
 static char dir[] = "/tmp/posture-test-XXXXXX";

@@ -15,11 +15,11 @@
 #include "base/io.h"
 #include "base/netplan.h"
 #include "driver/ns/limits.h"
-#include "sys/attrs.h"
-#include "sys/layer.h"
-#include "sys/rmtree.h"
-#include "sys/userns.h"
-#include "sys/voltree.h"
+#include "sys/files/attrs.h"
+#include "sys/files/layer.h"
+#include "sys/files/rmtree.h"
+#include "sys/files/voltree.h"
+#include "sys/ns/userns.h"
 
 struct prepare {
 	const struct cell_spec *s;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
+#include "sys/ns/mnt.h"
+#include "sys/process/raw.h"
 
 enum {
 	HARMLESS = RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC,

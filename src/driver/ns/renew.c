@@ -46,11 +46,11 @@
 #include "driver/ns/ns.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
-#include "sys/close_but.h"
-#include "sys/fdpass.h"
-#include "sys/foresee.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
+#include "sys/files/foresee.h"
+#include "sys/ns/mnt.h"
+#include "sys/process/close_but.h"
+#include "sys/process/fdpass.h"
+#include "sys/process/raw.h"
 
 struct helper {
 	struct cell_spec spec;

@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "sys/mnt.h"
-#include "sys/mount_line.h"
-#include "sys/raw.h"
-#include "sys/resolve.h"
+#include "sys/files/resolve.h"
+#include "sys/ns/mnt.h"
+#include "sys/ns/mount_line.h"
+#include "sys/process/raw.h"
 
 enum {
 	ATTRS = RAW_ATTR_RDONLY | RAW_ATTR_NODEV | RAW_ATTR_NOSUID,

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "driver/ns/ns.h"
-#include "sys/mnt.h"
+#include "sys/ns/mnt.h"
 
 static int seal_all(const struct generation *left, const bool *which)
 {

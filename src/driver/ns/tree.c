@@ -17,10 +17,10 @@
 #include "base/cleanup.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/ro.h"
-#include "sys/caps.h"
-#include "sys/mnt.h"
-#include "sys/raw.h"
-#include "sys/resolve.h"
+#include "sys/files/resolve.h"
+#include "sys/ns/caps.h"
+#include "sys/ns/mnt.h"
+#include "sys/process/raw.h"
 
 enum {
 	OPT_MAX = 256, /* the kernel's ceiling for one fsconfig value */

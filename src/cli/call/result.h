@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a call ended, for people and for programs. */
+#pragma once
+
+#include "cli/call/session.h"
+
+/* What the exit code alone does not tell, on stderr: limits, and what the policy refused. */
+void result_explain(const struct session_result *r);
+/* All of it as one line of JSON on stderr. */
+void result_json(const struct session_result *r);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cay policy check: read a policy, say what is wrong or what it means. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/policy/policy_load.h"
+#include "wire/ip.h"
+
+enum { TEXT_MAX = 4096 };
+
+static const char *action_name(enum policy_action a)
+{
+	return a == POLICY_ACT_ALLOW ? "allow" : "deny";
+}
+
+static int add_item(struct buf *b, struct str text)
+{
+	if (b->len && buf_add_c(b, " ") < 0)
+		return -1;
+	return buf_add_str(b, text);
+}
+
+/* Hosts and addresses; what does not fit is cut. */
+static const char *targets(const struct policy_rule *r, struct buf *b)
+{
+	char cidr[CIDR_TEXT];
+
+	buf_clear(b);
+	for (size_t i = 0; i < r->nhosts; i++)
+		if (add_item(b, r->hosts[i]) < 0)
+			break;
+	for (size_t i = 0; i < r->naddresses; i++) {
+		cidr_text(&r->addresses[i], cidr);
+		if (add_item(b, str_of(cidr)) < 0)
+			break;
+	}
+	return b->len ? b->data : "everything";
+}
+
+static const char *ports(const struct policy_rule *r, struct buf *b)
+{
+	buf_clear(b);
+	for (size_t i = 0; i < r->nports; i++) {
+		struct port_range p = r->ports[i];
+		int n = p.first == p.last
+				? buf_printf(b, "%s%u", b->len ? " " : "", p.first)
+				: buf_printf(b, "%s%u-%u", b->len ? " " : "", p.first, p.last);
+
+		if (n < 0)
+			break;
+	}
+	return b->len ? b->data : "all";
+}
+
+static const char *protocols(const struct policy_rule *r, struct buf *b)
+{
+	static const enum policy_proto all[] = { PROTO_TLS, PROTO_HTTP, PROTO_SSH, PROTO_TCP };
+
+	if (r->protocols == 0)
+		return r->action == POLICY_ACT_ALLOW ? "by port" : "any";
+	if (r->protocols == PROTO_ANY)
+		return "any";
+	buf_clear(b);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if ((r->protocols & all[i]) && add_item(b, str_of(policy_proto_name(all[i]))) < 0)
+			break;
+	return b->len ? b->data : "any";
+}
+
+/* "**", "**.com", "*.com": whoever buys a name is in. */
+static bool is_wide(struct str pattern)
+{
+	size_t labels = 1;
+
+	for (size_t i = 0; i < pattern.n; i++)
+		labels += pattern.p[i] == '.';
+	return labels <= 2 && pattern.p[0] == '*';
+}
+
+static void warn(const struct cmd_ctx *ctx, const struct policy_rule *r, const char *before,
+		 struct str what, const char *after)
+{
+	fprintf(stderr, "%swarning:%s ", out_sgr(ctx->color_err, OUT_YELLOW),
+		out_sgr(ctx->color_err, OUT_PLAIN));
+	out_safe_to(stderr, r->origin);
+	fputs(": rule '", stderr);
+	out_safe_to(stderr, r->id);
+	fputs("' ", stderr);
+	fprintf(stderr, "%s '%.*s'%s\n", before, STR_ARG(what), after);
+}
+
+static void warn_rule(const struct cmd_ctx *ctx, const struct policy_rule *r)
+{
+	if (r->action != POLICY_ACT_ALLOW)
+		return;
+	for (size_t i = 0; i < r->nhosts; i++)
+		if (is_wide(r->hosts[i]))
+			warn(ctx, r, "allows", r->hosts[i],
+			     ": anyone can own a name there and receive data");
+	for (size_t i = 0; i < r->nports && r->protocols == PROTO_TCP; i++)
+		if (r->ports[i].first <= 443 && r->ports[i].last >= 443)
+			warn(ctx, r, "takes port", STR("443"),
+			     " as plain tcp: server names are not checked there");
+}
+
+static void print_json(const struct policy *p)
+{
+	struct out_json j = { .f = stdout };
+	auto_done(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
+
+	out_json_open(&j, NULL, '{');
+	out_json_text(&j, "policy", p->name);
+	out_json_c(&j, "default", action_name(p->def));
+	out_json_open(&j, "rules", '[');
+	for (size_t i = 0; i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+
+		out_json_open(&j, NULL, '{');
+		out_json_text(&j, "id", r->id);
+		out_json_text(&j, "origin", r->origin);
+		out_json_c(&j, "action", action_name(r->action));
+		out_json_open(&j, "targets", '[');
+		for (size_t k = 0; k < r->nhosts; k++)
+			out_json_text(&j, NULL, r->hosts[k]);
+		for (size_t k = 0; k < r->naddresses; k++) {
+			char cidr[CIDR_TEXT];
+
+			cidr_text(&r->addresses[k], cidr);
+			out_json_c(&j, NULL, cidr);
+		}
+		out_json_close(&j, ']');
+		out_json_c(&j, "ports", ports(r, &b));
+		out_json_c(&j, "protocols", protocols(r, &b));
+		out_json_close(&j, '}');
+	}
+	out_json_close(&j, ']');
+	out_json_close(&j, '}');
+	out_json_line(&j);
+}
+
+static int print_table(const struct cmd_ctx *ctx, const struct policy *p)
+{
+	static const struct out_col cols[] = {
+		{ .title = "RULE" },
+		{ .title = "ACTION" },
+		{ .title = "TARGETS", .cut = true },
+		{ .title = "PORTS", .cut = true },
+		{ .title = "PROTOCOL" },
+	};
+	auto_done(out_table_done) struct out_table t = { .cols = cols, .ncols = ARRAY_LEN(cols) };
+	auto_done(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
+	int n = 0;
+
+	for (size_t i = 0; i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		bool allow = r->action == POLICY_ACT_ALLOW;
+
+		n |= out_cellf(&t, OUT_PLAIN, "%.*s", STR_ARG(r->id));
+		n |= out_cell(&t, allow ? OUT_GREEN : OUT_RED, action_name(r->action));
+		n |= out_cell(&t, OUT_PLAIN, targets(r, &b));
+		n |= out_cell(&t, OUT_PLAIN, ports(r, &b));
+		n |= out_cell(&t, OUT_PLAIN, protocols(r, &b));
+	}
+	n |= out_cell(&t, OUT_DIM, "default");
+	n |= out_cell(&t, p->def == POLICY_ACT_ALLOW ? OUT_GREEN : OUT_RED, action_name(p->def));
+	for (int i = 0; i < 3; i++)
+		n |= out_cell(&t, OUT_DIM, i ? "" : "everything else");
+	out_table_print(&t, stdout, out_width(), true, ctx->color_out);
+	return n;
+}
+
+static int run(struct cmd_ctx *ctx, struct err *e)
+{
+	auto_done(buf_done) struct buf compiled = BUF_INIT(LIMIT_POLICY);
+	auto_done(policy_free) struct policy *p = NULL;
+	struct policy_source s = { 0 };
+
+	if (cmd_need_args(ctx, 1, 1, "FILE or PRESET", e) < 0)
+		return -1;
+	s.net = ctx->args[0];
+	if (policy_load(&s, &compiled, &p, e) < 0)
+		return -1;
+	for (size_t i = 0; i < p->nrules && !ctx->quiet; i++)
+		warn_rule(ctx, &p->rules[i]);
+	if (ctx->json)
+		print_json(p);
+	else if (!ctx->quiet && print_table(ctx, p) < 0)
+		return err_sys(e, ENOMEM, "printing a policy");
+	return 0;
+}
+
+const struct cmd cmd_policy_check = {
+	.name = "policy check",
+	.synopsis = "FILE|PRESET",
+	.summary = "Check a network policy and list its rules",
+	.details =
+		"Reads a policy as YAML, or as JSON where the file's name ends in .json ('-' reads "
+		"standard input), and says the first mistake with its line and column. Rules are "
+		"listed in the order in which they are asked; the first that matches decides. "
+		"docs/policy.md describes the document.",
+	.examples = "cay policy check net.yaml\ncay policy check coding",
+	.run = run,
+	.data = true,
+	.complete = "file",
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that can be known to be wrong with a create_spec, before anything is made: INVALID, with the
+ * field of the spec (err.field).
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "ops/cay.h"
+#include "ops/create/create_spec.h"
+#include "wire/proto.h"
+
+struct plan_mount {
+	char *path; /* outside: absolute, without symbolic links */
+	char *dest; /* inside: absolute, normal */
+	bool ro;
+	uid_t owner; /* of path */
+};
+
+struct create_plan {
+	const struct create_spec *spec; /* borrowed */
+	const char *template_;
+	struct plan_mount *mounts; /* a mount stands before those below it */
+	int nmounts;
+	char *first_dir;  /* dest of the first of the spec's dirs, or NULL */
+	const char **env; /* K=V, each key once; borrowed texts */
+	int nenv;
+	const char **labels; /* k=v, each key once */
+	int nlabels;
+	enum profile profile;
+	enum trace_level trace;
+	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known
+			   */
+};
+
+int create_check(const struct cay *c, const struct create_spec *spec, struct create_plan *ret,
+		 struct err *e);
+void create_plan_done(struct create_plan *p);
+DEFINE_AUTO(struct create_plan, create_plan_done)
+
+/* create_limits.c: INVALID where a value is too small to be meant, or too large to be one. */
+int create_limits_check(const struct limits_spec *l, struct err *e);
+/* Fields of MSG_C_BUILD. 0 or -errno. */
+int create_limits_put(const struct limits_spec *l, struct buf *b);

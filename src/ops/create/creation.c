@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/create/creation.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "link/client.h"
+#include "ops/background.h"
+#include "ops/create/options.h"
+#include "ops/create/recipe.h"
+#include "ops/create/warden_start.h"
+#include "ops/host_net.h"
+#include "ops/pool/claim.h"
+#include "store/locks.h"
+#include "store/pool.h"
+#include "store/pools.h"
+#include "store/snapshots.h"
+
+enum { SLOT_TRIES = 8, SWEEP = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
+
+/* Per state: where it may go, and what undoing means. */
+static const struct {
+	unsigned next;	/* bits */
+	bool has_files; /* they are removed */
+	bool is_asked;	/* its warden takes orders, and ends by one */
+} states[] = {
+#define TO(s) (1u << CREATION_##s)
+	[CREATION_PLANNED] = { TO(LOCKED) | TO(ASKED) | TO(UNDONE), false, false },
+	[CREATION_LOCKED] = { TO(STARTED) | TO(UNDONE), true, false },
+	[CREATION_STARTED] = { TO(ASKED) | TO(UNDONE), true, false },
+	[CREATION_ASKED] = { TO(READY) | TO(LEFT) | TO(UNDONE), true, true },
+	[CREATION_READY] = { TO(KEPT) | TO(LEFT) | TO(UNDONE), true, true },
+	[CREATION_KEPT] = { TO(UNDONE), true, true },
+	[CREATION_LEFT] = { 0, false, false },
+	[CREATION_UNDONE] = { TO(LOCKED) | TO(ASKED) | TO(UNDONE), false, false },
+#undef TO
+};
+
+bool creation_move(struct creation *n, enum creation_state to)
+{
+	if (!(states[n->at].next & 1u << to))
+		return false;
+	n->at = to;
+	return true;
+}
+
+static int put_identity(struct buf *b, const struct creation *n, const char *hostname)
+{
+	char dir[LIMIT_PATH];
+	const char *host = hostname ? hostname : n->row.name[0] ? n->row.name : n->row.id;
+	int r = field_put_c(b, TAG_ID, n->row.id);
+
+	(void)snprintf(dir, sizeof dir, "%s/sandboxes/%s", n->cay->state.dir, n->row.id);
+	if (r == 0)
+		r = field_put_c(b, TAG_PATH, dir);
+	if (r == 0 && n->disk[0])
+		r = field_put_c(b, TAG_DISK_PATH, n->disk);
+	if (r == 0)
+		r = field_put_c(b, TAG_HOSTNAME, host);
+	if (r == 0)
+		r = field_put_c(b, TAG_PROGRAM, n->cay->programs.cay);
+	if (r == 0)
+		r = field_put_c(b, TAG_TEXT, n->row.template_);
+	if (r == 0 && n->row.name[0])
+		r = field_put_c(b, TAG_NAME, n->row.name);
+	if (r == 0 && n->warm)
+		r = field_put_c(b, TAG_WARM, n->warm);
+	if (r == 0)
+		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
+	if (r == 0 && n->row.uid_slot >= 0)
+		r = field_put_u64(b, TAG_UID_BASE,
+				  UID_SLOT_BASE + (uint64_t)n->row.uid_slot * UID_SLOT_SIZE);
+	return r;
+}
+
+static int send_build(const struct creation *n, const char *hostname, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY + 4096);
+	size_t at = 0;
+	int r = frame_begin(&b, MSG_C_HELLO, 0, &at);
+
+	if (r == 0)
+		r = field_put_u64(&b, TAG_VERSION, PROTO_CLIENT_OLDEST);
+	if (r == 0)
+		r = frame_end(&b, at, 0);
+	if (r == 0)
+		r = frame_begin(&b, MSG_C_BUILD, 0, &at);
+	if (r == 0)
+		r = put_identity(&b, n, hostname);
+	if (r == 0)
+		r = buf_add_str(&b, buf_str(&n->recipe));
+	if (r == 0 && host_net_put(&n->cay->config.net, buf_str(&n->recipe), &b, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n->nlayers && r == 0; i++)
+		r = field_put_c(&b, TAG_LAYER, n->layers[i]);
+	if (r == 0)
+		r = frame_end(&b, at, 0);
+	if (r == 0)
+		r = io_write_all(n->warden_fd, b.data, b.len);
+	return r < 0 ? err_sys(e, -r, "tell the warden what to build") : 0;
+}
+
+int creation_await_frame(int fd, int timeout_ms, struct buf *in, struct frame *f, struct err *e)
+{
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t used = frame_parse(buf_str(in), f);
+		ssize_t got;
+		int r;
+
+		if (used < 0)
+			return err_set(e, ERR_FAILED, "the warden sent a malformed answer");
+		if (used > 0)
+			return 0;
+		r = poll(&p, 1, timeout_ms);
+		if (r == 0)
+			return err_set(e, ERR_TIMEOUT, "the warden does not answer");
+		if (buf_reserve(in, 4096) < 0)
+			return err_sys(e, ENOMEM, "read an answer");
+		got = read(fd, in->data + in->len, 4096);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got <= 0)
+			return err_set(e, ERR_FAILED, "the warden ended without an answer");
+		buf_grew(in, (size_t)got);
+	}
+}
+
+void creation_take_warnings(struct creation *n, const struct frame *f)
+{
+	struct str body = f->body, text;
+
+	while (client_next_warning(&body, &text))
+		warnings_add(&n->warnings, "limit.not_enforced", text);
+}
+
+int creation_await(struct creation *n, struct err *e)
+{
+	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
+	struct frame f;
+
+	if (n->at >= CREATION_READY)
+		return 0;
+	if (creation_await_frame(n->warden_fd, READY_TIMEOUT_MS, &in, &f, e) < 0)
+		return -1;
+	if (f.type == MSG_C_ERROR)
+		return client_take_error(&f, e);
+	if (f.type != MSG_C_READY)
+		return err_set(e, ERR_FAILED, "the warden answered something else");
+	n->start_us = client_number(&f, TAG_START_US, 0);
+	creation_take_warnings(n, &f);
+	(void)creation_move(n, CREATION_READY);
+	return 0;
+}
+
+/* One that has a row is known by that; the others by what their lock tells. */
+static int take_lock(struct creation *n, struct err *e)
+{
+	auto_done(buf_done) struct buf record = BUF_INIT(LOCK_RECORD_MAX);
+
+	if (n->row.ephemeral && lock_record_put(&record, &n->row) < 0)
+		return err_sys(e, ENOMEM, "note sandbox '%s'", n->row.id);
+	return state_lock_new(&n->cay->state, n->row.id, buf_str(&record), &n->lock_fd, e);
+}
+
+static int make_dir(struct creation *n, struct err *e)
+{
+	char name[64];
+
+	if (state_id_new(n->row.id, e) < 0 || take_lock(n, e) < 0)
+		return -1;
+	(void)creation_move(n, CREATION_LOCKED);
+	(void)snprintf(name, sizeof name, "sandboxes/%s", n->row.id);
+	if (mkdirat(n->cay->state.fd, name, 0700) < 0) {
+		int err = errno;
+
+		(void)err_sys(e, err, "make '%s/%s'", n->cay->state.dir, name);
+		return err == ENOSPC ? err_code(e, "state.full", n->cay->state.dir) : -1;
+	}
+	failpoint("create.dir");
+	return pool_add(&n->cay->state, n->row.id, n->disk, sizeof n->disk, e);
+}
+
+/* Anew each time: another process may have merged some of it. */
+static int read_stack(struct creation *n, struct err *e)
+{
+	free(n->layers);
+	n->layers = NULL;
+	n->nlayers = 0;
+	if (!n->row.top[0])
+		return 0;
+	return catalog_stack(n->cay->catalog, n->row.top, &n->layers, &n->nlayers, e);
+}
+
+/* All that is the same whatever is to be built: the warden starts while we find that out. */
+static int start_warden(struct creation *n, struct err *e)
+{
+	if (cay_programs(n->cay, e) < 0)
+		return -1;
+	if (geteuid() == 0 &&
+	    state_take_slot(&n->cay->state, UID_SLOTS, &n->row.uid_slot, &n->slot_fd, e) < 0)
+		return -1;
+	if (make_dir(n, e) < 0)
+		return -1;
+	if (warden_start(n, e) < 0)
+		return -1;
+	(void)creation_move(n, CREATION_STARTED);
+	return 0;
+}
+
+/*
+ * One that ends with its command has a row only where somebody else could ask for what it holds:
+ * its name, or layers of a snapshot.
+ */
+static bool needs_row(const struct creation *n)
+{
+	return !n->row.ephemeral || n->row.name[0] || n->row.top[0];
+}
+
+static int add_row(struct creation *n, struct err *e)
+{
+	if (!needs_row(n))
+		return 0;
+	/* Nobody sets it to running later: it ends with its creator in any case. */
+	n->row.running |= n->row.ephemeral;
+	if (cay_catalog(n->cay, e) < 0)
+		return -1;
+	n->row.recipe = n->row.ephemeral ? STR_NONE : buf_str(&n->recipe);
+	n->row.layers = (const char(*)[ID_SIZE])n->layers;
+	n->row.nlayers = n->nlayers;
+	if (catalog_add_sandbox(n->cay->catalog, &n->row, n->row.uid_slot >= 0, e) < 0)
+		return -1;
+	n->has_row = true;
+	return 0;
+}
+
+/* It has no row: what nobody else may have or take away is noted by itself. */
+static int hold(struct creation *n, struct err *e)
+{
+	if (n->row.uid_slot >= 0 && catalog_check_slot(n->cay->catalog, n->row.uid_slot, e) < 0)
+		return -1;
+	return catalog_hold_layers(n->cay->catalog, n->row.id, n->layers, n->nlayers, e);
+}
+
+static int make(struct creation *n, const char *hostname, struct err *e)
+{
+	int r = n->at == CREATION_STARTED ? 0 : start_warden(n, e);
+
+	if (r == 0)
+		r = read_stack(n, e);
+	if (r == 0 && n->warm)
+		r = hold(n, e);
+	if (r == 0)
+		r = send_build(n, hostname, e);
+	if (r == 0)
+		(void)creation_move(n, CREATION_ASKED);
+	return r < 0 || n->warm ? r : add_row(n, e);
+}
+
+static void undo(struct creation *n)
+{
+	struct err ignored = { 0 };
+
+	(void)creation_destroy(n, &ignored);
+	fd_close(&n->slot_fd);
+	n->row.uid_slot = -1;
+}
+
+static int keep(struct creation *n, struct err *e)
+{
+	char frame[FRAME_HEADER] = { [4] = MSG_C_KEEP };
+
+	if (send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame)
+		return err_sys(e, errno, "tell the warden to keep the sandbox");
+	return 0;
+}
+
+/* Its lock was made by whoever made it ready, who knew nothing of us. */
+static int note_claimed(struct creation *n, struct err *e)
+{
+	auto_done(buf_done) struct buf record = BUF_INIT(LOCK_RECORD_MAX);
+
+	if (lock_record_put(&record, &n->row) < 0)
+		return err_sys(e, ENOMEM, "note sandbox '%s'", n->row.id);
+	return lock_record_write(&n->cay->state, n->row.id, buf_str(&record), &n->record_fd, e);
+}
+
+/*
+ * The lock on a range of uids is what parts the living. A range that a row keeps for the files
+ * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ */
+static int add_claimed(struct creation *n, struct err *e)
+{
+	if (!needs_row(n))
+		return note_claimed(n, e);
+	if (add_row(n, e) == 0)
+		return 0;
+	if (e->sys != EADDRINUSE || catalog_add_sandbox(n->cay->catalog, &n->row, false, e) < 0)
+		return -1;
+	n->has_row = true;
+	return 0;
+}
+
+/* Where one is ready its owner is all that it lacks. */
+static int take_ready(struct creation *n, const char *hostname, struct err *e)
+{
+	if (n->warm || n->at != CREATION_PLANNED || !claim(n, 1, hostname))
+		return 0;
+	if (add_claimed(n, e) == 0)
+		return 1;
+	undo(n);
+	return -1;
+}
+
+static int make_cold(struct creation *n, const char *hostname, struct err *e)
+{
+	for (int i = 0;; i++) {
+		if (make(n, hostname, e) == 0)
+			return 0;
+		undo(n);
+		/* The range of a sandbox that was lost, and whose files are still there: another.
+		 */
+		if (e->sys != EADDRINUSE || i == SLOT_TRIES)
+			return -1;
+	}
+}
+
+static int make_it(struct creation *n, const char *hostname, struct err *e)
+{
+	int r = take_ready(n, hostname, e);
+
+	return r == 0 ? make_cold(n, hostname, e) : r < 0 ? -1 : 0;
+}
+
+void creation_init(struct creation *n, struct cay *c)
+{
+	*n = (struct creation){ CREATION_INIT };
+	n->cay = c;
+	n->row.uid_slot = -1;
+}
+
+/* early: its warden starts before the recipe is written, unless one may be ready that needs none.
+ */
+static int plan(struct creation *n, const struct create_spec *spec, bool early, struct err *e)
+{
+	auto_done(create_plan_done) struct create_plan p = { 0 };
+
+	n->row.ephemeral = spec->ephemeral;
+	if (create_check(n->cay, spec, &p, e) < 0)
+		return -1;
+	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", p.template_);
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", spec->name ? spec->name : "");
+	p.seen_ns = n->row.created_ns = clock_real_ns();
+	n->row.spec = options_write(&p);
+	if ((early && !warm_exists(&n->cay->state) && start_warden(n, e) < 0) ||
+	    recipe_write(n, &p, e) < 0) {
+		undo(n);
+		return -1;
+	}
+	if (p.seen_ns != n->row.created_ns) { /* it sees what its snapshot saw */
+		free(n->row.spec);
+		n->row.spec = options_write(&p);
+	}
+	return 0;
+}
+
+int creation_plan(struct creation *n, const struct create_spec *spec, struct err *e)
+{
+	return plan(n, spec, false, e);
+}
+
+int creation_create(struct creation *n, const struct create_spec *spec, struct err *e)
+{
+	/* Whoever could have claimed one sees to it that others can. */
+	n->cay->after |= AFTER_POOL;
+	return plan(n, spec, true, e) < 0 ? -1 : make_it(n, spec->hostname, e);
+}
+
+int creation_ready(struct creation *n, struct str recipe, const char *top, const char *warm,
+		   struct err *e)
+{
+	if (cay_catalog(n->cay, e) < 0)
+		return -1;
+	n->warm = warm;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
+	if (buf_add_str(&n->recipe, recipe) < 0)
+		return err_sys(e, ENOMEM, "make a sandbox ready");
+	if (make_it(n, NULL, e) < 0)
+		return -1;
+	if (creation_await(n, e) == 0 && keep(n, e) == 0 && creation_move(n, CREATION_LEFT))
+		return 0;
+	undo(n);
+	return -1;
+}
+
+int creation_start(struct creation *n, struct err *e)
+{
+	if (start_warden(n, e) == 0)
+		return 0;
+	undo(n);
+	return -1;
+}
+
+static int plan_fork(struct creation *n, const struct creation_source *from, const char *name,
+		     struct err *e)
+{
+	if (catalog_recipe_row(n->cay->catalog, from->recipe_of, &n->recipe, &n->row, e) < 0)
+		return -1;
+	(void)str_copy(n->row.top, sizeof n->row.top, str_of(from->top));
+	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name);
+	return 0;
+}
+
+/* Those that were ready are acknowledged together: with one write that has to last. */
+static int add_together(struct creation *ns, size_t n, struct err *e)
+{
+	struct catalog *c = ns[0].cay->catalog;
+	int r = 0;
+
+	if (!claim(ns, n, NULL))
+		return 0;
+	if (catalog_batch_begin(c, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = ns[i].from == FROM_POOL ? add_claimed(&ns[i], e) : 0;
+	return catalog_batch_end(c, r, e);
+}
+
+int creation_fork(struct creation *ns, size_t n, const struct creation_source *from,
+		  char (*names)[64], struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = plan_fork(&ns[i], from, names[i], e);
+	if (r == 0)
+		r = add_together(ns, n, e);
+	for (size_t i = 0; i < n && r < 0; i++)
+		undo(&ns[i]);
+	return r;
+}
+
+int creation_finish(struct creation *n, struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (n->at < CREATION_ASKED && make_cold(n, NULL, e) < 0)
+		return -1;
+	if (creation_await(n, e) == 0 && creation_release(n, e) == 0)
+		return 0;
+	(void)creation_destroy(n, &ignored);
+	return -1;
+}
+
+int creation_release(struct creation *n, struct err *e)
+{
+	if (!n->row.running && catalog_set_state(n->cay->catalog, n->row.id, "running", e) < 0)
+		return -1;
+	if (n->row.ephemeral)
+		return 0;
+	if (keep(n, e) < 0)
+		return -1;
+	(void)creation_move(n, CREATION_KEPT);
+	return 0;
+}
+
+/* Where all commands are short nobody else looks after those whose cay and warden were killed. */
+static void sweep_neighbours(const struct creation *n)
+{
+	char ids[SWEEP][ID_SIZE];
+	int found = lock_records_dead(&n->cay->state, n->row.id, ids, SWEEP);
+
+	for (int i = 0; i < found; i++) {
+		const char *const words[] = { "settle", ids[i], NULL };
+
+		background_start(n->cay, words);
+	}
+}
+
+void creation_show(struct creation *n, bool shown)
+{
+	if (!needs_row(n))
+		lock_record_show(n->from == FROM_POOL ? n->record_fd : n->lock_fd, shown);
+}
+
+bool creation_leave(struct creation *n)
+{
+	if (n->has_row)
+		return false;
+	creation_show(n,
+		      false); /* whoever lists them now finds it gone, though its files still go */
+	(void)creation_move(n, CREATION_LEFT);
+	sweep_neighbours(n);
+	return true;
+}
+
+/* The warden closes its end when it is gone. */
+static void await_end(int fd)
+{
+	char sink[4096];
+	ssize_t n;
+
+	do {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		if (poll(&p, 1, END_TIMEOUT_MS) == 0)
+			return;
+		n = read(fd, sink, sizeof sink);
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+}
+
+static void end_warden(struct creation *n)
+{
+	char frame[FRAME_HEADER] = { [4] = MSG_C_DESTROY };
+
+	if (n->warden_fd < 0)
+		return;
+	/* One that has not been greeted takes no orders, but ends when we are gone. */
+	if (states[n->at].is_asked &&
+	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
+		await_end(n->warden_fd);
+	fd_close(&n->warden_fd);
+	while (n->warden_pid > 0 && waitpid(n->warden_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+int creation_destroy(struct creation *n, struct err *e)
+{
+	struct err second; /* the first failure is told */
+	int r;
+
+	if (!states[n->at].has_files)
+		return 0;
+	end_warden(n);
+	(void)creation_move(n, CREATION_UNDONE);
+	if (n->from == FROM_POOL && claim_lock(n, e) < 0)
+		return -1;
+	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
+	 * room. */
+	r = state_remove(&n->cay->state, n->row.id, TAKE_FD(n->lock_fd), e);
+	if (n->has_row && catalog_del_sandbox(n->cay->catalog, n->row.id, r < 0 ? &second : e) < 0)
+		r = -1;
+	return r;
+}
+
+void creation_done(struct creation *n)
+{
+	fd_close(&n->warden_fd);
+	fd_close(&n->lock_fd);
+	fd_close(&n->slot_fd);
+	fd_close(&n->record_fd);
+	buf_done(&n->recipe);
+	free(n->layers);
+	sandbox_row_done(&n->row);
+}

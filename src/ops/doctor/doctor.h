@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay doctor in three steps. doctor_gather() tries everything and writes down facts;
+ * doctor_checks() and doctor_levels() decide what these mean, purely, so that every kind of
+ * host can be tested on any; doctor.c prints.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "store/pool.h"
+#include "sys/probe/probe_cgroup.h"
+#include "sys/probe/probe_cpu.h"
+#include "sys/probe/probe_filter.h"
+#include "sys/probe/probe_kernel.h"
+#include "sys/probe/probe_knobs.h"
+#include "sys/probe/probe_kvm.h"
+#include "sys/probe/probe_ns.h"
+#include "sys/probe/probe_storage.h"
+#include "sys/probe/probe_subid.h"
+
+struct doctor_program {
+	char path[LIMIT_PATH]; /* or empty: not found */
+	char version[32];      /* or empty: it did not say */
+};
+
+struct doctor_facts {
+	bool rootful;
+	struct probe_kernel kernel;
+	struct probe_guard guard;
+	struct probe_ns ns;
+	struct probe_subid subid;
+	struct probe_cgroup cgroup;
+	struct probe_filter filter;
+	struct probe_kvm kvm;
+	struct probe_cpu cpu;
+	struct probe_knobs knobs;
+	struct probe_limits limits;
+	/* The state directory; what is tried is tried in the nearest one that exists. */
+	char state_dir[LIMIT_PATH];
+	bool state_exists;
+	struct err state_err; /* kind ERR_NONE: it can be used or made */
+	struct probe_storage storage;
+	bool has_pool;
+	struct pool_info pool;
+	struct err pool_err; /* kind ERR_NONE: there is none, or it can be used */
+	char cay[LIMIT_PATH];
+	struct doctor_program warden, init;
+	/* Files of the host that sandboxes see and whose names speak of a credential. */
+	int credentials;
+	char credential_names[300]; /* the first ones, joined by ", " */
+	bool mounts_below;	    /* of /usr or /opt: there no file is hidden */
+};
+
+/* With the first ABI nothing could be renamed between directories, so it is not used. */
+enum { DOCTOR_LANDLOCK = 2 };
+
+enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING };
+
+struct check {
+	const char *group, *name;
+	enum check_state state;
+	bool blocks; /* no sandbox runs without it */
+	char finding[400];
+	char fix[900]; /* a command, or what to do; or empty */
+};
+
+enum { CHECKS_MAX = 64, LEVELS_MAX = 3 };
+
+struct checks {
+	struct check items[CHECKS_MAX];
+	int n;
+};
+
+struct level {
+	const char *driver, *profile, *mode;
+	const char *level; /* full, reduced, none */
+	char sentence[600];
+};
+
+/* What keeps user namespaces from the caller. */
+enum userns_block {
+	USERNS_OK,
+	USERNS_LIMIT,	 /* user.max_user_namespaces */
+	USERNS_KERNEL,	 /* built without them */
+	USERNS_SYSCTL,	 /* kernel.unprivileged_userns_clone */
+	USERNS_SECCOMP,	 /* the filter of an outer container */
+	USERNS_APPARMOR, /* kernel.apparmor_restrict_unprivileged_userns */
+	USERNS_CHROOT,
+	USERNS_OUTER, /* root of a user namespace that has no ids to give */
+	USERNS_UNKNOWN,
+};
+
+void doctor_gather(struct doctor_facts *f);
+/* The programs beside ours; part of doctor_gather(). */
+void doctor_programs(struct doctor_facts *f);
+/* What the template `host` shows; part of doctor_gather(). */
+void doctor_credentials(struct doctor_facts *f);
+
+enum userns_block doctor_userns(const struct doctor_facts *f);
+void doctor_checks(const struct doctor_facts *f, struct checks *ret);
+/* Whether sandboxes can run here. */
+bool doctor_runs(const struct checks *l);
+/* Returns how many. */
+int doctor_levels(const struct doctor_facts *f, const struct checks *l,
+		  struct level ret[LEVELS_MAX]);
+/* Controllers whose limits can be set here. */
+unsigned doctor_controllers(const struct doctor_facts *f);
+/* Whether a sandbox has more than one uid. */
+bool doctor_has_ids(const struct doctor_facts *f);
+enum doctor_kvm { DOCTOR_KVM_NONE, DOCTOR_KVM_SLOW, DOCTOR_KVM_RUNS };
+enum doctor_kvm doctor_kvm(const struct probe_kvm *k);
+
+/* One group each, in the order of the report. */
+void checks_kernel(const struct doctor_facts *f, struct checks *l);
+void checks_ns(const struct doctor_facts *f, struct checks *l);
+void checks_cgroup(const struct doctor_facts *f, struct checks *l);
+void checks_storage(const struct doctor_facts *f, struct checks *l);
+void checks_vm(const struct doctor_facts *f, struct checks *l);
+void checks_host(const struct doctor_facts *f, struct checks *l);
+void checks_credentials(const struct doctor_facts *f, struct checks *l);
+void checks_cay(const struct doctor_facts *f, struct checks *l);
+
+struct check *check_add(struct checks *l, const char *group, const char *name,
+			enum check_state state, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+void check_fix(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "memory, pids" */
+const char *check_set(unsigned controllers, char out[64]);

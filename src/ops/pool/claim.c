@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/pool/claim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/random.h"
+#include "link/client.h"
+#include "store/warm.h"
+
+enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
+
+static int put_claim(struct buf *b, const struct creation *n, const char *key, const char *hostname)
+{
+	const char *host = hostname ? hostname : n->row.name[0] ? n->row.name : NULL;
+	size_t at = 0;
+	int r = frame_begin(b, MSG_C_HELLO, 0, &at);
+
+	if (r == 0)
+		r = field_put_u64(b, TAG_VERSION, PROTO_CLIENT_OLDEST);
+	if (r == 0)
+		r = frame_end(b, at, 0);
+	if (r == 0)
+		r = frame_begin(b, MSG_C_CLAIM, 0, &at);
+	if (r == 0)
+		r = field_put_c(b, TAG_WARM, key);
+	if (r == 0)
+		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
+	if (r == 0)
+		r = field_put_c(b, TAG_TEXT, n->row.template_);
+	if (r == 0 && n->row.name[0])
+		r = field_put_c(b, TAG_NAME, n->row.name);
+	if (r == 0 && host)
+		r = field_put_c(b, TAG_HOSTNAME, host);
+	if (r == 0)
+		r = warm_split(buf_str(&n->recipe), true, b);
+	return r < 0 ? r : frame_end(b, at, 0);
+}
+
+/* What it was built with and we cannot know. */
+static int take_built(struct creation *n, const struct frame *f)
+{
+	uint64_t base = client_number(f, TAG_UID_BASE, 0);
+	struct str body = f->body;
+	struct field field;
+	size_t count = 0;
+
+	for (struct str rest = body; field_next(&rest, &field) > 0;)
+		count += field.tag == TAG_LAYER;
+	free(n->layers);
+	n->layers = calloc(count + 1, sizeof *n->layers);
+	n->nlayers = 0;
+	if (!n->layers)
+		return -ENOMEM;
+	while (field_next(&body, &field) > 0)
+		if (field.tag == TAG_LAYER)
+			(void)str_copy(n->layers[n->nlayers++], ID_SIZE, field.value);
+	if (base >= UID_SLOT_BASE)
+		n->row.uid_slot = (int)((base - UID_SLOT_BASE) / UID_SLOT_SIZE);
+	return 0;
+}
+
+/* A question to one of them. */
+struct attempt {
+	int fd;
+	char id[ID_SIZE];
+};
+
+/* Those that are listed, from a random one on, since others may be at it too. */
+struct ready {
+	char key[WARM_KEY];
+	int kind_fd;
+	char (*ids)[ID_SIZE];
+	size_t n, asked, start;
+};
+
+static void ready_done(struct ready *r)
+{
+	fd_close(&r->kind_fd);
+	free(r->ids);
+}
+DEFINE_AUTO(struct ready, ready_done)
+
+static int find(const struct creation *n, struct ready *r)
+{
+	struct err ignored = { 0 };
+	uint32_t dice = 0;
+
+	if (!warm_exists(&n->cay->state) || cay_programs(n->cay, &ignored) < 0 ||
+	    warm_key(&n->cay->state, n->cay->programs.warden, buf_str(&n->recipe), n->row.top,
+		     r->key) <= 0)
+		return -1;
+	r->kind_fd = warm_open_kind(&n->cay->state, r->key);
+	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0 || !r->ids)
+		return -1;
+	if (random_bytes(&dice, sizeof dice) < 0)
+		dice = (uint32_t)getpid();
+	r->start = dice;
+	return 0;
+}
+
+/* Its warden lists it while it lives, and not for as long as it takes to die. */
+static void forget_dead(const struct creation *n, const struct ready *r, const char *id)
+{
+	if (!state_is_alive(&n->cay->state, id))
+		(void)unlinkat(r->kind_fd, id, 0);
+}
+
+/* The next that takes a question. False: there are no more. */
+static bool ask(const struct creation *n, struct ready *r, const char *hostname, struct attempt *a)
+{
+	auto_done(buf_done) struct buf request = BUF_INIT(LIMIT_FRAME_BODY);
+	struct err ignored = { 0 };
+
+	if (put_claim(&request, n, r->key, hostname) < 0)
+		return false;
+	while (r->asked < r->n) {
+		const char *id = r->ids[(r->start + r->asked++) % r->n];
+
+		if (client_dial(&n->cay->state, id, &a->fd, &ignored) == 0 &&
+		    io_write_all(a->fd, request.data, request.len) == 0) {
+			(void)str_copy(a->id, sizeof a->id, str_of(id));
+			return true;
+		}
+		fd_close(&a->fd);
+		forget_dead(n, r, id);
+	}
+	return false;
+}
+
+/* Whatever it answers but a plain yes: it is not for us. */
+static bool take(struct creation *n, struct attempt *a)
+{
+	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
+	struct err ignored = { 0 };
+	struct frame f;
+
+	if (creation_await_frame(a->fd, ANSWER_MS, &in, &f, &ignored) < 0 ||
+	    f.type != MSG_C_READY || take_built(n, &f) < 0)
+		return false;
+	n->start_us = client_number(&f, TAG_START_US, 0);
+	creation_take_warnings(n, &f);
+	(void)str_copy(n->row.id, sizeof n->row.id, str_of(a->id));
+	n->row.created_ns = clock_real_ns();
+	n->warden_fd = TAKE_FD(a->fd);
+	n->row.held = n->row.running = true;
+	n->from = FROM_POOL;
+	(void)creation_move(n, CREATION_ASKED);
+	(void)creation_move(n, CREATION_READY);
+	return true;
+}
+
+/* All at once: their wardens work side by side. False: none is left to be asked. */
+static bool ask_round(struct creation *ns, size_t n, const char *hostname, struct ready *r,
+		      struct attempt *tries)
+{
+	size_t sent = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (ns[i].at == CREATION_PLANNED && ask(&ns[i], r, hostname, &tries[i]))
+			sent++;
+	for (size_t i = 0; i < n; i++) {
+		if (tries[i].fd < 0)
+			continue;
+		if (!take(&ns[i], &tries[i]))
+			forget_dead(&ns[i], r, tries[i].id);
+		fd_close(&tries[i].fd);
+	}
+	return sent > 0;
+}
+
+size_t claim(struct creation *ns, size_t n, const char *hostname)
+{
+	auto_done(ready_done) struct ready r = { .kind_fd = FD_NONE };
+	auto_free struct attempt *tries = NULL;
+	size_t claimed = 0;
+
+	if (find(&ns[0], &r) < 0 || r.n == 0)
+		return 0;
+	tries = calloc(n, sizeof *tries);
+	if (!tries)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		tries[i].fd = FD_NONE;
+	while (claimed < n && ask_round(ns, n, hostname, &r, tries)) {
+		claimed = 0;
+		for (size_t i = 0; i < n; i++)
+			claimed += ns[i].from == FROM_POOL;
+	}
+	return claimed;
+}
+
+int claim_lock(struct creation *n, struct err *e)
+{
+	uint64_t end = clock_mono_ns() + END_MS * NS_PER_MS;
+
+	while (state_lock(&n->cay->state, n->row.id, &n->lock_fd, e) < 0) {
+		if (e->kind != ERR_CONFLICT || clock_mono_ns() > end)
+			return -1;
+		if (wait_pause(&n->cay->wait, RETRY_MS * NS_PER_MS) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/pool/pool_keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "link/wait.h"
+#include "ops/create/creation.h"
+#include "ops/pool/pool_key.h"
+#include "store/snapshots.h"
+
+enum {
+	LOOK_MS = 30000, /* templates change without a word */
+	BLIND_MS = 1000,
+	QUIET_MS = 20,	  /* no claim for so long: a burst is over */
+	BURST_MS = 500,	  /* a longer one is not waited for */
+	REST_MS = 50,	  /* the longest rest after one was made */
+	GONE_MS = 5000,	  /* for a warden that ends */
+	BACKOFF_MS = 100, /* after a failure; doubled each time */
+};
+
+struct keeper {
+	struct cay *c;
+	int lock_fd, inotify_fd;
+	char (*keys)[WARM_KEY]; /* that are wanted, of this round */
+	size_t nkeys;
+	int rows;
+	bool worked, failed; /* this round has made or taken away one; could not */
+	uint64_t took_ns;    /* to make the last one */
+	int backoff_ms;	     /* 0: the last round has not failed */
+};
+
+static void save(struct keeper *k, const struct pool_row *row)
+{
+	struct err ignored = { 0 };
+
+	(void)catalog_note_pool(k->c->catalog, row, &ignored);
+}
+
+static void note(struct keeper *k, struct pool_row *row, const char *problem)
+{
+	(void)snprintf(row->problem, sizeof row->problem, "%.*s", (int)sizeof row->problem - 1,
+		       problem);
+	save(k, row);
+}
+
+/* Files and lock of one that is gone, or what it holds of layers. If it had an owner it is lost. */
+static void settle(struct keeper *k, const char *id)
+{
+	struct err ignored = { 0 };
+
+	if (catalog_reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
+		catalog_free_layers_soon(k->c->catalog, &k->c->state);
+}
+
+/* CONFLICT where it has got an owner. Waits until its warden is gone. */
+static int end_unclaimed(struct keeper *k, const char *id, struct err *e)
+{
+	auto_done(link_free) struct link *l = NULL;
+	struct cay *c = k->c;
+
+	if (link_connect(&c->wait, &c->state, id, &l, e) < 0 ||
+	    link_destroy(l, &c->wait, true, e) < 0)
+		return -1;
+	for (int i = 0; i < GONE_MS && state_is_alive(&c->state, id); i++)
+		if (wait_pause(&c->wait, NS_PER_MS) < 0)
+			return -1;
+	return 0;
+}
+
+/* One of a kind that is not wanted. Where it has just got an owner it is the owner's. */
+static void discard(struct keeper *k, int kind_fd, const char *id)
+{
+	struct err e = { 0 };
+
+	k->worked = true;
+	if (end_unclaimed(k, id, &e) < 0 && state_is_alive(&k->c->state, id))
+		return;
+	(void)unlinkat(kind_fd, id, 0);
+	settle(k, id);
+}
+
+/* Those that can be claimed; what is listed and dead is removed. */
+static int list_alive(struct keeper *k, int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
+{
+	size_t n = 0, alive = 0;
+	int r = warm_list(kind_fd, ret, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		char id[ID_SIZE];
+
+		memcpy(id, (*ret)[i], sizeof id);
+		if (state_is_alive(&k->c->state, id)) {
+			memcpy((*ret)[alive++], id, sizeof id);
+			continue;
+		}
+		(void)unlinkat(kind_fd, id, 0);
+		settle(k, id);
+	}
+	*ret_n = alive;
+	return r;
+}
+
+static int make_one(struct keeper *k, const struct pool_key *kind, struct err *e)
+{
+	auto_done(creation_done) struct creation n = { CREATION_INIT };
+	char dir[sizeof k->c->state.dir + WARM_KEY + 8];
+	uint64_t start = clock_mono_ns();
+	int r;
+
+	(void)snprintf(dir, sizeof dir, "%s/warm/%s", k->c->state.dir, kind->key);
+	creation_init(&n, k->c);
+	r = creation_ready(&n, buf_str(&kind->recipe), kind->top, dir, e);
+	k->took_ns = clock_mono_ns() - start;
+	return r;
+}
+
+/* One more, or one less, or nothing where there are as many as wanted. */
+static int approach(struct keeper *k, struct pool_row *row, const struct pool_key *kind,
+		    struct err *e)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_close int fd = warm_make_kind(&k->c->state, kind->key);
+	char path[sizeof k->c->state.dir + WARM_KEY + 8];
+	size_t n = 0;
+	int r = fd < 0 ? fd : list_alive(k, fd, &ids, &n);
+
+	if (r < 0)
+		return err_sys(e, -r, "look after %s/warm", k->c->state.dir);
+	(void)snprintf(path, sizeof path, "%s/warm/%s", k->c->state.dir, kind->key);
+	(void)inotify_add_watch(k->inotify_fd, path, IN_DELETE);
+	if (n > row->wanted)
+		discard(k, fd, ids[n - 1]);
+	if (n >= row->wanted)
+		return 0;
+	k->worked = true;
+	return make_one(k, kind, e);
+}
+
+/* What was claimed of the kind that this pool had before still counts. */
+static void change_kind(struct keeper *k, struct pool_row *row, const struct pool_key *kind)
+{
+	if (row->key[0])
+		row->claimed += warm_claims(&k->c->state, row->key);
+	(void)str_copy(row->key, sizeof row->key, str_of(kind->key));
+	save(k, row);
+}
+
+static int tend_row(void *ctx, const struct pool_row *given)
+{
+	auto_done(pool_key_done) struct pool_key kind = POOL_KEY_INIT;
+	struct keeper *k = ctx;
+	struct pool_row row = *given;
+	struct err e = { 0 };
+	void *keys = reallocarray(k->keys, k->nkeys + 1, sizeof *k->keys);
+
+	if (!keys)
+		return 1;
+	k->keys = keys;
+	k->rows++;
+	if (pool_key_find(k->c, &row, &kind, &e) < 0) {
+		note(k, &row, e.msg);
+		return 0;
+	}
+	memcpy(k->keys[k->nkeys++], kind.key, WARM_KEY);
+	if (strcmp(row.key, kind.key) != 0)
+		change_kind(k, &row, &kind);
+	if (approach(k, &row, &kind, &e) < 0) {
+		k->failed = true;
+		note(k, &row, e.msg);
+	} else if (row.problem[0]) {
+		note(k, &row, "");
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct keeper *k, const char *key)
+{
+	for (size_t i = 0; i < k->nkeys; i++)
+		if (strcmp(k->keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static void retire_kind(struct keeper *k, const char *key)
+{
+	auto_free char(*ids)[ID_SIZE] = NULL;
+	auto_close int fd = warm_open_kind(&k->c->state, key);
+	size_t n = 0;
+
+	if (fd < 0 || list_alive(k, fd, &ids, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		discard(k, fd, ids[i]);
+	warm_drop_kind(&k->c->state, key);
+}
+
+static void retire(struct keeper *k)
+{
+	auto_free char(*keys)[WARM_KEY] = NULL;
+	size_t n = 0;
+
+	if (warm_kinds(&k->c->state, &keys, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (!is_wanted(k, keys[i]))
+			retire_kind(k, keys[i]);
+}
+
+static int look(struct keeper *k, struct err *e)
+{
+	k->rows = 0;
+	k->nkeys = 0;
+	k->worked = k->failed = false;
+	if (catalog_each_pool(k->c->catalog, tend_row, k, e) < 0)
+		return -1;
+	retire(k);
+	return 0;
+}
+
+/* Wait for a claim or a call; true where one came. */
+static bool wait_ms(struct keeper *k, int ms)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct pollfd p = { .fd = k->inotify_fd, .events = POLLIN };
+	/* Without a descriptor to be told by we have to look. */
+	bool came = poll(&p, 1, k->inotify_fd < 0 && ms > BLIND_MS ? BLIND_MS : ms) > 0;
+
+	while (came && read(k->inotify_fd, events, sizeof events) > 0)
+		;
+	return came;
+}
+
+static void wait_for_quiet(struct keeper *k)
+{
+	uint64_t end = clock_mono_ns() + BURST_MS * NS_PER_MS;
+
+	while (wait_ms(k, QUIET_MS) && clock_mono_ns() < end)
+		;
+}
+
+static void rest(struct keeper *k)
+{
+	uint64_t took_ms = k->took_ns / NS_PER_MS;
+
+	if (k->failed) {
+		k->backoff_ms = k->backoff_ms ? k->backoff_ms * 2 : BACKOFF_MS;
+		if (k->backoff_ms > LOOK_MS)
+			k->backoff_ms = LOOK_MS;
+		(void)wait_ms(k, k->backoff_ms);
+		return;
+	}
+	k->backoff_ms = 0;
+	if (wait_ms(k, k->worked ? (int)(took_ms < REST_MS ? took_ms : REST_MS) : LOOK_MS))
+		wait_for_quiet(k);
+}
+
+/* A newer one lies in our place: its kinds are others. */
+static bool is_replaced(const struct keeper *k)
+{
+	struct stat ours, theirs;
+
+	return stat("/proc/self/exe", &ours) == 0 && stat(k->c->programs.cay, &theirs) == 0 &&
+	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
+}
+
+static int take_post(struct keeper *k)
+{
+	k->lock_fd = warm_lock(&k->c->state);
+	if (k->lock_fd < 0)
+		return k->lock_fd;
+	k->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (k->inotify_fd >= 0) {
+		char path[sizeof k->c->state.dir + 8];
+
+		(void)snprintf(path, sizeof path, "%s/warm", k->c->state.dir);
+		(void)inotify_add_watch(k->inotify_fd, path, IN_ATTRIB);
+	}
+	return 0;
+}
+
+static void leave_post(struct keeper *k)
+{
+	fd_close(&k->inotify_fd);
+	fd_close(&k->lock_fd);
+}
+
+static int count_row(void *ctx, const struct pool_row *row)
+{
+	struct keeper *k = ctx;
+
+	(void)row;
+	k->rows++;
+	return 0;
+}
+
+/*
+ * Who adds a row and finds the lock held relies on us. So the rows are looked at once more when it
+ * is free: whoever comes after that starts a keeper of his own.
+ */
+static int keep(struct keeper *k, bool *ret_replaced, struct err *e)
+{
+	for (;;) {
+		if (k->lock_fd < 0 && take_post(k) < 0)
+			return 0;
+		if (look(k, e) < 0)
+			return -1;
+		*ret_replaced = is_replaced(k);
+		if (*ret_replaced)
+			return 0;
+		if (k->rows) {
+			rest(k);
+			continue;
+		}
+		warm_drop(&k->c->state);
+		leave_post(k);
+		if (catalog_each_pool(k->c->catalog, count_row, k, e) < 0 || !k->rows)
+			return 0;
+	}
+}
+
+int op_pool_keep(struct cay *c, bool *ret_replaced, struct err *e)
+{
+	struct keeper k = { .c = c, .lock_fd = FD_NONE, .inotify_fd = FD_NONE };
+	int r;
+
+	*ret_replaced = false;
+	if (cay_catalog(c, e) < 0 || cay_programs(c, e) < 0)
+		return -1;
+	r = keep(&k, ret_replaced, e);
+	leave_post(&k);
+	free(k.keys);
+	return r;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/filter/seccomp_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "t.h"
+
+/* Run one exec under the filter and give its notification; the program then goes on. */
+static void notified(int nr, struct seccomp_notif *n)
+{
+	struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+	char *argv[] = { "true", NULL };
+	int fd, st;
+	pid_t pid;
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	fd = seccomp_command_install(false, true);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	pid = fork();
+	if (pid == 0) {
+		if (nr == SYS_execve)
+			syscall(SYS_execve, "/bin/true", argv, environ);
+		else
+			syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, environ, 0);
+		_exit(1);
+	}
+	CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, n) == 0);
+	r.id = n->id;
+	CHECK(n->data.nr == nr && (pid_t)n->pid == pid);
+	CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0);
+	CHECK(waitpid(pid, &st, 0) == pid && st == 0);
+	close(fd);
+}
+
+static void execve_waits_for_the_listener_and_continues(void)
+{
+	struct seccomp_notif n = { 0 };
+
+	notified(SYS_execve, &n);
+}
+
+static void execveat_waits_for_the_listener_and_continues(void)
+{
+	struct seccomp_notif n = { 0 };
+
+	notified(SYS_execveat, &n);
+}
+
+static void nothing_else_waits(void)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	p.fd = seccomp_command_install(false, true);
+	CHECK(p.fd >= 0 && getppid() > 0 && poll(&p, 1, 0) == 0);
+}
+
+static void a_second_listener_is_refused(void)
+{
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(seccomp_command_install(false, true) >= 0);
+	CHECK(seccomp_command_install(false, true) == -EBUSY);
+}
+
+static void without_the_right_it_is_refused(void)
+{
+	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+	CHECK(seccomp_command_install(false, true) == -EACCES);
+}
+
+static int try(long nr)
+{
+	errno = 0;
+	(void)syscall(nr, -1L, -1L, -1L, -1L, -1L, -1L);
+	return errno;
+}
+
+static void refuses(bool locked)
+{
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	/* Not refused before, or it would prove nothing. */
+	CHECK(try(SYS_setns) == EBADF && try(SYS_clone3) != ENOSYS && try(SYS_chroot) == EFAULT);
+	CHECK(seccomp_command_install(locked, false) == 0);
+	CHECK(try(SYS_setns) == EPERM && try(SYS_clone3) == ENOSYS && try(SYS_read) == EBADF);
+	CHECK(try(SYS_chroot) == (locked ? EPERM : EFAULT));
+	CHECK(try(SYS_process_vm_readv) == (locked ? EPERM : EINVAL));
+}
+
+static void commands_lose_calls_reserved_for_init(void)
+{
+	refuses(false);
+}
+
+static void locked_commands_lose_more(void)
+{
+	refuses(true);
+	_exit(0); /* the sanitizers' look at the end needs ptrace */
+}
+
+T_MAIN(T(commands_lose_calls_reserved_for_init), T(locked_commands_lose_more),
+       T(execve_waits_for_the_listener_and_continues),
+       T(execveat_waits_for_the_listener_and_continues), T(nothing_else_waits),
+       T(a_second_listener_is_refused), T(without_the_right_it_is_refused))

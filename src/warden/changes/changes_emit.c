@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing the events, each with the call it belongs to.
+ *
+ * An inode's ctime is the moment of its last change, so the call whose window holds it did
+ * change it. A name that is gone has no ctime left; its directory's says only that the name
+ * was removed by then (later removals move it on). So each call that had begun by then may
+ * have done it, and it is certain only where there is one.
+ *
+ * On kernels before 6.13 a ctime is that of the last tick. Windows begin with the coarse clock
+ * for that, and calls that follow one another within a tick are both candidates.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "warden/changes/changes_report.h"
+
+enum { PATH_ROOM = LIMIT_EVENT / 2, FLUSH_EVERY = 512 };
+
+struct emitter {
+	struct changes_report *report;
+	const struct changes_sink *to;
+	uint32_t count;
+	char path[PATH_ROOM], from[PATH_ROOM];
+};
+
+static bool holds(const struct changes_call *c, uint64_t time_ns, bool gone)
+{
+	return c->start_ns <= time_ns && (gone || time_ns <= c->end_ns);
+}
+
+/* How many calls it may have been, and the first of them. */
+static uint32_t candidates(const struct changes_report *p, uint64_t time_ns, bool gone,
+			   uint32_t *ret_first)
+{
+	uint32_t n = 0;
+
+	*ret_first = p->ncalls;
+	for (uint32_t i = 0; i < p->ncalls; i++)
+		if (holds(&p->calls[i], time_ns, gone) && n++ == 0)
+			*ret_first = i;
+	return n;
+}
+
+void changes_report_skip(struct changes_report *p, uint64_t time_ns, bool gone)
+{
+	uint32_t first, n = candidates(p, time_ns, gone, &first);
+
+	p->gaps[n == 1 ? first : p->ncalls]++;
+}
+
+static bool prepend(char *room, size_t *at, const char *p, size_t n)
+{
+	if (n + 1 > *at)
+		return false;
+	*at -= n;
+	memcpy(room + *at, p, n);
+	room[--*at] = '/';
+	return true;
+}
+
+/* Spell a path from its end. STR_NONE where it does not fit. */
+static struct str path_of(const struct changes_report *p, const struct changes_diff *d,
+			  char room[static PATH_ROOM])
+{
+	const struct changes_dir *dir = &p->dirs[d->dir];
+	size_t at = PATH_ROOM;
+	const char *dest = p->roots[dir->root].dest;
+	bool fits = prepend(room, &at, p->text.data + d->name, d->name_len);
+
+	for (; fits && dir->up != CHANGES_NONE; dir = &p->dirs[dir->up])
+		fits = prepend(room, &at, p->text.data + dir->name, dir->name_len);
+	if (fits && strcmp(dest, "/") != 0)
+		fits = prepend(room, &at, dest + 1, strlen(dest + 1));
+	return fits ? (struct str){ room + at, PATH_ROOM - at } : STR_NONE;
+}
+
+static struct str type_of(uint32_t mode)
+{
+	if (S_ISREG(mode))
+		return STR("file");
+	if (S_ISDIR(mode))
+		return STR("dir");
+	return S_ISLNK(mode) ? STR("symlink") : STR("other");
+}
+
+/* With no call whose window fits (the clock was set), any of them may have been it. */
+static void add_candidates(struct emitter *m, const struct changes_diff *d, bool gone, uint32_t n)
+{
+	const struct changes_report *p = m->report;
+	uint32_t listed = 0, all = n ? n : p->ncalls;
+
+	trace_bool(m->to->trace, "certain", false);
+	trace_array(m->to->trace, "calls");
+	for (uint32_t i = 0; i < p->ncalls && listed < LIMIT_EVENT_CALLS; i++) {
+		if (n && !holds(&p->calls[i], d->time_ns, gone))
+			continue;
+		trace_item_num(m->to->trace, p->calls[i].call);
+		listed++;
+	}
+	trace_array_end(m->to->trace);
+	if (all > listed)
+		trace_num(m->to->trace, "calls_more", all - listed);
+}
+
+/* The call in which the event stands; *ret_candidates is 1 where that is certain. */
+static uint32_t call_of(const struct changes_report *p, const struct changes_diff *d, bool gone,
+			uint32_t *ret_candidates)
+{
+	uint32_t first;
+
+	*ret_candidates = candidates(p, d->time_ns, gone, &first);
+	if (*ret_candidates == 1)
+		return p->calls[first].call;
+	return *ret_candidates == 0 && p->ncalls == 1 ? p->calls[0].call : 0;
+}
+
+static int end_event(struct emitter *m, const struct changes_diff *d, bool gone, struct err *e)
+{
+	int r = trace_end(m->to->trace);
+
+	if (r == -E2BIG) {
+		changes_report_skip(m->report, d->time_ns, gone);
+		return 0;
+	}
+	if (r == 0 && ++m->count % FLUSH_EVERY == 0)
+		r = trace_flush(m->to->trace);
+	return r < 0 ? err_sys(e, -r, "cannot write to the trace") : 0;
+}
+
+static int emit(struct emitter *m, const char *kind, const struct changes_diff *d,
+		const struct changes_diff *from_diff, struct err *e)
+{
+	const struct changes_report *p = m->report;
+	struct trace *t = m->to->trace;
+	struct str path = path_of(p, d, m->path), from = STR_NONE;
+	bool gone = d->kind == CHANGES_GONE || d->kind == CHANGES_GONE_LOWER;
+	uint32_t n, call = call_of(p, d, gone, &n);
+
+	if (from_diff)
+		from = path_of(p, from_diff, m->from);
+	if (!path.p || (from_diff && !from.p)) {
+		changes_report_skip(m->report, d->time_ns, gone);
+		return 0;
+	}
+	(void)trace_begin(t, kind, call, call ? m->to->parent_of(m->to->ctx, call) : 0);
+	if (from_diff)
+		trace_text(t, "from", from);
+	trace_text(t, "path", path);
+	if (d->mode)
+		trace_text(t, "type", type_of(d->mode));
+	if (!gone && S_ISREG(d->mode))
+		trace_num(t, "size", (int64_t)d->size);
+	if (!gone)
+		trace_num(t, "mode", d->mode & 07777);
+	if (d->flags & CHANGES_MODE_ONLY)
+		trace_text(t, "what", STR("mode"));
+	if (d->flags & CHANGES_TOUCHED)
+		trace_text(t, "what", STR("touched"));
+	if (n != 1 && p->ncalls > 0)
+		add_candidates(m, d, gone, n);
+	return end_event(m, d, gone, e);
+}
+
+static int emit_renamed(struct emitter *m, const struct changes_diff *d, struct err *e)
+{
+	const struct changes_report *p = m->report;
+	const struct changes_diff *from = &p->diffs[d->match];
+	struct changes_diff now = *d;
+	bool is_dir = S_ISDIR(d->mode), implied = changes_report_is_implied(p, d);
+	bool content = !is_dir && (d->mtime_ns != from->mtime_ns || d->size != from->size);
+	bool touched = !is_dir && implied && d->ctime_ns != from->ctime_ns;
+
+	now.flags = 0;
+	if (!implied && emit(m, "file.rename", &now, from, e) < 0)
+		return -1;
+	if (!content && d->mode == from->mode && !touched)
+		return 0;
+	if (!content)
+		now.flags = d->mode != from->mode ? CHANGES_MODE_ONLY : CHANGES_TOUCHED;
+	return emit(m, "file.change", &now, NULL, e);
+}
+
+static int emit_new(struct emitter *m, const struct changes_diff *d, struct err *e)
+{
+	bool replaced = d->pair != CHANGES_NONE && !S_ISDIR(d->mode) &&
+			m->report->diffs[d->pair].match == CHANGES_NONE;
+
+	if (d->match != CHANGES_NONE)
+		return emit_renamed(m, d, e);
+	return emit(m, replaced || d->flags & CHANGES_EXISTED ? "file.change" : "file.create", d,
+		    NULL, e);
+}
+
+static int emit_gone(struct emitter *m, const struct changes_diff *d, struct err *e)
+{
+	bool overwritten = d->pair != CHANGES_NONE &&
+			   (!S_ISDIR(d->mode) || m->report->diffs[d->pair].match != CHANGES_NONE);
+
+	if (d->match != CHANGES_NONE || overwritten)
+		return 0;
+	return emit(m, "file.delete", d, NULL, e);
+}
+
+static int emit_gap(struct emitter *m, uint32_t call, uint64_t count, const char *what,
+		    struct err *e)
+{
+	struct trace *t = m->to->trace;
+	int r;
+
+	if (count == 0)
+		return 0;
+	(void)trace_begin(t, "trace.gap", call, call ? m->to->parent_of(m->to->ctx, call) : 0);
+	trace_num(t, "count", (int64_t)count);
+	trace_text(t, "what", str_of(what));
+	r = trace_end(t);
+	return r < 0 ? err_sys(e, -r, "cannot write to the trace") : 0;
+}
+
+static int emit_all(struct emitter *m, struct err *e)
+{
+	const struct changes_report *p = m->report;
+
+	for (uint32_t i = 0; i < p->ndiffs; i++) {
+		const struct changes_diff *d = &p->diffs[i];
+		int r = d->kind == CHANGES_NEW	     ? emit_new(m, d, e)
+			: d->kind == CHANGES_CHANGED ? emit(m, "file.change", d, NULL, e)
+						     : emit_gone(m, d, e);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int changes_report_emit(struct changes_report *p, const struct changes_sink *to, uint64_t unlisted,
+			struct err *e)
+{
+	auto_free struct emitter *m = NULL;
+
+	if (p->ndiffs == 0 && unlisted == 0)
+		return 0;
+	m = malloc(sizeof *m);
+	if (!m)
+		return err_sys(e, ENOMEM, "cannot report changed files");
+	m->report = p;
+	m->to = to;
+	m->count = 0;
+	if (emit_all(m, e) < 0)
+		return -1;
+	for (uint32_t i = 0; i <= p->ncalls; i++)
+		if (emit_gap(m, i < p->ncalls ? p->calls[i].call : 0, p->gaps[i], "file", e) < 0)
+			return -1;
+	return emit_gap(m, 0, unlisted, "dir", e);
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From one generation of the sandbox's file systems to the next (driver.h): a snapshot seals the
+ * uppers as a layer and goes on with fresh ones above it; a rollback drops them and goes on
+ * above other layers.
+ *
+ *   1 the driver makes the next generation, with uppers in `next` for those that were changed, or
+ *     will lie above other layers
+ *   2 move those away: to layers/SEAL, or to a heap to be removed. What is mounted over them
+ *     holds them, not their names
+ *   3 init enters it; it refuses while there is any other process
+ *   4 what is in `next` goes to `upper`
+ *   5 what init could have kept of the last generation is made read-only
+ *
+ * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
+ *
+ * Whatever fails before the third is done is undone. Then the link `top`, which is taken away
+ * before anything moves, is made anew with the name of the topmost layer: by that store/lost.c
+ * tells how far a warden came that died on the way.
+ *
+ * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
+ * the next generation. What takes time and nobody waits for is left to a child: sealing, which
+ * takes as long as the kernel's memory of these files is large (0.17 s for 50,000), removing files,
+ * and letting go of the last generation's mounts.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "sys/files/voltree.h"
+#include "warden/call/call.h"
+#include "warden/client/lease.h"
+#include "warden/features.h"
+#include "warden/generation/generation.h"
+
+enum {
+	RETRY_MS = 1,
+	GRACE_MS = 50,	   /* for processes that are just ending */
+	FORCED_MS = 10000, /* for those that were told to */
+	SPARE_MS = 1000,   /* for a child of our own to say that it is ready */
+};
+
+static int bad(struct err *e)
+{
+	return err_set(e, ERR_INVALID, "bad request to switch");
+}
+
+static int take(struct turn *t, struct field f, struct err *e)
+{
+	uint64_t v = 0;
+
+	switch (f.tag) {
+	case TAG_LAYER:
+		if (t->nlayers == CELL_LAYERS - 1)
+			return err_set(e, ERR_LIMIT, "more than %d layers", CELL_LAYERS - 1);
+		return str_copy(t->layers[t->nlayers++], LAYER_ID, f.value) ? 0 : bad(e);
+	case TAG_SEAL:
+		return str_copy(t->seal, LAYER_ID, f.value) ? 0 : bad(e);
+	case TAG_SNAPSHOT:
+		return str_copy(t->snapshot, sizeof t->snapshot, f.value) ? 0 : bad(e);
+	case TAG_NAME:
+		return str_copy(t->name, sizeof t->name, f.value) ? 0 : bad(e);
+	case TAG_FORCE:
+		if (field_u64(f, &v) < 0)
+			return bad(e);
+		t->force = v != 0;
+		return 0;
+	case TAG_CALLS:
+		if (field_u64(f, &v) < 0 || v != 0)
+			return bad(e);
+		t->alone = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int parse(struct turn *t, struct str body, struct err *e)
+{
+	struct field f;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0)
+		if (take(t, f, e) < 0)
+			return -1;
+	return r < 0 ? bad(e) : 0;
+}
+
+static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, const char *top,
+		      struct err *e)
+{
+	int at = 0;
+
+	w->spec.nlayers = 0;
+	if (top && layers_take(w, at++, str_of(top), e) < 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (layers_take(w, at++, str_of(ids[i]), e) < 0)
+			return -1;
+	return 0;
+}
+
+static void turn_free(struct turn **t)
+{
+	struct warden *w;
+
+	if (!*t)
+		return;
+	w = (*t)->w;
+	loop_timer_stop(&(*t)->w->loop, &(*t)->retry);
+	if ((*t)->other)
+		(*t)->w->driver->drop((*t)->w->cell, (*t)->other);
+	free(*t);
+	*t = NULL;
+	lease_next(w);
+}
+
+/* Back to what was; the driver's next attempt begins with removing what this one made. */
+void generation_done(struct warden *w)
+{
+	turn_free(&w->turn);
+}
+
+void turn_fail(struct warden *w, const struct err *why)
+{
+	struct turn *t = w->turn;
+	struct err ignored;
+	int r;
+
+	if (t->other)
+		w->driver->stay(w->cell, t->other);
+	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
+	(void)voltree_remove(w->disk_fd, "next");
+	r = turn_move_back(w, t);
+	/* An answer would close the journal, by which the files are found again. */
+	if (r < 0)
+		warden_fail(w, "undo a switch", -r);
+	else if (t->client)
+		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
+	if (t->client)
+		conn_hold(&t->client->conn, false);
+	turn_free(&w->turn);
+	spare_make(w);
+}
+
+static void trace_turn(struct turn *t, enum turn_result result, uint64_t freeze_us)
+{
+	struct warden *w = t->w;
+
+	t->took_us = (clock_mono_ns() - t->start_ns) / NS_PER_US;
+	(void)trace_begin(&w->trace, t->seal[0] ? "sandbox.snapshot" : "sandbox.rollback", 0,
+			  w->created_event);
+	trace_text(&w->trace, "snapshot", str_of(t->snapshot));
+	if (t->name[0])
+		trace_text(&w->trace, "name", str_of(t->name));
+	trace_num(&w->trace, "duration_us", (int64_t)t->took_us);
+	if (result == TURN_COPIED)
+		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
+	warden_trace_end(w);
+}
+
+static void say_done(struct turn *t, enum turn_result result, uint64_t freeze_us)
+{
+	if (!t->client)
+		return;
+	(void)CONN_SAY(&t->client->conn, MSG_C_SWITCHED, t->chan, { TAG_SEALED, result, NULL },
+		       { TAG_DURATION_US, t->took_us, NULL }, { TAG_FREEZE_US, freeze_us, NULL });
+	conn_hold(&t->client->conn, false);
+}
+
+void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us)
+{
+	trace_turn(t, result, freeze_us);
+	say_done(t, result, freeze_us);
+}
+
+static int look_again(struct warden *w, const struct turn *t, struct err *e)
+{
+	int r;
+
+	walk_retire(w);
+	if (layers_move(w, t->moved, e) < 0)
+		return -1;
+	r = w->watch ? watch_move(w->watch, warden_root(w)) : 0;
+	if (r < 0)
+		return err_sys(e, -r, "watch processes");
+	return walk_open(w, e);
+}
+
+/* The client has its answer first; then the layer is made read-only. */
+static void generation_seal(struct warden *w)
+{
+	struct turn *t = w->unsealed;
+
+	if (!t)
+		return;
+	turn_drop_last(w, t);
+	turn_free(&w->unsealed);
+	generation_ahead(w);
+}
+
+static void on_seal(struct loop_timer *timer)
+{
+	generation_seal(container_of(timer, struct turn, retry)->w);
+}
+
+static void commit(struct warden *w)
+{
+	struct turn *t = w->turn;
+	enum turn_result result = t->seal[0] ? TURN_SEALED : TURN_UNCHANGED;
+	struct err e = { 0 };
+	int r = turn_rename_next(w);
+
+	if (r < 0) {
+		warden_fail(w, "take over the next generation", -r);
+		return;
+	}
+	if (look_again(w, t, &e) < 0) {
+		warden_fail(w, e.msg, e.sys);
+		return;
+	}
+	w->unsealed = TAKE_PTR(w->turn);
+	w->switched = true;
+	trace_turn(t, result, 0);
+	say_done(t, result, 0);
+	loop_timer_set(&w->loop, &t->retry, 0, on_seal);
+}
+
+/* The kernel's word for it: everything inside descends from init. A child that waits for a command
+ * changes nothing. */
+static bool turn_is_alone(struct warden *w)
+{
+	long pid = 0;
+	int n = w->driver->others(w->cell, &pid);
+
+	/* A kernel that cannot tell leaves it to init to say so. */
+	if (n < 0)
+		return n == -ENOENT;
+	return n == 0 || (n == 1 && spare_is(w, pid));
+}
+
+/* What will be mounted where; in the pool every upper is another. */
+static struct cell_change change_of(const struct warden *w, const struct turn *t)
+{
+	struct cell_change c = { 0 };
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		c.same[i] = t->same[i] && !w->spec.pool;
+		c.below[i] = w->uppers[i] >= 0 && t->seal[0] && !t->same[i];
+	}
+	return c;
+}
+
+static int turn_make_next(struct warden *w, struct turn *t, struct err *e)
+{
+	struct cell_change change;
+
+	spare_drop(w); /* it ends while the next generation is made */
+	if (!t->looked)
+		(void)turn_find_same(w, t);
+	change = change_of(w, t);
+	if (set_layers(w, t->layers, t->nlayers, NULL, e) < 0 ||
+	    w->driver->renew(w->cell, &w->spec, &change, &t->other, e) < 0)
+		return -1;
+	failpoint("switch.renewed");
+	t->made = true;
+	return 0;
+}
+
+static int leave_last(struct warden *w, struct err *e)
+{
+	struct turn *t = w->turn;
+	int r = turn_move_away(w, t);
+
+	failpoint("switch.moved");
+	if (r < 0)
+		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
+	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0)
+		return -1;
+	r = turn_remember_fresh(w);
+	if (r < 0)
+		return err_sys(e, -r, "look at the new uppers");
+	t->ordered = w->driver->enter(w->cell, t->other, e) == 0;
+	return t->ordered ? 0 : -1;
+}
+
+static int refuse_busy(const struct warden *w, struct err *e)
+{
+	char calls[128] = "";
+	size_t at = 0;
+	int n = 0;
+
+	for (const struct call *c = w->calls; c && at < sizeof calls - 16; c = c->next, n++)
+		at += (size_t)snprintf(calls + at, sizeof calls - at, "%s%u", n ? ", " : "", c->id);
+	if (n)
+		(void)err_set(e, ERR_CONFLICT, "%s running: %s", n > 1 ? "calls are" : "a call is",
+			      calls);
+	else
+		(void)err_set(e, ERR_CONFLICT, "processes that calls have left are running");
+	return err_hint(e, "see cay ps %s; end them with --force", w->spec.id);
+}
+
+static void proceed(struct warden *w);
+
+static void on_retry(struct loop_timer *timer)
+{
+	proceed(container_of(timer, struct turn, retry)->w);
+}
+
+/*
+ * Longer for the spare child (call_spare.c): one that was told to end may not have had the time
+ * yet, and of one that was just made the pid may not be known yet.
+ */
+static bool may_wait(const struct warden *w, const struct turn *t)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t more = t->ordered ? FORCED_MS : SPARE_MS;
+
+	return now < t->until_ns || (spare_is_moving(w) && now < t->start_ns + more * NS_PER_MS);
+}
+
+static void try_later(struct warden *w)
+{
+	struct err e = { 0 };
+
+	w->turn->looked = false;
+	if (may_wait(w, w->turn)) {
+		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
+		return;
+	}
+	/* Nothing has been moved where init was never asked. */
+	if (!w->turn->seal[0] || w->turn->ordered || turn_copy(w, &e) < 0) {
+		if (e.kind == ERR_NONE)
+			(void)refuse_busy(w, &e);
+		turn_fail(w, &e);
+	}
+}
+
+/* Nothing is to be done, and nobody is there who could be changing something just now. */
+static bool is_unchanged(struct warden *w)
+{
+	struct turn *t = w->turn;
+
+	t->looked = turn_is_alone(w);
+	if (!t->looked || !turn_find_same(w, t))
+		return false;
+	turn_answer(t, TURN_UNCHANGED, 0);
+	generation_done(w);
+	return true;
+}
+
+static void proceed(struct warden *w)
+{
+	struct turn *t = w->turn;
+	struct err e = { 0 };
+
+	if (!t->looked && !t->made && !t->force && is_unchanged(w))
+		return;
+	if (!t->looked && !turn_is_alone(w)) {
+		try_later(w);
+	} else if (!t->ordered) {
+		if ((!t->made && turn_make_next(w, t, &e) < 0) || leave_last(w, &e) < 0)
+			turn_fail(w, &e);
+	} else if (w->driver->enter(w->cell, t->other, &e) < 0) {
+		warden_fail(w, "tell init to enter", e.sys);
+	}
+}
+
+void generation_entered(struct warden *w, int err)
+{
+	struct err e = { 0 };
+
+	if (!w->turn || !w->turn->ordered || w->state != SANDBOX_RUNNING)
+		return;
+	if (err == EBUSY) {
+		try_later(w);
+	} else if (err) {
+		(void)err_sys(&e, err, "enter the next generation");
+		turn_fail(w, &e);
+	} else {
+		commit(w);
+	}
+}
+
+static bool has_calls(const struct warden *w)
+{
+	for (const struct call *c = w->calls; c; c = c->next)
+		if (!c->answered)
+			return true;
+	return false;
+}
+
+static void end_all(struct warden *w)
+{
+	for (struct call *c = w->calls; c; c = c->next)
+		if (!c->exited)
+			call_kill(c, "rollback");
+	(void)CONN_SAY(&w->init, MSG_SIGNAL, 0, { TAG_SIGNAL, SIGKILL, NULL });
+}
+
+static int begin(struct warden *w, struct turn *t, struct err *e)
+{
+	bool paused = w->state == SANDBOX_PAUSED, calls = paused || has_calls(w);
+
+	if (paused && !t->seal[0]) {
+		err_set(e, ERR_CONFLICT, "the sandbox is paused");
+		return err_hint(e, "let it go on first: cay resume %s", w->spec.id);
+	}
+	if ((calls && !t->force && !t->seal[0]) || (t->alone && w->running))
+		return refuse_busy(w, e);
+	if (t->force && !t->seal[0] && !turn_is_alone(w))
+		end_all(w);
+	t->start_ns = clock_mono_ns();
+	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
+	t->generation = w->cell->generation;
+	t->nwas = w->spec.nlayers;
+	memcpy(t->was, w->layers, sizeof t->was);
+	w->turn = t;
+	if (is_unchanged(w))
+		return 0;
+	if (calls && t->seal[0]) {
+		if (turn_copy(w, e) == 0)
+			return 0;
+		w->turn = NULL;
+		return -1;
+	}
+	proceed(w);
+	return 0;
+}
+
+int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e)
+{
+	struct warden *w = c->w;
+	auto_free struct turn *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return err_sys(e, ENOMEM, "switch");
+	if (w->state != SANDBOX_RUNNING && w->state != SANDBOX_PAUSED)
+		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
+	if (features_need(w, HAS_RENEW, e) < 0)
+		return -1;
+	if (w->turn)
+		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
+	generation_seal(w);
+	*t = (struct turn){ .w = w, .client = c, .chan = chan };
+	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
+		return -1;
+	(void)TAKE_PTR(t);
+	/* What a client of version 2 asks for next is for afterwards. */
+	if (w->turn && c->version < 3)
+		conn_hold(&c->conn, true);
+	return 0;
+}
+
+void generation_forget(struct warden *w, const struct client *c)
+{
+	if (w->turn && w->turn->client == c)
+		w->turn->client = NULL;
+	if (w->unsealed && w->unsealed->client == c)
+		w->unsealed->client = NULL;
+}
+
+void generation_end(struct warden *w)
+{
+	if (w->turn && w->turn->copy_pid)
+		turn_copy_end(w);
+	turn_free(&w->turn);
+	turn_free(&w->unsealed);
+	loop_timer_stop(&w->loop, &w->ahead_timer);
+	turn_end_sweepers(w);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once a sandbox has changed its generation, the driver prepares the next change whenever nothing
+ * runs: the part that is the same whatever will be asked for.
+ */
+#include "warden/call/call.h"
+#include "warden/generation/generation.h"
+
+static void on_ahead(struct loop_timer *timer)
+{
+	struct warden *w = container_of(timer, struct warden, ahead_timer);
+
+	if (w->state == SANDBOX_RUNNING && !w->turn && !w->unsealed && !w->running)
+		w->driver->renew_ahead(w->cell, &w->spec);
+}
+
+/* On the next turn of the loop: who waits for an answer of this one goes first. */
+void generation_ahead(struct warden *w)
+{
+	if (w->switched && !w->running)
+		loop_timer_set(&w->loop, &w->ahead_timer, 0, on_ahead);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A snapshot while calls run: all processes stand still, a child copies the uppers, they go on.
+ * The sandbox stays in its generation; the layer is the copy. The child does the work so that
+ * the warden answers meanwhile; what it copies belongs to one who cannot always read it, so
+ * that without privilege it does so as root of the outer user namespace.
+ *
+ * In the pool the copy is a snapshot of the subvolume, which takes the kernel as long as it takes
+ * to write back what is in memory only: so most of that is written before they stand still.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "sys/files/layercopy.h"
+#include "sys/files/voltree.h"
+#include "sys/process/raw.h"
+#include "warden/call/call.h"
+#include "warden/features.h"
+#include "warden/generation/generation.h"
+
+enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
+
+/*
+ * Under a name that is none of a layer, until it is complete; with a mark that it is a copy, which
+ * tells one of those from one that the sandbox lies above.
+ */
+static void name_new(const struct warden *w, char name[NAME])
+{
+	(void)snprintf(name, NAME, "new-%s", w->turn->seal);
+}
+
+static int open_new(const struct warden *w)
+{
+	char name[NAME];
+	int fd;
+
+	name_new(w, name);
+	if (mkdirat(w->layers_fd, name, 0700) < 0)
+		return -errno;
+	fd = openat(w->layers_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int copy_files(const struct warden *w)
+{
+	auto_close int layer_fd = open_new(w);
+	int r = layer_fd < 0 ? layer_fd : 0;
+
+	if (r == 0)
+		r = w->driver->as_owner(w->cell);
+	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
+		char name[12];
+
+		if (w->uppers[i] < 0 || !layers_touched(w, i))
+			continue;
+		(void)snprintf(name, sizeof name, "%d", i);
+		r = layercopy(&w->uppers[i], 1, 1, layer_fd, name, w->spec.rootful);
+	}
+	return r;
+}
+
+static int copy_volume(const struct warden *w)
+{
+	char name[NAME];
+
+	if (w->turn->flushing)
+		return syncfs(w->disk_fd) < 0 ? -errno : 0;
+	name_new(w, name);
+	return volume_copy(w, name);
+}
+
+static void __attribute__((noreturn)) child(const struct warden *w)
+{
+	int r;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r = w->spec.pool ? copy_volume(w) : copy_files(w);
+	_exit(r < 0 ? -r & 0xff : 0);
+}
+
+static uint64_t thaw(struct warden *w)
+{
+	struct turn *t = w->turn;
+	uint64_t us;
+
+	if (!t->frozen_ns)
+		return 0;
+	(void)w->driver->freeze(w->cell, false, 0);
+	us = (clock_mono_ns() - t->frozen_ns) / NS_PER_US;
+	t->frozen_ns = 0;
+	return us;
+}
+
+static int finish_new(const struct warden *w)
+{
+	char name[NAME], mark[NAME + 8];
+	int r;
+
+	name_new(w, name);
+	r = w->spec.pool ? volume_tidy_copy(w, name) : 0;
+	(void)snprintf(mark, sizeof mark, "%s/copy", name);
+	if (r == 0 && mkdirat(w->layers_fd, mark, 0700) < 0)
+		r = -errno;
+	if (r == 0 && renameat(w->layers_fd, name, w->layers_fd, w->turn->seal) < 0)
+		r = -errno;
+	return r;
+}
+
+static void remove_new(const struct warden *w)
+{
+	char name[NAME];
+
+	name_new(w, name);
+	(void)voltree_remove(w->layers_fd, name);
+}
+
+/* The child is gone or will be: its status as of wait(2). */
+static int stop_waiting(struct warden *w)
+{
+	struct turn *t = w->turn;
+	int st = 0;
+
+	loop_del(&w->loop, &t->copy_io);
+	fd_close(&t->copy_pidfd);
+	while (waitpid(t->copy_pid, &st, 0) < 0 && errno == EINTR)
+		;
+	t->copy_pid = 0;
+	return st;
+}
+
+static void fail(struct warden *w, int r)
+{
+	struct err e = { 0 };
+
+	remove_new(w);
+	(void)err_sys(&e, -r, "copy the files of '%s'", w->spec.id);
+	turn_fail(w, &e);
+}
+
+static int freeze_and_copy(struct warden *w);
+
+static void on_copied(struct loop_io *io, uint32_t events)
+{
+	struct turn *t = container_of(io, struct turn, copy_io);
+	struct warden *w = t->w;
+	int st = stop_waiting(w);
+	uint64_t freeze_us = thaw(w);
+	int r = WIFEXITED(st) ? -WEXITSTATUS(st) : -EIO;
+
+	(void)events;
+	if (t->flushing) {
+		t->flushing = false;
+		if (r == 0)
+			r = freeze_and_copy(w);
+		if (r < 0)
+			fail(w, r);
+		return;
+	}
+	failpoint("copy.copied");
+	if (r == 0)
+		r = finish_new(w);
+	failpoint("copy.renamed");
+	if (r == 0) {
+		turn_answer(w->turn, TURN_COPIED, freeze_us);
+		generation_done(w);
+		return;
+	}
+	fail(w, r);
+}
+
+static int start_child(struct warden *w)
+{
+	struct turn *t = w->turn;
+	struct raw_clone_args args = {
+		.flags = RAW_CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&t->copy_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid = raw_clone3(&args);
+	int r;
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		child(w);
+	t->copy_pid = pid;
+	r = loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
+	if (r < 0) { /* the turn goes before it would end */
+		(void)raw_pidfd_signal(t->copy_pidfd, SIGKILL);
+		(void)stop_waiting(w);
+	}
+	return r;
+}
+
+static int freeze_and_copy(struct warden *w)
+{
+	int r = 0;
+
+	if (w->state != SANDBOX_PAUSED) {
+		w->turn->frozen_ns = clock_mono_ns();
+		r = w->driver->freeze(w->cell, true, FREEZE_MS);
+	}
+	if (r == 0) {
+		/* Which mounts are untouched now is what the copy is to hold. */
+		(void)turn_find_same(w, w->turn);
+		r = start_child(w);
+	}
+	if (r < 0)
+		(void)thaw(w);
+	return r;
+}
+
+int turn_copy(struct warden *w, struct err *e)
+{
+	int r;
+
+	if (!warden_has(w, HAS_FREEZE) && w->state != SANDBOX_PAUSED) {
+		err_set(e, ERR_NOT_ALLOWED,
+			"commands run, and here they cannot be made to stand "
+			"still for a copy: there is no control group");
+		return err_hint(
+			e, "wait until they have ended, pause it first (cay pause), or run cay "
+			   "where groups are delegated: systemd-run --user --scope -p "
+			   "Delegate=yes");
+	}
+	spare_drop(w); /* or the child that copies would keep its stdin open */
+	w->turn->flushing = w->spec.pool != NULL;
+	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);
+	if (r == 0)
+		return 0;
+	remove_new(w);
+	return err_sys(e, -r, "make the commands stand still");
+}
+
+void turn_copy_end(struct warden *w)
+{
+	(void)raw_pidfd_signal(w->turn->copy_pidfd, SIGKILL);
+	(void)stop_waiting(w);
+	(void)thaw(w);
+}

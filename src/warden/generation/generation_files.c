@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories of a change of generation: what moves where, and what is left to be removed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/io.h"
+#include "sys/files/voltree.h"
+#include "sys/process/close_but.h"
+#include "sys/process/raw.h"
+#include "warden/call/call.h"
+#include "warden/generation/generation.h"
+
+enum { SWEEP_NICE = 10, PLACE = 64, SEAL_MS = 500 };
+
+static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(ids[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a layer that only one of the two stacks has says anything about mount i. */
+static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
+		   const char (*b)[LAYER_ID], int nb, int i)
+{
+	char path[64];
+
+	for (int j = 0; j < na; j++) {
+		auto_close int fd = FD_NONE;
+
+		if (has_layer(b, nb, a[j]))
+			continue;
+		(void)snprintf(path, sizeof path, "%s/%d", a[j], i);
+		fd = layer_open(&w->roots, path, O_PATH);
+		if (fd >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* True where no mount changes. */
+bool turn_find_same(const struct warden *w, struct turn *t)
+{
+	bool all = true;
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (w->uppers[i] < 0)
+			continue;
+		t->same[i] = !layers_touched(w, i) &&
+			     !differ(w, w->layers, w->spec.nlayers, t->layers, t->nlayers, i) &&
+			     !differ(w, t->layers, t->nlayers, w->layers, w->spec.nlayers, i);
+		all &= t->same[i];
+	}
+	return all;
+}
+
+/* Where an upper goes: into the layer, or on the heap. The directory that the path is below. */
+static int place_of(const struct warden *w, const struct turn *t, int i, char out[PLACE])
+{
+	if (t->seal[0])
+		(void)snprintf(out, PLACE, "%s/%d", t->seal, i);
+	else
+		(void)snprintf(out, PLACE, "old/%u/%d", t->generation, i);
+	return t->seal[0] ? w->layers_fd : w->disk_fd;
+}
+
+static int make_place(const struct warden *w, const struct turn *t)
+{
+	char path[PLACE];
+	int r;
+
+	if (t->seal[0])
+		return mkdirat(w->layers_fd, t->seal, 0700) < 0 ? -errno : 0;
+	r = io_mkdir(w->disk_fd, "old", 0700);
+	(void)snprintf(path, sizeof path, "old/%u", t->generation);
+	return r < 0 ? r : io_mkdir(w->disk_fd, path, 0700);
+}
+
+int turn_move_away(struct warden *w, struct turn *t)
+{
+	char name[24], to[PLACE];
+	int r;
+
+	/* It tells of the last switch, which may have been to where this one goes. */
+	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
+		return -errno;
+	if (w->spec.pool)
+		return volume_move_away(w, t);
+	r = make_place(w, t);
+	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
+		if (w->uppers[i] < 0 || t->same[i])
+			continue;
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		if (renameat(w->disk_fd, name, place_of(w, t, i, to), to) < 0)
+			r = -errno;
+		else
+			t->moved[i] = true;
+		failpoint("switch.moving");
+	}
+	return r;
+}
+
+int turn_move_back(struct warden *w, struct turn *t)
+{
+	char name[24], from[PLACE];
+
+	if (w->spec.pool)
+		return volume_move_back(w, t);
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (!t->moved[i])
+			continue;
+		(void)snprintf(name, sizeof name, "upper/%d", i);
+		if (renameat(place_of(w, t, i, from), from, w->disk_fd, name) < 0)
+			return -errno;
+		t->moved[i] = false;
+		failpoint("switch.undoing");
+	}
+	if (t->seal[0])
+		(void)unlinkat(w->layers_fd, t->seal, AT_REMOVEDIR);
+	return 0;
+}
+
+int turn_remember_fresh(struct warden *w)
+{
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		char name[24];
+
+		(void)snprintf(name, sizeof name, "next/%d", i);
+		if (w->turn->moved[i] && fstatat(w->disk_fd, name, &w->fresh[i], 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/*
+ * The moment at which it is done, for whoever finds us dead: store/lost.c. A link has no content
+ * that could come to the disk later than its name.
+ */
+static int write_top(struct warden *w)
+{
+	const char *top = w->spec.nlayers ? w->spec.layers[0] : "-";
+
+	return symlinkat(top, w->dir_fd, "top") < 0 ? -errno : 0;
+}
+
+int turn_rename_next(struct warden *w)
+{
+	int r;
+
+	failpoint("switch.entered");
+	r = write_top(w);
+	if (r < 0)
+		return r;
+	failpoint("switch.top");
+	if (w->spec.pool)
+		return volume_rename_next(w);
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		char from[24], to[24];
+
+		(void)snprintf(from, sizeof from, "next/%d", i);
+		(void)snprintf(to, sizeof to, "upper/%d", i);
+		if (w->turn->moved[i] && renameat(w->disk_fd, from, w->disk_fd, to) < 0)
+			return -errno;
+	}
+	failpoint("switch.renamed");
+	return unlinkat(w->disk_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* How a sweeper ends. */
+enum { SWEPT, BUSY, NOT_SEALED };
+
+static void refuse_unsealed(struct warden *w, int how)
+{
+	struct err e = { 0 };
+
+	(void)err_set(&e, ERR_FAILED, "%s",
+		      how == BUSY ? "something inside still writes to files that were sealed"
+				  : "files that were sealed cannot be made read-only");
+	guard_refuse(w, &e);
+}
+
+/* flags: of waitpid(2). */
+static void reap(struct sweeper *s, int flags)
+{
+	int status = 0;
+	pid_t r;
+
+	do
+		r = waitpid(s->pid, &status, flags);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return;
+	s->pid = 0;
+	loop_del(&s->w->loop, &s->io);
+	fd_close(&s->pidfd);
+	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) != SWEPT)
+		refuse_unsealed(s->w, WEXITSTATUS(status));
+	else
+		spare_make(
+			s->w); /* not before that: whatever init does now cannot reach the layer */
+}
+
+static void on_swept(struct loop_io *io, uint32_t events)
+{
+	(void)events;
+	reap(container_of(io, struct sweeper, io), WNOHANG);
+}
+
+/* One that is done, or the first once it is. */
+static struct sweeper *free_slot(struct warden *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++)
+		if (!w->sweepers[i].pid)
+			return &w->sweepers[i];
+	reap(&w->sweepers[0], 0);
+	return &w->sweepers[0];
+}
+
+/*
+ * What init could have kept of the last generation must not reach the layer any more. It has
+ * nothing open there for writing, unless it is not ours any longer; what processes had is closed
+ * when they are gone, but the kernel may take a moment for what was on its way in a socket.
+ */
+static int seal(struct warden *w, const struct turn *t)
+{
+	struct err e = { 0 };
+	int r = t->seal[0] ? w->driver->seal(w->cell, t->other, t->moved, &e) : 0;
+
+	for (int waited = 0; r > 0 && waited < SEAL_MS; waited++) {
+		(void)usleep(1000);
+		r = w->driver->seal(w->cell, t->other, t->moved, &e);
+	}
+	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
+}
+
+static int keep_what_it_takes(const struct warden *w, const struct turn *t, int dirfd)
+{
+	int keep[CELL_MOUNTS + 16] = { dirfd };
+	int n = w->driver->keep_fds(w->cell, t->other, keep + 1, (int)ARRAY_LEN(keep) - 1);
+
+	return n < 0 ? n : close_but(keep, n + 1);
+}
+
+/*
+ * At low priority and with nothing of ours but what it removes. What is closed here is closed
+ * there last: the kernel takes a whole file system apart then.
+ */
+static void __attribute__((noreturn))
+sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
+{
+	int how;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	how = keep_what_it_takes(w, t, dirfd) < 0 ? NOT_SEALED : seal(w, t);
+	(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
+	(void)voltree_remove(dirfd, heap);
+	_exit(how);
+}
+
+static void sweep(struct warden *w, struct turn *t, int dirfd, const char *heap)
+{
+	struct sweeper *s = free_slot(w);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		sweeper_run(w, t, dirfd, heap);
+	if (pid < 0) {
+		if (t->seal[0])
+			refuse_unsealed(w, NOT_SEALED);
+		return;
+	}
+	*s = (struct sweeper){ .w = w, .pid = pid, .pidfd = raw_pidfd_open(pid) };
+	/* Where it cannot be awaited it is waited for. */
+	if (s->pidfd < 0 || loop_add(&w->loop, &s->io, s->pidfd, EPOLLIN, on_swept) < 0)
+		reap(s, 0);
+}
+
+/* The work directories of what is not used any more, onto the heap. */
+static void drop_work(struct warden *w, struct turn *t, const char *heap)
+{
+	char from[48], to[PLACE + 24];
+
+	if (io_mkdir(w->disk_fd, "old", 0700) == 0)
+		(void)io_mkdir(w->disk_fd, heap, 0700);
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		if (!t->moved[i])
+			continue;
+		(void)snprintf(from, sizeof from, "work/%d.%u", i, w->made_in[i]);
+		(void)snprintf(to, sizeof to, "%s/work-%d", heap, i);
+		(void)renameat(w->disk_fd, from, w->disk_fd, to);
+		w->made_in[i] = w->cell->generation;
+	}
+}
+
+void turn_drop_last(struct warden *w, struct turn *t)
+{
+	bool sealed = w->spec.pool && t->seal[0];
+	char heap[PLACE];
+
+	if (sealed)
+		(void)snprintf(heap, sizeof heap, "%s/work", t->seal);
+	else
+		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
+	if (!w->spec.pool)
+		drop_work(w, t, heap);
+	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
+	w->driver->drop(w->cell, TAKE_PTR(t->other));
+}
+
+/* The files go with all others of the sandbox. */
+void turn_end_sweepers(struct warden *w)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
+		if (!w->sweepers[i].pid)
+			continue;
+		(void)kill(w->sweepers[i].pid, SIGKILL);
+		reap(&w->sweepers[i], 0);
+	}
+}
