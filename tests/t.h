@@ -55,7 +55,7 @@ static inline unsigned t_limit_s(void)
 	const char *slower = getenv("CAY_TEST_SLOW");
 	unsigned long times = slower ? strtoul(slower, NULL, 10) : 1;
 
-	return 10 * (unsigned)(times > 0 && times < 1000 ? times : 1);
+	return 40 * (unsigned)(times > 0 && times < 1000 ? times : 1);
 }
 
 static pid_t t_me;
