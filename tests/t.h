@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Test harness: TAP on stdout, one process per test, 10 s limit each (times CAY_TEST_SLOW). */
+/* Test harness: TAP on stdout, one process per test, 40 s limit each (times CAY_TEST_SLOW). */
 #pragma once
 
 #include <stdio.h>
