@@ -99,6 +99,8 @@ def seen(pools, *options):
     """All that can be told from inside and from outside of one sandbox, without what is its own."""
     ref = pools('create', '--env', 'COLOR=blue', '--label', 'task=7', *options, check=True).out.strip()
     inside = pools('exec', ref, '--', 'sh', '-c', LOOK, check=True).out
+    # Without control groups the warden cannot tell the spare child from a command until the child says hello.
+    caylib.wait_until(lambda: pools('ps', ref, '--json', check=True).out.count('"pid"') == 1, what='a list of init alone')
     ps = pools('ps', ref, '--json', check=True).out
     shown, = pools.json('show', ref)
     events = pools.events(ref)
