@@ -35,7 +35,7 @@ int cli_open(struct cay *c, struct err *e)
 	return cli_open_state(c, e) < 0 ? -1 : cay_catalog(c, e);
 }
 
-void cli_done(struct cay *c)
+void cli_let_go(struct cay *c)
 {
 	if (c->catalog) {
 		/* Others may be waiting for it, and what follows needs it no more. */
@@ -44,6 +44,11 @@ void cli_done(struct cay *c)
 	}
 	if (c->open)
 		cay_after(c);
+}
+
+void cli_done(struct cay *c)
+{
+	cli_let_go(c);
 	cay_close(c);
 }
 

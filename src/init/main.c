@@ -297,27 +297,30 @@ static void dial_stream(uint32_t chan, int fd)
 	must(CONN_SAY(&warden, MSG_DIALED, chan, { TAG_ERRNO, (uint64_t)-r, NULL }));
 }
 
+static void on_dialed(uint32_t chan, int fd)
+{
+	size_t at;
+
+	if (fd < 0) {
+		must(CONN_SAY(&warden, MSG_DIALED, chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
+		return;
+	}
+	if (streaming) {
+		dial_stream(chan, fd);
+		return;
+	}
+	must(conn_begin(&warden, MSG_DIALED, chan, &at));
+	must(conn_end(&warden, at, &fd, 1));
+}
+
 static void on_dial(const struct frame *f)
 {
 	struct str body = f->body;
 	struct field field;
 	uint64_t port;
-	size_t at;
-	int fd;
 
-	if (field_next(&body, &field) != 1 || field.tag != TAG_PORT || field_u64(field, &port) < 0)
-		return;
-	fd = dial_inside((uint16_t)port);
-	if (fd < 0) {
-		must(CONN_SAY(&warden, MSG_DIALED, f->chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
-		return;
-	}
-	if (streaming) {
-		dial_stream(f->chan, fd);
-		return;
-	}
-	must(conn_begin(&warden, MSG_DIALED, f->chan, &at));
-	must(conn_end(&warden, at, &fd, 1));
+	if (field_next(&body, &field) == 1 && field.tag == TAG_PORT && field_u64(field, &port) == 0)
+		dial_inside(&loop, (uint16_t)port, f->chan, on_dialed);
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
