@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/create/create.h"
+#include "ops/diff.h"
 #include "ops/gc.h"
 #include "ops/list.h"
 #include "ops/net.h"
@@ -35,4 +36,6 @@ void json_rollback(struct json *j, const struct rollback_result *r);
 void json_tx(struct json *j, const struct tx_result *r, const char *done);
 void json_net_row(struct json *j, const struct net_row *r, bool by_call);
 void json_pool(struct json *j, const struct pool_item *it, long keeper);
+/* Also its lines, where they were counted. */
+void json_diff_change(struct json *j, const struct diff_change *c);
 void json_gc(struct json *j, const struct gc_result *r);

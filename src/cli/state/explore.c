@@ -11,8 +11,8 @@
 
 #include "cli/context.h"
 #include "cli/output.h"
-#include "cli/state/diff_sum.h"
 #include "ops/destroy.h"
+#include "ops/diff.h"
 #include "ops/fork.h"
 
 enum { MOST = 256 };

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "cli/state/diff_print.h"
+#include "ops/diff.h"
 #include "store/state.h"
 
 struct branch {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/cmd.h"
-#include "cli/state/apply_memory.h"
+#include "diff/apply_memory.h"
 #include "ops/diff_view.h"
 
 /* One --dir with its changes. */
