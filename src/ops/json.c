@@ -337,3 +337,13 @@ void json_diff_change(struct json *j, const struct diff_change *c)
 	}
 	json_end(j);
 }
+
+void json_apply_change(struct json *j, const struct apply_change *c)
+{
+	json_obj(j);
+	json_put_str(j, "dir", str_of(c->dir));
+	json_put_str(j, "path", str_of(c->path));
+	put_text(j, "action", c->action);
+	put_text(j, "reason", c->reason);
+	json_end(j);
+}

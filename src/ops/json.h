@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "ops/apply.h"
 #include "ops/create/create.h"
 #include "ops/diff.h"
 #include "ops/gc.h"
@@ -38,4 +39,5 @@ void json_net_row(struct json *j, const struct net_row *r, bool by_call);
 void json_pool(struct json *j, const struct pool_item *it, long keeper);
 /* Also its lines, where they were counted. */
 void json_diff_change(struct json *j, const struct diff_change *c);
+void json_apply_change(struct json *j, const struct apply_change *c);
 void json_gc(struct json *j, const struct gc_result *r);
