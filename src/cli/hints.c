@@ -70,6 +70,7 @@ static const struct {
 	{ "apply.foreign",
 	  "it came with the directory, or with another CAY_STATE or user; where no "
 	  "cay apply was cut off here, remove %s" },
+	{ "explore.not_compared", "the commands have ended, and all forks are kept: cay ls" },
 	{ "tx.not_alone", "see cay ps %s; or begin and end it yourself: cay tx" },
 	{ "user.locked", "leave out --user, or take --profile dev" },
 	{ "mount.root", "choose another place: --dir PATH:DEST; or a root: --template dir:PATH" },

@@ -347,3 +347,17 @@ void json_apply_change(struct json *j, const struct apply_change *c)
 	put_text(j, "reason", c->reason);
 	json_end(j);
 }
+
+void json_branch(struct json *j, const struct branch *b)
+{
+	json_obj(j);
+	json_put_i64(j, "fork", b->number);
+	put_text(j, "id", b->id);
+	put_left(j, "exit_code", b->code >= 0, (uint64_t)b->code);
+	put_ms(j, "duration_ms", b->duration_us);
+	json_put_u64(j, "files", b->totals.files);
+	json_put_u64(j, "added_lines", b->totals.added);
+	json_put_u64(j, "removed_lines", b->totals.removed);
+	json_put_bool(j, "kept", b->kept);
+	json_end(j);
+}
