@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -302,5 +304,94 @@ void json_gc(struct json *j, const struct gc_result *r)
 	json_put_i64(j, "layers_removed", r->layers);
 	json_put_i64(j, "bases_removed", r->bases);
 	json_put_u64(j, "freed_bytes", r->bytes);
+	json_end(j);
+}
+
+static const char *file_type(mode_t mode)
+{
+	return S_ISREG(mode)	? "file"
+	       : S_ISDIR(mode)	? "directory"
+	       : S_ISLNK(mode)	? "symlink"
+	       : S_ISFIFO(mode) ? "fifo"
+	       : S_ISSOCK(mode) ? "socket"
+				: "device";
+}
+
+/* dest: of the mount; path: below it, empty for the mount itself. */
+static void put_path(struct json *j, const char *key, const char *dest, const char *path)
+{
+	auto_free char *full = NULL;
+	const char *top = strcmp(dest, "/") == 0 ? "" : dest;
+
+	if (asprintf(&full, "%s%s%s", top, path[0] || !top[0] ? "/" : "", path) < 0)
+		j->err = -ENOMEM;
+	else
+		json_put_str(j, key, str_of(full));
+}
+
+static void put_side(struct json *j, const char *key, const struct stack_node *n)
+{
+	char mode[8];
+
+	if (!n->mode) {
+		json_put_nil(j, key);
+		return;
+	}
+	(void)snprintf(mode, sizeof mode, "%04o", n->mode & 07777);
+	json_put_obj(j, key);
+	put_text(j, "type", file_type(n->mode));
+	put_text(j, "mode", mode);
+	json_put_u64(j, "uid", n->uid);
+	json_put_u64(j, "gid", n->gid);
+	if (!S_ISDIR(n->mode))
+		json_put_u64(j, "size", n->size);
+	json_end(j);
+}
+
+void json_diff_change(struct json *j, const struct diff_change *c)
+{
+	static const char *const kinds[] = { "added", "deleted", "changed", "type", "renamed" };
+	const struct diff_entry *en = c->entry;
+
+	json_obj(j);
+	put_path(j, "path", c->dest, en->path);
+	put_text(j, "kind", kinds[en->kind]);
+	if (en->old_path)
+		put_path(j, "from", c->dest, en->old_path);
+	json_put_bool(j, "content", en->content);
+	json_put_bool(j, "mode", en->mode);
+	json_put_bool(j, "metadata", en->owner || en->xattr);
+	json_put_bool(j, "host_changed", en->host_changed || en->from_copy);
+	put_side(j, "old", &en->old);
+	put_side(j, "new", &en->new);
+	if (c->counted) {
+		json_put_bool(j, "binary", c->n.binary);
+		json_put_u64(j, "added_lines", c->n.added);
+		json_put_u64(j, "removed_lines", c->n.removed);
+	}
+	json_end(j);
+}
+
+void json_apply_change(struct json *j, const struct apply_change *c)
+{
+	json_obj(j);
+	json_put_str(j, "dir", str_of(c->dir));
+	json_put_str(j, "path", str_of(c->path));
+	put_text(j, "action", c->action);
+	put_text(j, "reason", c->reason);
+	json_end(j);
+}
+
+void json_branch(struct json *j, const struct branch *b)
+{
+	json_obj(j);
+	json_put_i64(j, "fork", b->number);
+	put_text(j, "id", b->id);
+	put_left(j, "exit_code", b->code >= 0, (uint64_t)b->code);
+	put_ms(j, "duration_ms", b->duration_us);
+	json_put_u64(j, "files", b->totals.files);
+	json_put_u64(j, "added_lines", b->totals.added);
+	json_put_u64(j, "removed_lines", b->totals.removed);
+	json_put_bool(j, "kept", b->kept);
 	json_end(j);
 }

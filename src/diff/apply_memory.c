@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/state/apply_memory.h"
+#include "diff/apply_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -347,8 +347,7 @@ int apply_memory_add(struct apply_memory *m, const struct apply *a, const struct
 {
 	if (append(m, a, d, put_record, e) == 0)
 		return 0;
-	return err_hint(e,
-			"all was taken over; later these files may count as changed on the host");
+	return err_code(e, "apply.not_remembered", NULL);
 }
 
 int apply_memory_undone(void *ctx, const struct apply *a, struct err *e)
