@@ -361,3 +361,14 @@ void json_branch(struct json *j, const struct branch *b)
 	json_put_bool(j, "kept", b->kept);
 	json_end(j);
 }
+
+void json_copied(struct json *j, const struct copy_result *r)
+{
+	json_obj(j);
+	json_put_u64(j, "files", r->n.files);
+	json_put_u64(j, "directories", r->n.dirs);
+	json_put_u64(j, "bytes", r->n.bytes);
+	json_put_u64(j, "skipped", r->n.skipped);
+	json_put_u64(j, "changed", r->n.changed);
+	json_end(j);
+}
