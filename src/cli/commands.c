@@ -41,7 +41,7 @@ const struct cmd *const commands[] = {
 	&cmd_completion,
 	&cmd_version,
 	&cmd_help,
-	&cmd_settle,
+	&cmd_reconcile,
 	&cmd_tidy,
 	&cmd_pool_keep,
 	&cmd_complete,

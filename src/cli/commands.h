@@ -14,4 +14,4 @@ extern const struct cmd cmd_pool_set, cmd_pool_ls;
 extern const struct cmd cmd_diff, cmd_apply, cmd_explore, cmd_pause, cmd_resume, cmd_extend;
 extern const struct cmd cmd_doctor, cmd_setup, cmd_completion, cmd_version, cmd_help;
 /* hidden */
-extern const struct cmd cmd_settle, cmd_tidy, cmd_pool_keep, cmd_complete;
+extern const struct cmd cmd_reconcile, cmd_tidy, cmd_pool_keep, cmd_complete;

@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/state/fake_store.h"
 
-const struct cmd *const commands[] = { &cmd_ls, &cmd_show,   &cmd_ps, &cmd_kill,
-				       &cmd_gc, &cmd_settle, NULL };
+const struct cmd *const commands[] = { &cmd_ls, &cmd_show,	&cmd_ps, &cmd_kill,
+				       &cmd_gc, &cmd_reconcile, NULL };
 
 static const char spec[] =
 	"{\"template\":\"host\",\"dirs\":[{\"path\":\"/home/me/p\",\"dest\":\"/project\"}],"
@@ -388,7 +388,7 @@ static void settle_is_quiet(void)
 	two_boxes();
 	fake.boxes[0].alive = false;
 	fake.boxes[0].busy = 2;
-	r = cay("settle", "aaaaaaaaaaaa", NULL);
+	r = cay("reconcile", "aaaaaaaaaaaa", NULL);
 	CHECK(r->code == 0);
 	CHECK_STR(r->out, "");
 	CHECK_STR(r->err, "");
@@ -398,7 +398,7 @@ static void settle_is_quiet(void)
 static void settle_takes_an_id(void)
 {
 	two_boxes();
-	CHECK(cay("settle", "../evil", NULL)->code == 2);
+	CHECK(cay("reconcile", "../evil", NULL)->code == 2);
 	CHECK_STR(fake.log, "");
 }
 

@@ -73,6 +73,11 @@ static const struct {
 	  "it came with the directory, or with another CAY_STATE or user; where no "
 	  "cay apply was cut off here, remove %s" },
 	{ "explore.not_compared", "the commands have ended, and all forks are kept: cay ls" },
+	{ "copy.no_sandbox", "write ID:/path for a path in a sandbox" },
+	{ "copy.no_directory", "make it first, or leave out the slash at its end" },
+	{ "copy.device", "copy to '-' and redirect it: cay cp ID:PATH - > %s" },
+	{ "copy.is_directory",
+	  "only a file can go to stdout; copy it to a directory: cay cp %s ." },
 	{ "tx.not_alone", "see cay ps %s; or begin and end it yourself: cay tx" },
 	{ "user.locked", "leave out --user, or take --profile dev" },
 	{ "mount.root", "choose another place: --dir PATH:DEST; or a root: --template dir:PATH" },

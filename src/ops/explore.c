@@ -136,19 +136,6 @@ static int runner_start(struct runner *r, struct cay *c, struct err *e)
 	return 0;
 }
 
-static int wait_all(struct exploring *all, struct cay *c, struct err *e)
-{
-	int r = wait_until(&c->wait, &all->done);
-
-	if (r == -ECANCELED) {
-		(void)err_set(e, ERR_FAILED, "the exploration was cancelled");
-		return err_code(e, "cancelled", NULL);
-	}
-	if (r == -ETIMEDOUT)
-		return err_set(e, ERR_TIMEOUT, "the commands did not end in time");
-	return r < 0 ? err_sys(e, -r, "wait for the commands") : 0;
-}
-
 static int run_all(struct cay *c, const struct explore_spec *spec, struct explored *x,
 		   struct err *e)
 {
@@ -169,7 +156,7 @@ static int run_all(struct cay *c, const struct explore_spec *spec, struct explor
 			stop_all(&all);
 	}
 	if (r == 0)
-		r = wait_all(&all, c, e);
+		r = cay_wait(c, &all.done, "the exploration", e);
 	if (r < 0)
 		stop_all(&all);
 	for (unsigned i = 0; i < x->n; i++)

@@ -7,6 +7,7 @@
 
 #include "ops/apply.h"
 #include "ops/calls.h"
+#include "ops/copy/copy.h"
 #include "ops/create/create.h"
 #include "ops/diff.h"
 #include "ops/explore.h"
@@ -45,4 +46,5 @@ void json_diff_change(struct json *j, const struct diff_change *c);
 void json_apply_change(struct json *j, const struct apply_change *c);
 /* Of an exploration. */
 void json_branch(struct json *j, const struct branch *b);
+void json_copied(struct json *j, const struct copy_result *r);
 void json_gc(struct json *j, const struct gc_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking a sandbox down: kill, wait, write the last events, tell those who asked, leave. The
- * files are removed by whoever asked for the end, or where nobody did by `cay settle`, into
+ * files are removed by whoever asked for the end, or where nobody did by `cay reconcile`, into
  * which the warden turns itself as its last act: the catalog is none of its business.
  *
  * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
@@ -175,8 +175,8 @@ void warden_settle(struct warden *w)
 		asked |= c->wants_destroyed || c->creator;
 	if (!w->removed && !asked && program && id && dir) {
 		/* What has outlived its time is not kept. */
-		char *gone[] = { "cay", "settle", "--remove", (char *)id, NULL };
-		char *argv[] = { "cay", "settle", (char *)id, NULL };
+		char *gone[] = { "cay", "reconcile", "--remove", (char *)id, NULL };
+		char *argv[] = { "cay", "reconcile", (char *)id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
 		sigset_t none;
 

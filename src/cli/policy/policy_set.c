@@ -30,12 +30,13 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	    op_policy_set(&s, ctx->args[0], buf_str(&compiled), &cut, e) < 0)
 		return -1;
 	if (ctx->json) {
-		struct out_json j = { .f = stdout };
+		struct json_line j;
 
-		out_json_open(&j, NULL, '{');
-		out_json_num(&j, "connections_cut", (int64_t)cut);
-		out_json_close(&j, '}');
-		out_json_line(&j);
+		json_line_begin(&j);
+		json_obj(&j.json);
+		json_put_i64(&j.json, "connections_cut", (int64_t)cut);
+		json_end(&j.json);
+		json_line_print(&j);
 	} else if (!ctx->quiet && cut) {
 		printf("%llu connections that are no longer allowed were cut\n",
 		       (unsigned long long)cut);

@@ -21,7 +21,7 @@ enum { WARDEN_SOCKET = 3, WARDEN_LOCK, WARDEN_SLOT };
 /* What a new warden starts with. */
 struct birth {
 	const char *path;
-	char **envp; /* what `cay settle` needs, which the warden becomes where we are gone */
+	char **envp; /* what `cay reconcile` needs, which the warden becomes where we are gone */
 	int from[3]; /* socket, lock and slot */
 	int failed;  /* errno */
 };

@@ -3,7 +3,7 @@
 #include "cli/context.h"
 #include "ops/destroy.h"
 
-enum { SETTLE_MS = 5000 };
+enum { REMOVE_MS = 5000 };
 
 static bool remove_it;
 static struct opt opts[] = {
@@ -21,12 +21,12 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return err_set(e, ERR_INVALID, "'%s' is not an id", ctx->args[0]);
 	if (cli_open_state(&s, e) < 0)
 		return -1;
-	return remove_it ? op_remove(&s, ctx->args[0], SETTLE_MS, e)
+	return remove_it ? op_remove(&s, ctx->args[0], REMOVE_MS, e)
 			 : op_reconcile(&s, ctx->args[0], e);
 }
 
-const struct cmd cmd_settle = {
-	.name = "settle",
+const struct cmd cmd_reconcile = {
+	.name = "reconcile",
 	.synopsis = "[--remove] ID",
 	.summary =
 		"Put in order what a sandbox that ended has left (wardens run this as their last act)",
