@@ -89,15 +89,20 @@ struct http_server {
 	uint64_t memory, bodies; /* bytes held now */
 	bool draining;
 	/* internal */
-	struct http_conn *all, *idle_first, *idle_last, *work, *full;
+	struct http_conn *all;
+	struct http_conn *idle_first, *idle_last; /* the oldest first */
+	struct http_conn *work_first, *work_last; /* run by `kick` */
+	unsigned full;				  /* exchanges that wait for room for a body */
+	unsigned streams;
 	struct http_listener *listeners;
-	struct loop_timer kick;	 /* runs the connections in `work` */
-	struct loop_timer relax; /* accepts again after a rest */
-	int spare_fd;		 /* given up to accept and refuse one client at EMFILE */
+	bool resting; /* the listeners are out of the loop */
+	struct loop_timer kick, rest;
+	int spare_fd; /* given up to accept and refuse one client at EMFILE */
 	uint16_t per_addr[HTTP_ADDR_SLOTS];
+	uint64_t addr_key;
 	struct http_head head; /* scratch: the last head that was parsed */
 	struct http_request *head_of;
-	unsigned streams;
+	char *scratch; /* LIMIT_HTTP_IN bytes for reading */
 };
 
 /* limits may be NULL. 0 or -errno. */

@@ -24,7 +24,6 @@ struct multipart {
 	char mark[4 + MULTIPART_BOUNDARY]; /* CR LF - - boundary */
 	size_t mark_n;
 	size_t matched; /* bytes of mark that were seen and not passed on */
-	size_t owed;	/* bytes of mark that are content after all */
 	struct buf head;
 	struct str name;     /* of the current part; views of head */
 	struct str filename; /* raw UTF-8; "%22", "%0D" and "%0A" stay escaped */
