@@ -27,7 +27,8 @@ struct http_ws {
 	/* internal */
 	struct ws_reader reader;
 	struct loop_timer ping;
-	bool waits_pong, closing, held;
+	unsigned missed; /* pings since the client's last bytes */
+	bool closing, held;
 	int code;
 };
 
