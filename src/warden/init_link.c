@@ -86,6 +86,9 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 			guard_look_later(w, VERIFY_HELLO);
 	} else if (f->type == MSG_REAPED) {
 		on_reaped(w, &s);
+	} else if (f->type == MSG_PREPARED) {
+		if (w->watch)
+			watch_prepared(w->watch, (int)(s.err & 0xfff));
 	} else if (f->type == MSG_ENTERED) {
 		generation_entered(w, (int)(s.err & 0xfff));
 	} else {
@@ -138,6 +141,16 @@ static void on_entered(void *ctx, int err)
 void init_link_events(struct warden *w)
 {
 	w->events = (struct cell_events){ send_order, on_entered, w };
+}
+
+int init_link_prepare(void *ctx, const struct watch_rename *r)
+{
+	struct warden *w = ctx;
+
+	return CONN_SAY(&w->init, MSG_PREPARE, 0, { TAG_PID, (uint64_t)r->tid, NULL },
+			{ TAG_FLAGS, r->flags, NULL }, { TAG_DIRFD, (uint32_t)r->dirfd[0], NULL },
+			{ TAG_DIRFD, (uint32_t)r->dirfd[1], NULL }, { TAG_PATH, 0, r->path[0] },
+			{ TAG_PATH, 0, r->path[1] });
 }
 
 int init_link_open(struct warden *w, struct err *e)

@@ -250,6 +250,8 @@ int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_
 /* init_link.c */
 void init_link_events(struct warden *w); /* what the driver is given to reach it */
 int init_link_open(struct warden *w, struct err *e);
+/* For watch_renames(). */
+int init_link_prepare(void *ctx, const struct watch_rename *r);
 
 /* walk.c: file changes */
 int walk_open(struct warden *w, struct err *e);

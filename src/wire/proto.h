@@ -40,6 +40,7 @@ enum msg {
 	MSG_STDIN_EOF = 11, /* warden | call, or of the DIAL | | no more input comes */
 	MSG_RESIZE = 12, /* warden | call | ROWS COLS | the size of its terminal */
 	MSG_CREDIT = 13, /* both | call, or of the DIAL | BYTES | so many bytes were passed on; each direction begins with 256 KiB */
+	MSG_PREPARE = 14, /* warden | 0 | PID FLAGS DIRFD* PATH* | a thread waits in a rename: DIRFD and PATH of both sides. Make directories of a lower layer renameable; one order at a time */
 	MSG_STARTED = 16, /* init | call | PID | the process exists; PID inside the sandbox */
 	MSG_FAILED = 17, /* init | call | STAGE ERRNO TEXT | the command did not start; TEXT names what failed */
 	MSG_EXITED = 18, /* init | call | STATUS CPU_US MAXRSS_KB | the call's own process ended; STATUS as from wait(2) */
@@ -49,6 +50,7 @@ enum msg {
 	MSG_STDOUT = 25, /* init | call, or of the DIAL | raw bytes | output, within the credit */
 	MSG_STDERR = 26, /* init | call | raw bytes | as STDOUT, whose credit it shares */
 	MSG_END = 27, /* both | of the DIAL | | from init: the other end sends no more; from the warden: close the connection */
+	MSG_PREPARED = 28, /* init | 0 | ERRNO | the order PREPARE is done; the warden lets the rename go on in any case */
 
 	/* client protocol: requests */
 	MSG_C_HELLO = 64, /* both | 0 | VERSION NEWEST | the client's first frame: the oldest and newest version that it speaks. From version 3 on the warden's first frame answers with VERSION, which both then use */
@@ -241,6 +243,9 @@ enum tag {
 	TAG_LEASE,	   /* pid of the client with the lease; absent: no client */
 	TAG_START_MS,	   /* when the call started; Unix time */
 	TAG_ABOUT,	   /* MSG_C_ERROR: what its CODE is about, such as a pid */
+	/* Renames */
+	TAG_FLAGS = 260, /* MSG_PREPARE: of renameat2(2) */
+	TAG_DIRFD,	 /* MSG_PREPARE: what a relative PATH begins at; AT_FDCWD as u32 */
 };
 
 /* Fields nested in TAG_MOUNT. */

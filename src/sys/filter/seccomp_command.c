@@ -62,6 +62,11 @@ static void build(struct code *c, bool locked, bool listen)
 	if (listen) {
 		add_verdict(c, SYS_execve, SECCOMP_RET_USER_NOTIF);
 		add_verdict(c, SYS_execveat, SECCOMP_RET_USER_NOTIF);
+#ifdef SYS_rename
+		add_verdict(c, SYS_rename, SECCOMP_RET_USER_NOTIF);
+#endif
+		add_verdict(c, SYS_renameat, SECCOMP_RET_USER_NOTIF);
+		add_verdict(c, SYS_renameat2, SECCOMP_RET_USER_NOTIF);
 	}
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/cleanup.h"
 #include "t.h"
 
 /* Run one exec under the filter and give its notification; the program then goes on. */
@@ -50,6 +51,36 @@ static void execveat_waits_for_the_listener_and_continues(void)
 	struct seccomp_notif n = { 0 };
 
 	notified(SYS_execveat, &n);
+}
+
+/* All of them, or a program would find the one that still says EXDEV. */
+static void every_rename_waits_and_is_done_by_the_kernel(void)
+{
+	static const long calls[] = {
+#ifdef SYS_rename
+		SYS_rename,
+#endif
+		SYS_renameat, SYS_renameat2
+	};
+	int fd, st;
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	fd = seccomp_command_install(false, true);
+	CHECK(fd >= 0);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		struct seccomp_notif n = { 0 };
+		struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			(void)syscall(calls[i], -1L, -1L, -1L, -1L, 0L);
+			_exit(errno == EFAULT ? 0 : 1);
+		}
+		CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0 && n.data.nr == calls[i]);
+		r.id = n.id;
+		CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0);
+		CHECK(waitpid(pid, &st, 0) == pid && st == 0);
+	}
 }
 
 static void nothing_else_waits(void)
@@ -105,5 +136,6 @@ static void locked_commands_lose_more(void)
 
 T_MAIN(T(commands_lose_calls_reserved_for_init), T(locked_commands_lose_more),
        T(execve_waits_for_the_listener_and_continues),
-       T(execveat_waits_for_the_listener_and_continues), T(nothing_else_waits),
+       T(execveat_waits_for_the_listener_and_continues),
+       T(every_rename_waits_and_is_done_by_the_kernel), T(nothing_else_waits),
        T(a_second_listener_is_refused), T(without_the_right_it_is_refused))
