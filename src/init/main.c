@@ -407,6 +407,13 @@ static int take_list(void)
 	return r < 0 ? r : seccomp_program_install(&p);
 }
 
+static int enter_landlock(void)
+{
+	auto_close int queues = open("/dev/mqueue", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return landlock_enter(&(struct landlock){ .root_fd = KEEL, .queues_fd = queues });
+}
+
 int main(int argc, char **argv)
 {
 	static const struct conn_ops ops = { .frame = on_frame,
@@ -422,7 +429,7 @@ int main(int argc, char **argv)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for all commands: init keeps its own privileges until an exec. */
-	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0 || take_list() < 0)
+	if (caps_bound(caps_root_inside) < 0 || enter_landlock() < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
 	(void)prctl(PR_SET_NAME, "cay-init"); /* otherwise it is a memfd's name, or a number */

@@ -71,6 +71,20 @@ static int add_shm(int dev_fd)
 	return mnt_attach_at(shm, dev_fd, "shm");
 }
 
+/* Message queues of the sandbox's own ipc namespace, as files. */
+static int add_mqueue(int dev_fd)
+{
+	auto_close int fd = mnt_new("mqueue", NULL, HARMLESS);
+
+	if (fd == -ENODEV) /* a kernel without them */
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (mkdirat(dev_fd, "mqueue", 01777) < 0)
+		return -errno;
+	return mnt_attach_at(fd, dev_fd, "mqueue");
+}
+
 static int add_links(int dev_fd)
 {
 	static const char *const links[][2] = {
@@ -125,6 +139,8 @@ int tree_dev(struct tree *t)
 		r = add_devpts(t, dev);
 	if (r == 0)
 		r = add_shm(dev);
+	if (r == 0)
+		r = add_mqueue(dev);
 	return r < 0 ? r : add_links(dev);
 }
 
@@ -138,6 +154,7 @@ int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUN
 		{ "/dev", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
 		{ "/dev/pts", "devpts", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
 		{ "/dev/shm", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NODEV, false },
+		{ "/dev/mqueue", "mqueue", "/", HARMLESS, true },
 	};
 	int n = (int)ARRAY_LEN(always);
 

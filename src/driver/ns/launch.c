@@ -268,6 +268,7 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (!l->spec->rootful)
 		parts->netns_fd = netns_take(own);
 	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
+	must(l, net_ease(l->spec, t->knobs_fd), "open low ports and ping (net/ipv4)");
 	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 }
 

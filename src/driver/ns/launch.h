@@ -123,7 +123,7 @@ struct fixed_mount {
 	unsigned attrs;	  /* RAW_ATTR_* that it must have at least */
 	bool optional;	  /* covers something that not every kernel has */
 };
-enum { FIXED_MOUNTS = 24 };
+enum { FIXED_MOUNTS = 32 };
 /* The mounts of /proc, /dev and /sys, without the covers of procfs.h; returns their number. */
 int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS]);
 /* The mount of entry i of the spec. */

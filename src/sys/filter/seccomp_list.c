@@ -262,15 +262,21 @@ static const struct seccomp_span inet_types[] = {
 	{ SOCK_STREAM, SOCK_DGRAM, SECCOMP_ASK_INET_PROTOCOL },
 };
 
+/* ICMP: of a datagram socket, which sends and receives echoes only (ping). */
 static const struct seccomp_span inet_protocols[] = {
-	{ 0, 0, SECCOMP_ALLOW },
+	{ 0, IPPROTO_ICMP, SECCOMP_ALLOW },
 	{ IPPROTO_TCP, IPPROTO_TCP, SECCOMP_ALLOW },
 	{ IPPROTO_UDP, IPPROTO_UDP, SECCOMP_ALLOW },
+	{ IPPROTO_ICMPV6, IPPROTO_ICMPV6, SECCOMP_ALLOW },
 };
 
-/* useradd and su continue only if auditing is not available at all. */
+/*
+ * useradd and su continue only if auditing is not available at all; so does ss, which then reads
+ * /proc/net.
+ */
 static const struct seccomp_span netlink_protocols[] = {
 	{ NETLINK_ROUTE, NETLINK_ROUTE, SECCOMP_ALLOW },
+	{ NETLINK_SOCK_DIAG, NETLINK_SOCK_DIAG, SECCOMP_NO_PROTOCOL },
 	{ NETLINK_AUDIT, NETLINK_AUDIT, SECCOMP_NO_PROTOCOL },
 };
 

@@ -260,6 +260,9 @@ static void important_calls_have_their_verdict(void)
 	CHECK(seccomp_program_build(&program) == 0);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) == ok);
 	CHECK(call(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_UDP) == ok);
+	CHECK(call(SYS_socket, AF_INET, SOCK_DGRAM, IPPROTO_ICMP) == ok);
+	CHECK(call(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6) == ok);
+	CHECK(call(SYS_socket, AF_INET, SOCK_RAW, IPPROTO_ICMP) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM, 262 /* MPTCP */) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM, IPPROTO_SCTP) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_RAW, IPPROTO_TCP) == no);
