@@ -253,6 +253,27 @@ static void drop_doubles(struct request *r)
 		r->envp[kept] = NULL;
 }
 
+/* As Debian's ~/.profile does it: what the user installs goes first. Root has no such place. */
+static void put_path(struct request *r, const struct user *u)
+{
+	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char path[LIMIT_PATH + sizeof usual];
+
+	(void)snprintf(path, sizeof path, "%s/.local/bin:%s", u->home, usual);
+	put_env(r, "PATH", u->uid == 0 ? usual : path);
+}
+
+/* Go does not look for a limit of memory by itself. A tenth is left for what it does not count. */
+static void put_go_limit(struct request *r)
+{
+	char text[32];
+
+	if (!r->memory)
+		return;
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)(r->memory / 10 * 9));
+	put_env(r, "GOMEMLIMIT", text);
+}
+
 static void fill_env(struct request *r, const struct user *u)
 {
 	drop_doubles(r);
@@ -260,8 +281,9 @@ static void fill_env(struct request *r, const struct user *u)
 	put_env(r, "USER", u->name);
 	put_env(r, "LOGNAME", u->name);
 	put_env(r, "SHELL", u->shell);
-	put_env(r, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	put_path(r, u);
 	put_env(r, "LANG", "C.UTF-8");
+	put_go_limit(r);
 	/* It needs ptrace, and without ptrace it ends every program that was built with it. */
 	if (r->profile == PROFILE_LOCKED)
 		put_env(r, "LSAN_OPTIONS", "detect_leaks=0");

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "driver/ns/facts.h"
 #include "driver/ns/net.h"
 #include "driver/ns/netns.h"
 #include "sys/ns/caps.h"
@@ -149,7 +150,7 @@ static int limit_files(uint64_t files)
  */
 static int enter_groups(const struct launch *l)
 {
-	bool entered = false;
+	bool entered = l->grouped && facts_limited(l->spec);
 
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		if (l->entries[i] < 0)
@@ -252,6 +253,8 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (r == 0)
 		r = tree_proc(t);
 	if (r == 0)
+		r = tree_facts(t, l->grouped);
+	if (r == 0)
 		r = tree_dev(t);
 	must(l, r, t->what);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
@@ -298,6 +301,7 @@ void launch_child(const struct launch *l)
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
+	facts_pin(l->spec);
 	if (!l->spec->rootful) {
 		/* It needs our privileges here, which we have before we have an id. */
 		must(l, netns_begin(&own), LAUNCH_NETWORK);

@@ -43,6 +43,7 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 		.proc_fd = FD_NONE,
 		.dev_fd = FD_NONE,
 		.sys_fd = FD_NONE,
+		.void_fd = FD_NONE,
 		.knobs_fd = FD_NONE,
 	};
 	for (int i = 0; i < CELL_MOUNTS; i++) {
@@ -365,11 +366,15 @@ static int uncover(struct tree *t, int i, int target)
 	return 0;
 }
 
-/* Its place inside, resolved as the sandbox would; made if missing. */
+/*
+ * Its place inside, resolved as the sandbox would; made if missing. What is made above a directory
+ * of the user's belongs to the user, as outside: `git worktree add ../x` must work.
+ */
 static int open_place(struct tree *t, int i, int mount_fd)
 {
 	const struct cell_spec *s = t->spec;
-	uid_t root = s->rootful ? s->uid_base : 0;
+	bool users = s->mounts[i].kind == MOUNT_OVERLAY && s->mounts[i].has_owner;
+	uid_t root = s->rootful ? s->uid_base + (users ? s->user : 0) : 0;
 	struct stat st;
 
 	if (fstat(mount_fd, &st) == 0 && !S_ISDIR(st.st_mode))
