@@ -26,6 +26,8 @@
 
 enum { LOCKED_USER = 1000 };
 
+bool child_nested;
+
 static int fail_to, gate = FD_NONE, order = FD_NONE;
 static enum run_stage stage;
 
@@ -105,11 +107,14 @@ static void install_filter(const struct request *r)
 {
 	bool ahead = r->fds[FD_ORDER] >= 0;
 	bool listen = r->op == OP_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
-	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen);
+	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen, child_nested);
 	struct stand_by_ready ready = { .pid = getpid() };
 	char c = 'l';
 	int err = 0;
 
+	if (fd == -EBUSY)
+		fail(EBUSY, "an outer sandbox records the programs here already; take --trace "
+			    "calls for this one");
 	if (fd < 0)
 		fail(-fd, "install the list of system calls");
 	if (ahead)
@@ -284,6 +289,9 @@ static void fill_env(struct request *r, const struct user *u)
 	put_path(r, u);
 	put_env(r, "LANG", "C.UTF-8");
 	put_go_limit(r);
+	/* An overlay cannot lie on the overlay that is the root here. */
+	if (child_nested)
+		put_env(r, "CAY_STATE", "/dev/shm/cay");
 	/* It needs ptrace, and without ptrace it ends every program that was built with it. */
 	if (r->profile == PROFILE_LOCKED)
 		put_env(r, "LSAN_OPTIONS", "detect_leaks=0");

@@ -178,6 +178,9 @@ static int last_settings(const struct launch *l, int knobs_fd)
 
 	if (r < 0 && r != -ENOENT) /* a kernel without inotify */
 		return r;
+	r = l->spec->nested ? userns_bound_nesting(knobs_fd) : 0;
+	if (r < 0)
+		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
 		return -errno;
@@ -287,7 +290,7 @@ static int pivot(const struct tree *t)
 
 void launch_child(const struct launch *l)
 {
-	static char *const argv[] = { "cay-init", NULL };
+	char *const argv[] = { "cay-init", l->spec->nested ? "--nested" : NULL, NULL };
 	static char *const envp[] = { NULL };
 	struct tree t;
 	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
@@ -313,6 +316,8 @@ void launch_child(const struct launch *l)
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
 	build(l, &t, &parts, &own);
 	must(l, pivot(&t), "pivot into the root");
+	if (l->spec->nested)
+		must(l, tree_on_top(), "put the root on top");
 	if (l->spec->rootful)
 		must(l, enter_rootful(parts.userns_fd), "enter the user namespace");
 	else

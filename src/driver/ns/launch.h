@@ -119,6 +119,13 @@ int tree_take_over(struct tree *t);
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);
 
+/*
+ * With --nested, in the working directory that becomes the root: go to a copy of this mount
+ * namespace in which that root lies on top of the keel. The kernel makes no user namespace for a
+ * process whose root is not the topmost mount.
+ */
+int tree_on_top(void);
+
 /* What verify must find at a mount point of the finished tree. */
 struct fixed_mount {
 	const char *path;

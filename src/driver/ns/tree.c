@@ -8,6 +8,7 @@
  * detached mount costs a kernel grace period each, but those on the stage go at once.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -426,6 +427,29 @@ int tree_stage(struct tree *t)
 	return r < 0 ? r : mnt_attach(t->stage_fd, at);
 }
 
+/*
+ * A mount namespace inside may have a new proc only if the one around it has a proc without covers.
+ * This one is on the keel, where nobody inside can reach it.
+ */
+static int add_pristine_proc(struct tree *t)
+{
+	auto_close int proc =
+		mnt_new("proc", NULL, RAW_ATTR_NOSUID | RAW_ATTR_NODEV | RAW_ATTR_NOEXEC);
+
+	if (proc < 0)
+		return proc;
+	if (mkdirat(t->keel_fd, "p", 0) < 0)
+		return -errno;
+	return mnt_attach_at(proc, t->keel_fd, "p");
+}
+
+int tree_on_top(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0)
+		return -errno;
+	return 0;
+}
+
 int tree_keel(struct tree *t)
 {
 	int r;
@@ -437,6 +461,8 @@ int tree_keel(struct tree *t)
 	for (unsigned g = 0; g < 2 && r == 0; g++)
 		if (mkdirat(t->keel_fd, tree_slot(g), 0) < 0)
 			r = -errno;
+	if (r == 0 && t->spec->nested)
+		r = add_pristine_proc(t);
 	return r < 0 ? r : mnt_make_readonly(t->keel_fd);
 }
 

@@ -56,13 +56,15 @@ int landlock_enter(const struct landlock *l)
 
 	if (abi < ABI_REFER)
 		return abi > 0 || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
-	rs.fs = rights(abi);
+	if (l->only_scopes && !rs.scoped)
+		return 0;
+	rs.fs = l->only_scopes ? 0 : rights(abi);
 	/* An older kernel accepts a longer structure if the new fields are zero. */
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof rs, 0);
 	if (fd < 0)
 		return -errno;
-	r = allow_root(fd, rs.fs, l->root_fd);
-	if (r == 0 && l->queues_fd >= 0)
+	r = rs.fs ? allow_root(fd, rs.fs, l->root_fd) : 0;
+	if (r == 0 && rs.fs && l->queues_fd >= 0)
 		r = allow_root(fd, rs.fs, l->queues_fd);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;

@@ -26,6 +26,11 @@ struct landlock {
 	 * own that is attached nowhere, so the search finds only a rule of this directory.
 	 */
 	int queues_fd;
+	/*
+	 * Keep signals and abstract sockets in, but leave files alone: a domain that restricts any
+	 * file may not mount, so sandboxes inside could not be built.
+	 */
+	bool only_scopes;
 };
 
 /*

@@ -189,6 +189,23 @@ const struct seccomp_call seccomp_calls[] = {
 };
 const int seccomp_ncalls = ARRAY_LEN(seccomp_calls);
 
+/* What bubblewrap, a browser, crun and cay itself need to build a sandbox. */
+static const uint16_t nesting[] = {
+	SYS_clone, SYS_clone3, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root,
+	SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_move_mount, SYS_open_tree,
+	NR_open_tree_attr, SYS_mount_setattr, SYS_sethostname, SYS_setdomainname,
+};
+
+uint8_t seccomp_answer_of(const struct seccomp_call *c, bool nested)
+{
+	if (nested && c->nr == SYS_keyctl)
+		return SECCOMP_ABSENT;
+	for (size_t i = 0; nested && i < ARRAY_LEN(nesting); i++)
+		if (nesting[i] == c->nr)
+			return SECCOMP_ALLOW;
+	return c->answer;
+}
+
 static const struct seccomp_span nothing_new[] = { { 0, 0, SECCOMP_ALLOW } };
 
 /* TIOCSTI injects input into a terminal, TIOCLINUX pastes, TIOCSETD reaches line disciplines. */
