@@ -141,6 +141,8 @@ void flow_front(struct flow *f)
 	}
 	if (f->front == FRONT_DNS)
 		front_dns(f, in);
+	else if (in.n == 0 && f->side[UP].eof)
+		flow_end(f, "closed without data", false);
 	else if (f->front == FRONT_SOCKS)
 		front_socks(f, in);
 	else

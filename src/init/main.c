@@ -440,9 +440,17 @@ static void default_signals(void)
 static int take_list(void)
 {
 	struct seccomp_program p;
-	int r = seccomp_program_build(&p);
+	int r = seccomp_program_build(&p, child_nested);
 
 	return r < 0 ? r : seccomp_program_install(&p);
+}
+
+static int enter_landlock(void)
+{
+	auto_close int queues = open("/dev/mqueue", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return landlock_enter(&(struct landlock){
+		.root_fd = KEEL, .queues_fd = queues, .only_scopes = child_nested });
 }
 
 int main(int argc, char **argv)
@@ -455,12 +463,13 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	streaming = argc > 1 && strcmp(argv[1], "--stream") == 0;
+	child_nested = argc > 1 && strcmp(argv[1], "--nested") == 0;
 	oom_order_begin();
 	rlimits_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for all commands: init keeps its own privileges until an exec. */
-	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0 || take_list() < 0)
+	if (caps_bound(caps_root_inside) < 0 || enter_landlock() < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
 	(void)prctl(PR_SET_NAME, "cay-init"); /* otherwise it is a memfd's name, or a number */

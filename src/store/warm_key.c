@@ -27,8 +27,10 @@ static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
  * What is built. A recipe with any other field is never made in advance, because its meaning is
  * unknown.
  */
-static const uint16_t built[] = { TAG_TRACE, TAG_PROFILE, TAG_MOUNT, TAG_MEMORY,     TAG_CPU_MILLI,
-				  TAG_PIDS,  TAG_FILES,	  TAG_DISK,  TAG_BEST_EFFORT };
+static const uint16_t built[] = {
+	TAG_TRACE,     TAG_PROFILE, TAG_NESTED, TAG_MOUNT, TAG_MEMORY,
+	TAG_CPU_MILLI, TAG_PIDS,    TAG_FILES,	TAG_DISK,  TAG_BEST_EFFORT
+};
 
 static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 {

@@ -111,6 +111,8 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 		w->ephemeral = v != 0;
 	else if (f.tag == TAG_TRACE)
 		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
+	else if (f.tag == TAG_NESTED)
+		w->spec.nested = v != 0;
 	else if (f.tag == TAG_PROFILE)
 		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
@@ -172,6 +174,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_EPHEMERAL:
 	case TAG_TRACE:
 	case TAG_PROFILE:
+	case TAG_NESTED:
 	case TAG_UID_BASE:
 		return take_number(w, f, e);
 	case TAG_ID:
@@ -333,6 +336,8 @@ int build_trace(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "driver", str_of(w->driver->name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
+	if (w->spec.nested)
+		trace_bool(t, "nested", true);
 	if (w->spec.network)
 		trace_bool(t, "network", true);
 	trace_array(t, "mounts");

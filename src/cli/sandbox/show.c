@@ -130,6 +130,8 @@ static void print_options(json_t *spec)
 		line("env", options_text(value, NULL));
 	for (i = 0; i < ARRAY_LEN(texts); i++)
 		line(texts[i], options_text(spec, texts[i]));
+	if (json_is_true(json_object_get(spec, "nested")))
+		line("nested", "commands may build sandboxes of their own; see SECURITY.md");
 	print_limits(json_object_get(spec, "limits"));
 	json_object_foreach(labels, key, value)
 	{

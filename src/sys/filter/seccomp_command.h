@@ -14,4 +14,4 @@
  * caller needs CAP_SYS_ADMIN in its user namespace, or NO_NEW_PRIVS (else -EACCES). -EBUSY if an
  * inherited filter already has a listener. Returns the listener (CLOEXEC), or 0 without `listen`.
  */
-int seccomp_command_install(bool locked, bool listen);
+int seccomp_command_install(bool locked, bool listen, bool nested);

@@ -21,7 +21,7 @@ static void notified(int nr, struct seccomp_notif *n)
 	pid_t pid;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	fd = seccomp_command_install(false, true);
+	fd = seccomp_command_install(false, true, false);
 	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	pid = fork();
 	if (pid == 0) {
@@ -88,21 +88,21 @@ static void nothing_else_waits(void)
 	struct pollfd p = { .events = POLLIN };
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	p.fd = seccomp_command_install(false, true);
+	p.fd = seccomp_command_install(false, true, false);
 	CHECK(p.fd >= 0 && getppid() > 0 && poll(&p, 1, 0) == 0);
 }
 
 static void a_second_listener_is_refused(void)
 {
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(seccomp_command_install(false, true) >= 0);
-	CHECK(seccomp_command_install(false, true) == -EBUSY);
+	CHECK(seccomp_command_install(false, true, false) >= 0);
+	CHECK(seccomp_command_install(false, true, false) == -EBUSY);
 }
 
 static void without_the_right_it_is_refused(void)
 {
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(seccomp_command_install(false, true) == -EACCES);
+	CHECK(seccomp_command_install(false, true, false) == -EACCES);
 }
 
 static int try(long nr)
@@ -117,7 +117,7 @@ static void refuses(bool locked)
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	/* Not refused before, or it would prove nothing. */
 	CHECK(try(SYS_setns) == EBADF && try(SYS_clone3) != ENOSYS && try(SYS_chroot) == EFAULT);
-	CHECK(seccomp_command_install(locked, false) == 0);
+	CHECK(seccomp_command_install(locked, false, false) == 0);
 	CHECK(try(SYS_setns) == EPERM && try(SYS_clone3) == ENOSYS && try(SYS_read) == EBADF);
 	CHECK(try(SYS_chroot) == (locked ? EPERM : EFAULT));
 	CHECK(try(SYS_process_vm_readv) == (locked ? EPERM : EINVAL));
