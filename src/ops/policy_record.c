@@ -62,7 +62,8 @@ static int read_history(struct trace_found *f, struct policy_record *r, struct e
 	uint32_t call;
 	int n;
 
-	trace_lines_init(&lines, f->fd);
+	trace_open_lines(f, &lines);
+	r->cut = f->cut;
 	while ((n = trace_lines_next(&lines, &line)) > 0)
 		if (trace_event_glance(line, &kind, &call) && str_is(kind, "policy.set") &&
 		    keep_event(r, line, e) < 0)
