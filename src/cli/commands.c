@@ -15,6 +15,7 @@ const struct cmd *const commands[] = {
 	&cmd_apply,
 	&cmd_ls,
 	&cmd_show,
+	&cmd_why,
 	&cmd_ps,
 	&cmd_pause,
 	&cmd_resume,

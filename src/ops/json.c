@@ -140,6 +140,10 @@ void json_shown(struct json *j, const struct show_result *r)
 	if (r->known)
 		put_status(j, &r->info);
 	put_stored(j, "options", r->spec, "null");
+	if (r->policy.now) {
+		json_key(j, "policy");
+		json_policy_record(j, &r->policy);
+	}
 	json_put_text(j, "lacks", show_lacks(r));
 	json_put_arr(j, "calls");
 	for (int i = 0; i < r->calls.n; i++)

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/number.h"
 #include "sys/ns/userns.h"
 #include "warden/call/call.h"
 #include "warden/features.h"
@@ -321,6 +323,17 @@ static void trace_texts(struct trace *t, struct str body, uint16_t tag, const ch
 		trace_array_end(t);
 }
 
+/* How large the trace may become; the creator passes the user's wish on. */
+static uint64_t trace_size(void)
+{
+	const char *v = getenv("CAY_TRACE_MAX");
+	uint64_t bytes;
+
+	if (v && size_parse(v, &bytes) == 0)
+		return bytes;
+	return (uint64_t)LIMIT_TRACE_SEGMENT * LIMIT_TRACE_SEGMENTS;
+}
+
 int build_trace(struct warden *w, struct str body, struct err *e)
 {
 	struct trace *t = &w->trace;
@@ -328,6 +341,7 @@ int build_trace(struct warden *w, struct str body, struct err *e)
 
 	if (trace_create(t, w->dir_fd, "trace.jsonl", w->spec.id, e) < 0)
 		return -1;
+	trace_limit(t, w->dir_fd, trace_size());
 	w->created_event = trace_begin(t, "sandbox.create", 0, 0);
 	trace_texts(t, body, TAG_TEXT, "template", false);
 	trace_texts(t, body, TAG_NAME, "name", false);
