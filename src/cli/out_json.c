@@ -1,9 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/output.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+
+static FILE *chosen;   /* --json-file, --json-fd */
+static char about[64]; /* the sandbox; empty: none */
+
+/* A descriptor of our own, for whatever happens to the user's. */
+static int open_chosen(const struct cmd_ctx *ctx, struct err *e)
+{
+	int fd = (int)ctx->json_fd, flags;
+
+	if (ctx->json_file && ctx->json_fd)
+		return err_set(e, ERR_INVALID, "--json-file and --json-fd exclude each other");
+	if (ctx->json_file) {
+		fd = open(ctx->json_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		return fd < 0 ? err_sys(e, errno, "--json-file '%s'", ctx->json_file) : fd;
+	}
+	flags = ctx->json_fd > INT_MAX ? -1 : fcntl(fd, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return err_set(e, ERR_INVALID, "--json-fd %llu is not open for writing",
+			       (unsigned long long)ctx->json_fd);
+	/* No process that we start may write to it. */
+	if (fd > STDERR_FILENO)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return fd < 0 ? err_sys(e, errno, "--json-fd %d", (int)ctx->json_fd) : fd;
+}
+
+int out_json_to(const struct cmd_ctx *ctx, struct err *e)
+{
+	int fd;
+
+	chosen = NULL;
+	about[0] = '\0';
+	if (!ctx->json_file && !ctx->json_fd)
+		return 0;
+	fd = open_chosen(ctx, e);
+	if (fd < 0)
+		return -1;
+	chosen = fdopen(fd, "w");
+	if (chosen)
+		return 0;
+	(void)close(fd);
+	return err_sys(e, ENOMEM, "write JSON");
+}
+
+FILE *out_json_stream(FILE *otherwise)
+{
+	return chosen ? chosen : otherwise;
+}
+
+void out_json_about(const char *sandbox)
+{
+	(void)str_copy(about, sizeof about, str_of(sandbox));
+}
+
+int out_json_finish(void)
+{
+	FILE *f = chosen;
+	bool failed = f && ferror(f);
+
+	chosen = NULL;
+	about[0] = '\0';
+	errno = 0;
+	if (!f || (fclose(f) == 0 && !failed))
+		return 0;
+	return errno ? -errno : -EIO;
+}
 
 static void put_quoted(FILE *f, struct str s)
 {
@@ -65,13 +135,20 @@ static void put_key(struct out_json *j, const char *key)
 
 void out_json_open(struct out_json *j, const char *key, char bracket)
 {
+	bool top = j->depth++ == 0;
+
+	if (top)
+		j->f = out_json_stream(j->f);
 	put_key(j, key);
 	putc(bracket, j->f);
 	j->comma = false;
+	if (top && bracket == '{' && about[0])
+		out_json_c(j, "sandbox", about);
 }
 
 void out_json_close(struct out_json *j, char bracket)
 {
+	j->depth--;
 	putc(bracket, j->f);
 	j->comma = true;
 }
@@ -143,10 +220,12 @@ void json_line_begin(struct json_line *l)
 
 void json_line_print(struct json_line *l)
 {
+	FILE *f = out_json_stream(stdout);
+
 	if (json_done(&l->json) < 0)
-		fputs("{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\"}}", stdout);
+		fputs("{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\"}}", f);
 	else
-		(void)fwrite(l->text.data, 1, l->text.len, stdout);
-	putc('\n', stdout);
+		(void)fwrite(l->text.data, 1, l->text.len, f);
+	putc('\n', f);
 	buf_done(&l->text);
 }

@@ -82,9 +82,22 @@ void out_table_print(const struct out_table *t, FILE *f, int width, bool header,
  * the top, the key is NULL. Text that is not valid UTF-8 becomes {"b64":"..."}.
  */
 struct out_json {
-	FILE *f;
+	FILE *f; /* unless the user chose another place: out_json_to() */
 	bool comma;
+	int depth;
 };
+
+/*
+ * All JSON goes to the file or descriptor that the user chose (--json-file, --json-fd), so that
+ * nothing else is mixed with it. INVALID for a descriptor that is not open for writing.
+ */
+int out_json_to(const struct cmd_ctx *ctx, struct err *e);
+/* Where JSON goes: there, or to this stream. */
+FILE *out_json_stream(FILE *otherwise);
+/* Every object at the top begins with the sandbox that it is about. */
+void out_json_about(const char *sandbox);
+/* Write what is left. 0 or -errno. */
+int out_json_finish(void);
 
 void out_json_open(struct out_json *j, const char *key, char bracket);
 void out_json_close(struct out_json *j, char bracket);
