@@ -63,6 +63,11 @@ int diff_add_deleted(struct diff *d, const char *path);
 void diff_sort(struct diff *d);
 /* The entry of this path, as far as the difference is sorted; NULL: there is none. */
 const struct diff_entry *diff_find(const struct diff *d, const char *path);
+/*
+ * Whether something arrives in this directory (with its slash; empty: at the top) under a name that
+ * a file system which ignores case takes for this one, in lower case.
+ */
+bool diff_has_alias(const struct diff *d, struct str dir, const char *name);
 
 /* Pair what was deleted with what was added: rename.c. 0 or -errno. */
 int diff_find_renames(struct diff *d);
