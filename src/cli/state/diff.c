@@ -123,7 +123,8 @@ static int show(struct job *j, const char *dest, const struct diff *d, const str
 		return diff_print_json(dest, d, en, o.stat, e);
 	if (o.stat)
 		return diff_print_stat(j->ctx, dest, d, en, &j->totals, e);
-	diff_print_line(j->ctx, dest, en);
+	if (!diff_is_implied(en))
+		diff_print_line(j->ctx, dest, en);
 	return 0;
 }
 
