@@ -453,5 +453,7 @@ int diff_compare(const struct stack *old, const struct stack *new, const struct 
 	if (r < 0)
 		return err_sys(e, -r, "compare the files");
 	diff_sort(ret);
+	if (scope->renames && diff_find_moved_dirs(ret) < 0)
+		return err_sys(e, ENOMEM, "compare the files");
 	return 0;
 }

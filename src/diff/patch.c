@@ -317,8 +317,9 @@ static int put(FILE *f, const struct diff *d, const struct diff_entry *en, const
 		return 0;
 	if (in_git(en->old.mode) && in_git(en->new.mode) && en->kind != DIFF_TYPE)
 		return two_sided(f, d, en, prefix, n);
+	/* Git has no directories: a renamed one is seen by what is in it. */
 	if (S_ISDIR(en->old.mode) && S_ISDIR(en->new.mode))
-		n->omitted = true;
+		n->omitted = en->kind != DIFF_RENAMED || en->mode || en->owner || en->xattr;
 	if (en->old.mode)
 		r = one_sided(f, d, en, prefix, false, n);
 	if (r == 0 && en->new.mode)
