@@ -9,7 +9,7 @@
 
 static struct str unused(const struct http_conn *c)
 {
-	return (struct str){ c->in.data + c->taken, c->in.len - c->taken };
+	return buf_behind(&c->in, c->taken);
 }
 
 static bool exchange_wants_input(const struct http_exchange *x)

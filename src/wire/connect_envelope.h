@@ -2,6 +2,8 @@
 /* Messages of the Connect protocol in streams: one byte of flags, four bytes of length, payload. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 enum { ENVELOPE_HEAD = 5, ENVELOPE_COMPRESSED = 1, ENVELOPE_END = 2 };
