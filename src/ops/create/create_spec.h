@@ -46,5 +46,6 @@ struct create_spec {
 	const char *cwd, *user;
 	struct limits_spec limits;
 	struct net_spec net;
-	bool ephemeral; /* it ends with its creator's connection */
+	const char *owner; /* id of the key that asks; NULL: the host's user */
+	bool ephemeral;	   /* it ends with its creator's connection */
 };
