@@ -144,8 +144,8 @@ void json_shown(struct json *j, const struct show_result *r)
 	put_text(j, "id", r->row.id);
 	put_text(j, "name", r->row.name);
 	put_text(j, "state", r->row.state);
-	put_text(j, "reason", r->reason);
-	put_text(j, "log", r->log);
+	put_text(j, "reason", r->end.reason);
+	put_text(j, "log", r->end.log);
 	put_text(j, "template", r->row.template_);
 	json_put_bool(j, "ephemeral", r->row.ephemeral);
 	put_time(j, "created", r->row.created_ns);

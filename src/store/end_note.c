@@ -83,6 +83,17 @@ void end_note_write(const struct state *s, const char *id)
 		(void)io_replace_file(dir, END_NOTE ".new", END_NOTE, buf_str(&note));
 }
 
+json_t *end_note_make(const struct state *s, const char *id)
+{
+	auto_done(buf_done) struct buf note = BUF_INIT(NOTE_MAX);
+	auto_close int dir = FD_NONE;
+	struct err ignored = { 0 };
+
+	if (state_sandbox_open(s, id, &dir, &ignored) < 0 || put_note(s, id, dir, &note) < 0)
+		return NULL;
+	return json_loadb(note.data, note.len, 0, NULL);
+}
+
 json_t *end_note_read(const struct state *s, const char *id)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(NOTE_MAX);

@@ -220,9 +220,9 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 	json_put_bool(&j, "ok", true);
 	json_put_c(&j, "sandbox", f->id);
 	json_put_u64(&j, "events", sum->head.seq);
-	json_put_u64(&j, "dropped", sum->dropped);
 	json_put_c(&j, "head", sum->head.hash);
 	json_put_bool(&j, "head_checked", f->has_head);
+	json_put_u64(&j, "dropped", sum->dropped);
 	json_end(&j);
 	if (json_done(&j) < 0)
 		return err_sys(e, ENOMEM, "cannot write the result");
