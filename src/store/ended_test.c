@@ -112,6 +112,10 @@ static void a_note_tells_a_restart_and_the_last_words(void)
 	note = end_note_read(&s, ID);
 	CHECK_STR(json_string_value(json_object_get(note, "reason")), "the machine was restarted");
 	json_decref(note);
+	/* One that never began has no end. */
+	CHECK(mkdirat(s.fd, "sandboxes/cccccccc", 0700) == 0);
+	end_note_write(&s, "cccccccc");
+	CHECK(!t_there(&s, "sandboxes/cccccccc/end.json"));
 	CHECK(!end_note_read(&s, "bbbbbbbb") && !end_note_make(&s, "bbbbbbbb"));
 }
 
