@@ -181,8 +181,8 @@ static void show_says_why_a_sandbox_is_lost(void)
 
 	fake_init();
 	two_boxes();
-	fake.boxes[2].row.created_ns = 1;
 	fake_shell("mkdir", fake.dir, "/sandboxes/cccccccccccc");
+	fake_shell("touch -d @1", fake.dir, "/sandboxes/cccccccccccc/trace.jsonl");
 	fake_shell("printf 'one\\ntwo\\033[2J\\n' >", fake.dir,
 		   "/sandboxes/cccccccccccc/warden.log");
 	r = cay("show", "old", NULL);
@@ -193,10 +193,15 @@ static void show_says_why_a_sandbox_is_lost(void)
 
 static void show_finds_a_loss_that_the_catalog_does_not_know_yet(void)
 {
+	struct ran *r;
+
+	fake_init();
 	two_boxes();
 	fake.boxes[0].alive = false;
-	fake.boxes[0].row.created_ns = UINT64_MAX / 4;
-	CHECK_HAS(cay("show", "box", NULL)->out, "state      lost: its warden died\n");
+	fake_shell("mkdir", fake.dir, "/sandboxes/aaaaaaaaaaaa");
+	r = cay("show", "box", NULL);
+	fake_done();
+	CHECK_HAS(r->out, "state      lost: its warden died\n");
 }
 
 static void an_unknown_sandbox_is_5(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dialer with a front and a warden that are this test, in a network namespace of its own. */
+/* The dialer with a front and a warden that are this test, in a network namespace. */
 #include "gateway/dialer.h"
 
 #include <arpa/inet.h>
@@ -32,12 +32,10 @@ static struct dialer d;
 static int front, reports, web, elsewhere, proxy;
 static struct conn warden;
 static char report[4096]; /* the last one: "name address port rule reason" */
-
 /* --- what the dialer is given instead of the world's names and routes --- */
 
 static const char *answers = WEB; /* what names resolve to */
 static int nresolved;
-
 int resolver_new(struct loop *l, const char *servers, struct resolver **ret)
 {
 	(void)l;
@@ -446,7 +444,6 @@ static void budgets_hold_against_the_front_and_outlive_the_dialer(void)
 		CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_DONE);
 	}
 	CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_LIMITED && fd < 0);
-	/* The limit is known before the address. */
 	await_report("few.test  7000 few connections");
 	begin_dialer(rules, NULL, ledger);
 	CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_LIMITED && fd < 0);
@@ -484,36 +481,21 @@ static void a_client_that_may_be_silent_is_dialled_for(void)
 	CHECK(await(&fd).outcome == DIAL_DONE && fd >= 0);
 }
 
-static void names_that_do_not_exist_count(void)
+static void names_that_do_not_exist_count_for_sandbox_and_rule(void)
 {
-	static const char few[] = "limits: {connections: 2}\n"
-				  "rules:\n"
-				  "  - {id: all, hosts: ['*.test'], ports: [7000]}\n";
+	static const char few[] =
+		"limits: {connections: 2}\n"
+		"rules: [{hosts: ['*.r.test'], ports: [70], limits: {connections: 1}},\n"
+		"        {hosts: ['*.test'], ports: [70]}]\n";
 	int fd;
 
 	own_network();
 	begin_dialer(few, NULL, memfd_shared("ledger", sizeof(struct ledger)));
-	CHECK(dial(0, "missing1.test", 7000, &fd).outcome == DIAL_FAILED);
-	CHECK(dial(0, "missing2.test", 7000, &fd).outcome == DIAL_FAILED && nresolved == 2);
-	CHECK(dial(0, "missing3.test", 7000, &fd).outcome == DIAL_LIMITED && nresolved == 2);
+	CHECK(dial(0, "missing1.r.test", 70, &fd).outcome == DIAL_FAILED);
+	CHECK(dial(0, "missing2.r.test", 70, &fd).outcome == DIAL_LIMITED && nresolved == 1);
+	CHECK(dial(0, "missing3.test", 70, &fd).outcome == DIAL_FAILED && nresolved == 2);
+	CHECK(dial(0, "missing4.test", 70, &fd).outcome == DIAL_LIMITED && nresolved == 2);
 }
-
-static void names_that_do_not_exist_count_for_their_rule(void)
-{
-	static const char few[] = "rules:\n"
-				  "  - {id: some, hosts: ['*.test'], ports: [7000],\n"
-				  "     limits: {connections: 3}}\n";
-	int fd;
-
-	own_network();
-	begin_dialer(few, NULL, memfd_shared("ledger", sizeof(struct ledger)));
-	CHECK(dial(0, "missing1.test", 7000, &fd).outcome == DIAL_FAILED);
-	CHECK(dial(0, "missing2.test", 7000, &fd).outcome == DIAL_FAILED && nresolved == 2);
-	/* A connection that is made counts once, before the lookup and not again at the address. */
-	CHECK(dial(0, "ok.test", 7000, &fd).outcome != DIAL_LIMITED && nresolved == 3);
-	CHECK(dial(0, "missing3.test", 7000, &fd).outcome == DIAL_LIMITED && nresolved == 3);
-}
-
 /* --- through the host's proxy --- */
 
 static char heard[1024];
@@ -610,8 +592,8 @@ T_MAIN(T(an_allowed_name_is_dialled_and_reported),
        T(a_cancelled_ask_is_not_answered_and_its_slot_is_free),
        T(budgets_hold_against_the_front_and_outlive_the_dialer),
        T(a_connection_is_counted_by_the_rule_of_the_address_it_got),
-       T(a_client_that_may_be_silent_is_dialled_for), T(names_that_do_not_exist_count),
-       T(names_that_do_not_exist_count_for_their_rule),
+       T(a_client_that_may_be_silent_is_dialled_for),
+       T(names_that_do_not_exist_count_for_sandbox_and_rule),
        T(a_proxy_is_asked_for_the_name_and_its_yes_gives_the_socket),
        T(a_proxy_that_says_no_gives_no_descriptor),
        T(a_name_that_is_not_allowed_is_not_asked_of_the_proxy),

@@ -93,7 +93,7 @@ static int read_ids(struct cay *c, struct ended_ids *ret, struct err *e)
 
 static void take_note(const struct state *s, struct ended_row *row)
 {
-	json_t *note = end_note_read(s, row->id);
+	json_t *note = end_note_read(s, row->id) ?: end_note_make(s, row->id);
 	const char *reason = json_string_value(json_object_get(note, "reason"));
 	const char *log = json_string_value(json_object_get(note, "log"));
 
@@ -105,7 +105,7 @@ static void take_note(const struct state *s, struct ended_row *row)
 }
 
 /* What the trace says, else what was noted when the sandbox was found dead. */
-static void read_row(const struct state *s, const char *id, struct ended_row *ret)
+void ended_row_read(const struct state *s, const char *id, struct ended_row *ret)
 {
 	struct ended_row row = { 0 };
 	auto_close int first = FD_NONE, last = FD_NONE;
@@ -157,7 +157,7 @@ int op_ended(struct cay *c, int most, struct ended_list *ret, struct err *e)
 	if (!l.rows)
 		return err_sys(e, ENOMEM, "list the ended sandboxes");
 	for (size_t i = 0; i < ids.n; i++)
-		read_row(&c->state, ids.all[i].id, &l.rows[l.n++]);
+		ended_row_read(&c->state, ids.all[i].id, &l.rows[l.n++]);
 	*ret = l;
 	return 0;
 }
@@ -170,7 +170,7 @@ static int find_name(struct cay *c, const struct ended_ids *ids, const char *nam
 		struct ended_row row;
 		bool found;
 
-		read_row(&c->state, ids->all[i].id, &row);
+		ended_row_read(&c->state, ids->all[i].id, &row);
 		found = strcmp(row.story.name, name) == 0;
 		ended_row_done(&row);
 		if (!found)
@@ -227,7 +227,7 @@ static int why_listed(struct cay *c, struct sandbox_row *row, struct why_result 
 	/* The row may not have been told yet; afterwards there may be none. */
 	if (catalog_reconcile_one(c->catalog, &c->state, row->id, e) < 0)
 		return -1;
-	read_row(&c->state, row->id, &ret->row);
+	ended_row_read(&c->state, row->id, &ret->row);
 	ret->state = "lost";
 	if (catalog_last_snapshot(c->catalog, row->id, SNAPSHOT_LOST, &snap, e) < 0)
 		return -1;
@@ -256,7 +256,7 @@ int op_why(struct cay *c, const char *ref, struct why_result *ret, struct err *e
 			*e = missing;
 			return -1;
 		}
-		read_row(&c->state, id, &r.row);
+		ended_row_read(&c->state, id, &r.row);
 	}
 	*ret = r;
 	r = (struct why_result){ 0 };

@@ -18,6 +18,9 @@ struct ended_list {
 	int n;
 };
 
+/* What the trace of a sandbox that is dead or has ended says, and the note beside it. */
+void ended_row_read(const struct state *s, const char *id, struct ended_row *ret);
+
 /* Newest first; most: so many at most, 0 for all. */
 int op_ended(struct cay *c, int most, struct ended_list *ret, struct err *e);
 void ended_list_done(struct ended_list *l);

@@ -132,8 +132,8 @@ void json_shown(struct json *j, const struct show_result *r)
 	json_put_text(j, "id", r->row.id);
 	json_put_text(j, "name", r->row.name);
 	json_put_text(j, "state", r->row.state);
-	json_put_text(j, "reason", r->reason);
-	json_put_text(j, "log", r->log);
+	json_put_text(j, "reason", r->end.reason);
+	json_put_text(j, "log", r->end.log);
 	json_put_text(j, "template", r->row.template_);
 	json_put_bool(j, "ephemeral", r->row.ephemeral);
 	put_time(j, "created", r->row.created_ns);

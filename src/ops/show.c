@@ -2,14 +2,9 @@
 #include "ops/show.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 void show_result_done(struct show_result *v)
 {
@@ -20,6 +15,7 @@ void show_result_done(struct show_result *v)
 	free(v->calls.rows);
 	json_decref(v->spec);
 	policy_record_done(&v->policy);
+	trace_story_done(&v->end.story);
 	sandbox_row_done(&v->row);
 }
 
@@ -38,44 +34,6 @@ static int add_call(void *ctx, const struct call_row *row)
 	rows[l->n].labels = row->labels ? strdup(row->labels) : NULL;
 	l->n++;
 	return 0;
-}
-
-static void load_log(struct show_result *v, const struct state *s)
-{
-	struct err ignored;
-	auto_close int dir = FD_NONE, fd = FD_NONE;
-	char *nl;
-	ssize_t n;
-	off_t end;
-
-	if (state_sandbox_open(s, v->row.id, &dir, &ignored) < 0)
-		return;
-	fd = openat(dir, "warden.log", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-	if (end < 0)
-		return;
-	n = pread(fd, v->log, sizeof v->log - 1,
-		  end > (off_t)sizeof v->log ? end - (off_t)sizeof v->log + 1 : 0);
-	v->log[n > 0 ? n : 0] = '\0';
-	while (n > 0 && v->log[n - 1] == '\n')
-		v->log[--n] = '\0';
-	nl = strrchr(v->log, '\n');
-	if (nl)
-		memmove(v->log, nl + 1, strlen(nl + 1) + 1);
-}
-
-static void explain_loss(struct show_result *v, const struct state *s)
-{
-	struct timespec up = { 0 };
-	uint64_t up_ns;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &up);
-	up_ns = (uint64_t)up.tv_sec * NS_PER_S + (uint64_t)up.tv_nsec;
-	if (v->row.created_ns + up_ns < clock_real_ns())
-		v->reason = "the machine was restarted";
-	else
-		v->reason = "its warden died";
-	load_log(v, s);
 }
 
 static int read_calls(struct show_result *v, struct cay *c, struct err *e)
@@ -130,7 +88,8 @@ static int load(struct show_result *v, struct cay *c, const char *ref, struct er
 	if (strcmp(v->row.state, "lost") == 0 || !state_is_alive(&c->state, v->row.id)) {
 		/* The row may not have been told yet. */
 		(void)snprintf(v->row.state, sizeof v->row.state, "lost");
-		explain_loss(v, &c->state);
+		ended_row_read(&c->state, v->row.id, &v->end);
+		v->lost = true;
 	} else {
 		v->known = link_connect(&c->wait, &c->state, v->row.id, &l, &ignored) == 0 &&
 			   link_info(l, &c->wait, &v->info, &ignored) == 0;

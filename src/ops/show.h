@@ -4,9 +4,8 @@
 
 #include "link/wait.h"
 #include "ops/create/options.h"
+#include "ops/ended.h"
 #include "ops/policy_record.h"
-
-enum { LOG_TAIL = 2048 };
 
 struct call_list {
 	struct call_row *rows;
@@ -21,8 +20,8 @@ struct show_result {
 	bool known; /* the warden answered */
 	struct sandbox_status info;
 	struct policy_record policy; /* of a sandbox with a network */
-	const char *reason;	     /* why it is lost, or NULL */
-	char log[LOG_TAIL];	     /* the last line of a lost warden's log */
+	bool lost;
+	struct ended_row end; /* of a lost one */
 };
 
 int op_show(struct cay *c, const char *ref, struct show_result *ret, struct err *e);

@@ -73,14 +73,28 @@ static int put_note(const struct state *s, const char *id, int dir, struct buf *
 void end_note_write(const struct state *s, const char *id)
 {
 	auto_done(buf_done) struct buf note = BUF_INIT(NOTE_MAX);
-	auto_close int dir = FD_NONE;
+	auto_close int dir = FD_NONE, trace = FD_NONE;
 	struct err ignored = { 0 };
+	uint64_t start;
 
-	if (state_sandbox_open(s, id, &dir, &ignored) < 0 ||
+	/* One that never began, such as a ready one of a pool, has no trace and no end. */
+	trace = trace_file_last(s->fd, id, &start);
+	if (trace < 0 || state_sandbox_open(s, id, &dir, &ignored) < 0 ||
 	    faccessat(dir, END_NOTE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
 	if (put_note(s, id, dir, &note) == 0)
 		(void)io_replace_file(dir, END_NOTE ".new", END_NOTE, buf_str(&note));
+}
+
+json_t *end_note_make(const struct state *s, const char *id)
+{
+	auto_done(buf_done) struct buf note = BUF_INIT(NOTE_MAX);
+	auto_close int dir = FD_NONE;
+	struct err ignored = { 0 };
+
+	if (state_sandbox_open(s, id, &dir, &ignored) < 0 || put_note(s, id, dir, &note) < 0)
+		return NULL;
+	return json_loadb(note.data, note.len, 0, NULL);
 }
 
 json_t *end_note_read(const struct state *s, const char *id)

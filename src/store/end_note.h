@@ -12,5 +12,7 @@
 
 /* Write the note for a dead sandbox that has none. Its lock is held. */
 void end_note_write(const struct state *s, const char *id);
+/* What the note of a dead sandbox would say now; NULL where it has no directory. */
+json_t *end_note_make(const struct state *s, const char *id);
 /* The note of a dead or ended sandbox: an object with time, cause, reason and log; or NULL. */
 json_t *end_note_read(const struct state *s, const char *id);

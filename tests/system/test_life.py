@@ -184,7 +184,7 @@ def test_a_lost_sandbox_is_shown_and_can_be_killed(clean):
     clean('exec', ref, '--', 'sh', '-c', 'echo x > ~/f; sleep 600 > /dev/null 2>&1 &', check=True)
     os.kill(clean.warden(ref), signal.SIGKILL)
     caylib.wait_until(lambda: clean('exec', ref, '--', 'true').code == 125, what='the end of the warden')
-    assert clean('ls', '-q').out == ''
+    assert clean('ls', '-q').out == f'{ref}\n'
     assert [(s['id'], s['state']) for s in clean.json('ls', '--all')] == [(ref, 'lost')]
     assert clean.json('show', ref)[0]['state'] == 'lost'
     r = clean('exec', ref, '--', 'true')
@@ -274,7 +274,7 @@ def test_json_has_stable_keys(clean):
     assert (shown['calls'][0]['exit_code'], shown['calls'][0]['stdout_bytes'], shown['calls'][0]['state']) == (2, 4, 'ended')
     assert [list(x) for x in clean.json('ps', 'j')] == [PS]
     assert list(clean.json('version')[0]) == ['version', 'client_protocol', 'init_protocol']
-    assert list(clean.json('trace', 'verify', 'j')[0]) == ['ok', 'sandbox', 'events', 'head', 'head_checked']
+    assert list(clean.json('trace', 'verify', 'j')[0]) == ['ok', 'sandbox', 'events', 'head', 'head_checked', 'dropped']
     assert list(clean.json('gc')[0]) == ['leftovers_removed', 'lost_removed', 'lost_kept', 'layers_removed', 'bases_removed',
                                           'freed_bytes']
     assert [k['id'] for k in clean.json('kill', 'j')] == [shown['id']]

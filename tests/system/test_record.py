@@ -99,6 +99,7 @@ def test_the_trace_of_a_run_is_found_afterwards(fresh_cay):
     by_id = cay('trace', row['id'], '--json', check=True).out
     assert by_id and cay('trace', 'passing-by', '--json', check=True).out == by_id
     assert cay('trace', 'verify', 'passing-by', check=True).out.startswith('ok: ')
+    assert cay('trace', '--verify', row['id'], check=True).out == cay('trace', 'verify', 'passing-by', check=True).out
     table = cay('ls', '--ended', check=True).out.splitlines()
     assert table[0].split()[:4] == ['ID', 'NAME', 'ENDED', 'CAUSE'] and row['id'] in table[1] and '1: exit 3' in table[1]
     assert cay('ls', '--ended', '-q', check=True).out == f'{row["id"]}\n' and cay('ls', '-q', check=True).out == ''

@@ -28,7 +28,7 @@ enum {
 };
 
 static const char *opt_call, *opt_kind;
-static bool opt_follow;
+static bool opt_follow, opt_verify;
 
 /* One run of the command. */
 struct show {
@@ -220,16 +220,16 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 	json_put_bool(&j, "ok", true);
 	json_put_c(&j, "sandbox", f->id);
 	json_put_u64(&j, "events", sum->head.seq);
-	json_put_u64(&j, "dropped", sum->dropped);
 	json_put_c(&j, "head", sum->head.hash);
 	json_put_bool(&j, "head_checked", f->has_head);
+	json_put_u64(&j, "dropped", sum->dropped);
 	json_end(&j);
 	if (json_done(&j) < 0)
 		return err_sys(e, ENOMEM, "cannot write the result");
 	return fprintf(out_json_stream(stdout), "%s\n", out.data) >= 0 ? 0 : out_failed(e);
 }
 
-static int verify_trace(struct cmd_ctx *ctx, struct err *e)
+static int verify_trace(struct cmd_ctx *ctx, const char *ref, struct err *e)
 {
 	auto_done(cli_done) struct cay c = { 0 };
 	auto_done(trace_open_done) struct trace_found f = { .fd = FD_NONE };
@@ -238,7 +238,7 @@ static int verify_trace(struct cmd_ctx *ctx, struct err *e)
 
 	if (opt_call || opt_kind || opt_follow)
 		return err_set(e, ERR_INVALID, "verify takes no --call, --kind or --follow");
-	if (cli_open_state(&c, e) < 0 || op_trace_open(&c, ctx->args[1], &f, e) < 0)
+	if (cli_open_state(&c, e) < 0 || op_trace_open(&c, ref, &f, e) < 0)
 		return -1;
 	if (f.note[0])
 		(void)fprintf(stderr, "cay: %s\n", f.note);
@@ -251,13 +251,13 @@ static int verify_trace(struct cmd_ctx *ctx, struct err *e)
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	if (ctx->nargs == 2 && strcmp(ctx->args[0], "verify") == 0)
-		return verify_trace(ctx, e);
+		return verify_trace(ctx, ctx->args[1], e);
 	if (ctx->nargs != 1) {
 		(void)err_set(e, ERR_INVALID,
 			      ctx->nargs ? "trace takes one sandbox" : "missing a sandbox");
 		return err_hint(e, "usage: cay trace SANDBOX, or cay trace verify SANDBOX");
 	}
-	return show_trace(ctx, e);
+	return opt_verify ? verify_trace(ctx, ctx->args[0], e) : show_trace(ctx, e);
 }
 
 static struct opt opts[] = {
@@ -267,6 +267,8 @@ static struct opt opts[] = {
 	  &opt_kind },
 	{ "follow", 'f', OPT_FLAG, NULL, "Go on with new events until the sandbox ends",
 	  &opt_follow },
+	{ "verify", 0, OPT_FLAG, NULL, "Check the chain of hashes instead, as verify SANDBOX does",
+	  &opt_verify },
 	{ 0 },
 };
 
@@ -276,13 +278,14 @@ const struct cmd cmd_trace = {
 	.summary = "Show what happened in a sandbox, call by call",
 	.details =
 		"Shows one line per event, oldest first, of a running sandbox or of one that has\n"
-		"ended. With --json the lines of the trace come byte for byte as they were written.\n"
+		"ended (cay ls --ended lists them). With --json the lines of the trace come byte for byte as they were written.\n"
 		"\n"
 		"A number given to --call is Cay's number of the call; anything else is the id that\n"
 		"its caller gave. A file that several calls may have changed is shown with each.\n"
 		"\n"
 		"verify checks the chain of hashes and names the first line that was changed,\n"
-		"removed or reordered. For a running sandbox it also asks the sandbox how its trace\n"
+		"removed or reordered, over all segments of a long trace. It says how many of the\n"
+		"oldest events the sandbox dropped to keep the trace within its size. For a running sandbox it also asks the sandbox how its trace\n"
 		"ends, and so finds an end that was cut off.",
 	.examples = "cay trace web\n"
 		    "cay trace web --call 17 --kind file\n"

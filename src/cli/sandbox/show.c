@@ -182,9 +182,9 @@ static int print_text(const struct show_result *v, const struct cmd_ctx *ctx)
 	clock_text(v->row.created_ns, created);
 	line("id", v->row.id);
 	line("name", v->row.name);
-	printf("%-*s%s%s%s\n", LABEL_WIDTH, "state", v->row.state, v->reason ? ": " : "",
-	       v->reason ? v->reason : "");
-	line("log", v->log);
+	printf("%-*s%s%s%s\n", LABEL_WIDTH, "state", v->row.state, v->lost ? ": " : "",
+	       v->end.reason);
+	line("log", v->end.log);
 	line("template", v->row.template_);
 	printf("%-*s%s (%s ago)\n", LABEL_WIDTH, "created", created,
 	       out_age(v->row.created_ns, clock_real_ns(), age));
