@@ -57,7 +57,8 @@ enum apply_why {
 	APPLY_SPECIAL,	    /* device, socket, fifo */
 	APPLY_OTHER_FS,	    /* lies on another file system than the directory */
 	APPLY_UNREADABLE,
-	APPLY_BINARY, /* the host's file changed, and a merge was wanted but is no text */
+	APPLY_BINARY,	/* the host's file changed, and a merge was wanted but is no text */
+	APPLY_RENAMING, /* lies in a directory in which init keeps what is half renamed */
 	/* Left out, not refused (guard.h). The first three are taken with git_config. */
 	APPLY_GUARDED,	  /* could make git run something */
 	APPLY_GIT_BARE,	  /* a part of a bare repository that the host does not have yet */

@@ -25,6 +25,7 @@ const char *apply_why_text(enum apply_why why)
 		[APPLY_UNREADABLE] = "cannot be read",
 		[APPLY_BINARY] =
 			"changed on the host meanwhile, and is no text that could be merged",
+		[APPLY_RENAMING] = "a directory is being renamed in the sandbox; try again later",
 		[APPLY_GUARDED] = "could make git run a command on the host",
 		[APPLY_GIT_BARE] = "part of a git repository that the host does not have, and that "
 				   "could make git run a command",
@@ -402,6 +403,15 @@ static int why_left_out(struct planner *p, const struct diff_entry *en, bool *re
 	return -1;
 }
 
+/* init/mover.c: what lies there is missing at its own place, so nothing may be taken over. */
+static bool is_half_renamed(const char *path)
+{
+	static const char stage[] = ".cay-mv.";
+	const char *at = strstr(path, stage);
+
+	return at && (at == path || at[-1] == '/');
+}
+
 static int plan_entry(struct planner *p, const struct diff_entry *en)
 {
 	const char *name;
@@ -414,6 +424,8 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 	/* The directory's own mode, and owners, are the host's business. */
 	if (!en->path[0] || (en->kind == DIFF_CHANGED && !en->content && !en->mode))
 		return 0;
+	if (is_half_renamed(en->path))
+		return refuse(p, en, APPLY_RENAMING);
 	why = why_left_out(p, en, &index);
 	if (why >= 0)
 		return leave_out(p, en, (enum apply_why)why);

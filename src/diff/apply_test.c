@@ -405,6 +405,22 @@ static void special_files_and_git_hooks_are_not_taken(void)
 	t_tree_end();
 }
 
+static void what_is_half_renamed_is_refused(void)
+{
+	struct fixture f;
+	struct apply a;
+
+	t_tree_begin();
+	t_sh("mkdir -p host/d upper/d/.cay-mv.7/0 && echo x > upper/d/.cay-mv.7/0/f && "
+	     "echo y > upper/d/not.cay-mv.7");
+	plan_of(&f, &a, &calm);
+	CHECK(a.nrefused == 3 && a.refused[0].why == APPLY_RENAMING);
+	CHECK(a.n == 1 && strstr(a.steps[0].path, "not.cay"));
+	apply_done(&a);
+	teardown(&f);
+	t_tree_end();
+}
+
 /* printf(1) would take a digit after \0 for a part of the number. */
 #define NONCE "fedcba9876543210fedcba9876543210"
 
@@ -543,4 +559,5 @@ T_MAIN(T(undo_moves_only_the_files_that_it_knows), T(the_note_goes_with_the_jour
        T(an_undo_that_fails_tells_both_reasons_once), T(one_that_is_at_work_is_left_alone),
        T(one_that_was_cut_off_can_still_be_undone_after_another),
        T(a_link_put_in_the_way_leads_nowhere), T(special_files_and_git_hooks_are_not_taken),
-       T(a_journal_with_a_path_that_leads_out_is_refused), T(a_journal_that_is_not_ours_is_refused))
+       T(what_is_half_renamed_is_refused), T(a_journal_with_a_path_that_leads_out_is_refused),
+       T(a_journal_that_is_not_ours_is_refused))

@@ -201,6 +201,7 @@ static int prepare(const struct move_order *o, const struct side side[2], uint64
 {
 	struct pure p = { .mount = mount,
 			  .left = PURE_ENTRIES,
+			  .caller = o->tid,
 			  .deadline_ns = clock_mono_ns() + SECONDS * NS_PER_S };
 	auto_close int stage = FD_NONE;
 	char name[32];

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,6 +70,8 @@ static int may_go_on(struct pure *p)
 	if (p->left == 0)
 		return -E2BIG;
 	p->left--;
+	if (kill(p->caller, 0) < 0 && errno == ESRCH)
+		return -ESRCH;
 	return clock_mono_ns() > p->deadline_ns ? -ETIME : 0;
 }
 

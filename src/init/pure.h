@@ -30,6 +30,7 @@ struct pure {
 	uint64_t mount;	      /* everything must lie in this mount */
 	uint64_t deadline_ns; /* of clock_mono_ns() */
 	unsigned left;	      /* entries that may still be looked at */
+	int caller;	      /* thread that waits; if it is gone, the work ends */
 	struct pure_half *half;
 };
 

@@ -391,7 +391,7 @@ static int start_watching(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
-	watch_renames(w->watch, init_link_prepare, w);
+	watch_renames(w->watch, &(struct watch_rename_ops){ init_link_prepare, layers_is_pure, w });
 	return w->warm ? 0 : walk_open(w, e);
 }
 

@@ -230,6 +230,11 @@ int layers_open(struct warden *w, struct err *e);
 int layers_move(struct warden *w, const bool *moved, struct err *e);
 /* Whether anything was changed in a mount since its upper was made. */
 bool layers_touched(const struct warden *w, int i);
+/*
+ * For watch_renames(). If all layers lie on one file system, overlayfs shows a directory that only
+ * the upper has with its own inode number there, and all others with another one.
+ */
+bool layers_is_pure(void *ctx, const char *path, uint64_t ino);
 void layers_close(struct warden *w);
 /* Take the list of layers from TAG_LAYER fields. */
 int layers_take(struct warden *w, int n, struct str id, struct err *e);

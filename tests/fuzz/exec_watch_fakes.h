@@ -507,6 +507,17 @@ int exec_find(int root_fd, struct str prefix, const struct exec_req *q, char pat
 	return fails() ? -ENOENT : 0;
 }
 
+/* Of renames, which wait at the same listener; here there are only execs. */
+int exec_open(int root_fd, struct str prefix, int tid, int dirfd, const char *given)
+{
+	(void)root_fd;
+	(void)prefix;
+	(void)tid;
+	(void)dirfd;
+	(void)given;
+	return -ENOENT;
+}
+
 int exec_name(int fd, struct str prefix, char name[LIMIT_PATH])
 {
 	(void)fd;

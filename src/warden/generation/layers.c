@@ -8,6 +8,7 @@
 
 #include "base/dir.h"
 #include "sys/files/attrs.h"
+#include "sys/files/resolve.h"
 #include "warden/warden.h"
 
 /* As a sandbox's: [a-z0-9]{8,20}. It becomes part of a path. */
@@ -193,4 +194,53 @@ bool layers_touched(const struct warden *w, int i)
 	/* It was made with those of the topmost layer. */
 	return !attrs_same_xattrs(w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : FD_NONE,
 				  w->rootful);
+}
+
+/* What is left of the path below the mount; NULL: it is not below it. */
+static const char *path_below(const char *path, const char *dest)
+{
+	size_t n = strcmp(dest, "/") == 0 ? 0 : strlen(dest);
+
+	return strncmp(path, dest, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* Layers on several file systems: a number of the overlay's own may be equal by chance. */
+static bool is_below(const struct warden *w, int mount, const char *path)
+{
+	for (int i = -1; i < w->nlayer_fds[mount]; i++) {
+		auto_close int fd = FD_NONE;
+		int layer = i < 0 ? w->lowers[mount] : w->layer_fds[mount][i];
+
+		if (layer < 0)
+			continue;
+		fd = resolve_beneath(layer, path, O_PATH | O_NOFOLLOW, 0);
+		if (fd != -ENOENT && fd != -ENOTDIR)
+			return true;
+	}
+	return false;
+}
+
+bool layers_is_pure(void *ctx, const char *path, uint64_t ino)
+{
+	const struct warden *w = ctx;
+	const char *rest = NULL;
+	auto_close int fd = FD_NONE;
+	size_t longest = 0;
+	struct stat st;
+	int at = -1;
+
+	for (int i = 0; i < w->spec.nmounts; i++) {
+		const char *below = path_below(path, w->spec.mounts[i].dest);
+
+		if (below && strlen(w->spec.mounts[i].dest) > longest) {
+			longest = strlen(w->spec.mounts[i].dest);
+			rest = below;
+			at = i;
+		}
+	}
+	if (!rest || !rest[0] || w->uppers[at] < 0)
+		return false;
+	fd = resolve_beneath(w->uppers[at], rest, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == ino &&
+	       (attrs_is_opaque(fd, w->rootful) || !is_below(w, at, rest));
 }

@@ -56,9 +56,17 @@ struct watch_rename {
 	char path[2][LIMIT_PATH]; /* from, to; as the thread wrote them */
 };
 
-/* `prepare` orders init to make directories renameable; 0 or -errno. Without it, none are. */
-void watch_renames(struct watch *w, int (*prepare)(void *ctx, const struct watch_rename *r),
-		   void *ctx);
+/* What the watch asks of the warden. */
+struct watch_rename_ops {
+	/* Order init to make directories renameable. 0 or -errno. */
+	int (*prepare)(void *ctx, const struct watch_rename *r);
+	/* True if the directory can be renamed as it is. May say false of any. */
+	bool (*is_pure)(void *ctx, const char *path, uint64_t ino);
+	void *ctx;
+};
+
+/* Without them, no directory of a lower layer is renameable. */
+void watch_renames(struct watch *w, const struct watch_rename_ops *ops);
 /* Init is done with the order; err: 0 or an errno, as it says. */
 void watch_prepared(struct watch *w, int err);
 /* True while init has such an order: the uppers may be half changed. */

@@ -44,8 +44,7 @@ struct watch {
 	bool rename_busy;  /* init has an order */
 	bool rename_stuck; /* and did not answer in time */
 	struct loop_timer rename_timer;
-	int (*prepare)(void *ctx, const struct watch_rename *r);
-	void *prepare_ctx;
+	struct watch_rename_ops rename_ops;
 	bool (*guard)(void *ctx, int tid); /* NULL: asked already, or there is none */
 	void *guard_ctx;
 };

@@ -78,6 +78,17 @@ static bool is_overlay_dir(int fd)
 	       fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+/* Most directories that are renamed were made in this generation: init need not look. */
+static bool is_known_pure(const struct watch *w, int fd)
+{
+	char path[LIMIT_PATH];
+	struct stat st;
+
+	return w->rename_ops.is_pure && fstat(fd, &st) == 0 &&
+	       exec_name(fd, str_of(w->prefix), path) == 0 &&
+	       w->rename_ops.is_pure(w->rename_ops.ctx, path, st.st_ino);
+}
+
 /* Only a directory of an overlay can fail with EXDEV, and only if nothing else is wrong. */
 static bool needs_order(struct watch *w, const struct rename_req *q, const struct watch_rename *r)
 {
@@ -86,7 +97,7 @@ static bool needs_order(struct watch *w, const struct rename_req *q, const struc
 	struct stat st;
 
 	from = exec_open(w->root_fd, str_of(w->prefix), q->tid, q->dirfd[0], r->path[0]);
-	if (from < 0 || (!exchange && !is_overlay_dir(from)))
+	if (from < 0 || (!exchange && (!is_overlay_dir(from) || is_known_pure(w, from))))
 		return false;
 	to = exec_open(w->root_fd, str_of(w->prefix), q->tid, q->dirfd[1], r->path[1]);
 	if (exchange)
@@ -129,7 +140,7 @@ static void order_next(struct watch *w)
 		const struct rename_order *o = w->renames;
 
 		if (o->call && listener_is_valid(o->call->listener, o->id) &&
-		    w->prepare(w->prepare_ctx, &o->what) == 0) {
+		    w->rename_ops.prepare(w->rename_ops.ctx, &o->what) == 0) {
 			w->rename_busy = true;
 			loop_timer_set(w->loop, &w->rename_timer, PATIENCE_S * NS_PER_S,
 				       on_patience);
@@ -141,7 +152,7 @@ static void order_next(struct watch *w)
 
 static bool may_order(const struct watch *w)
 {
-	return w->prepare && !w->rename_stuck && w->nrenames < ORDERS_MOST;
+	return w->rename_ops.prepare && !w->rename_stuck && w->nrenames < ORDERS_MOST;
 }
 
 /* False where the rename needs nothing, or nothing can be done for it. */
@@ -183,11 +194,9 @@ void rename_begin(struct watch_call *c)
 		(void)listener_continue(c->listener, &w->bufs, id);
 }
 
-void watch_renames(struct watch *w, int (*prepare)(void *ctx, const struct watch_rename *r),
-		   void *ctx)
+void watch_renames(struct watch *w, const struct watch_rename_ops *ops)
 {
-	w->prepare = prepare;
-	w->prepare_ctx = ctx;
+	w->rename_ops = *ops;
 }
 
 /*
