@@ -16,6 +16,7 @@ import caylib
 import test_net_registries as registries
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CERTIFICATES = ('NODE_EXTRA_CA_CERTS', 'PIP_CERT', 'SSL_CERT_FILE', 'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE', 'CARGO_HTTP_CAINFO')
 ALL = os.environ.get('CAY_MACHINE') == 'all'
 
 
@@ -67,6 +68,8 @@ def test_a_program_does_inside_what_it_does_outside(cay, tmp_path, program):
     os.mkdir(work)
     os.chmod(work, 0o755)
     options = ['--net', policy_of(program.rule, str(tmp_path))] if program.rule else []
+    # A host whose certificates come from its own authority tells clients of it by variables.
+    options += [x for name in CERTIFICATES if program.rule and name in os.environ for x in ('--env', name)]
     r = cay('run', '--dir', str(work), *options, *program.options, '--', 'sh', '-ec', program.script, timeout=900)
     assert r.code == 0, r
     assert r.out == here.stdout if here else r.out, r
