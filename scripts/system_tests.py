@@ -55,6 +55,8 @@ def copy_for_nobody(build, into):
             shutil.copy2(path, copy)
     shutil.copytree(os.path.join(ROOT, 'tests/system'), os.path.join(into, 'tests/system'),
                     ignore=shutil.ignore_patterns('__pycache__'))
+    for folder in ('tests/machine', 'policies'):
+        shutil.copytree(os.path.join(ROOT, folder), os.path.join(into, folder), ignore=shutil.ignore_patterns('__pycache__'))
     shutil.copytree(os.path.join(ROOT, 'docs'), os.path.join(into, 'docs'))
     shutil.copy2(os.path.join(ROOT, 'README.md'), into)
     shutil.copy2(DURATIONS, os.path.join(into, 'tests'))

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs and what to do with them. Each script runs outside and inside, and both must print the same.
+
+A script runs with `sh -e` in an empty directory that has the same path on both sides. It prints only what
+cannot differ: no times, pids or ports. `needs` names the commands without which the host skips it. `rule`
+is a rule of policies/coding.yaml: the script runs through the gateway under that rule alone.
+"""
+
+import collections
+
+Program = collections.namedtuple('Program', 'name needs script rule options outside deep', defaults=((), '', None, (), True, False))
+
+GIT = '''
+export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z GIT_CONFIG_GLOBAL=$PWD/gitconfig
+git config --global user.name x; git config --global user.email x@y; git config --global init.defaultBranch main
+mkdir repo && cd repo && git init -q
+mkdir src && printf 'one\\ntwo\\n' > src/a && git add . && git commit -qm one
+git branch side && printf 'three\\n' >> src/a && git commit -qam two
+git checkout -q side && printf 'zero\\n' > b && git add b && git commit -qm three && git merge -q main -m merged
+git worktree add -q ../tree main~1 2>/dev/null || git worktree add -q --detach ../tree main~1
+git stash list; git gc -q; git fsck; git clone -q . ../copy
+git log --oneline --stat --all; cat ../tree/src/a; git -C ../copy status -sb
+'''
+
+NODE = '''
+cat > main.js <<'END'
+const fs = require('fs'), http = require('http'), os = require('os'), { Worker } = require('worker_threads');
+const { execFileSync } = require('child_process');
+fs.mkdirSync('d'); fs.writeFileSync('d/f', 'text'); fs.renameSync('d/f', 'd/g'); fs.symlinkSync('g', 'd/l');
+console.log(fs.readdirSync('d'), fs.readFileSync('d/l', 'utf8'), execFileSync('echo', ['child']).toString().trim());
+const watcher = fs.watch('d', (kind, name) => { console.log('seen', name); watcher.close(); serve(); });
+setTimeout(() => fs.writeFileSync('d/new', ''), 50);
+function serve() {
+  const server = http.createServer((q, a) => a.end('hello ' + q.url)).listen(0, 'localhost', () =>
+    fetch(`http://localhost:${server.address().port}/x`).then(a => a.text()).then(t => { console.log(t); server.close(); work(); }));
+}
+function work() { new Worker('require("worker_threads").parentPort.postMessage(6 * 7)', { eval: true }).on('message', n => console.log(n)); }
+END
+node main.js
+'''
+
+NPM = '''
+export npm_config_cache=$PWD/cache npm_config_audit=false npm_config_fund=false npm_config_update_notifier=false
+mkdir lib app && cd lib
+echo '{"name":"lib","version":"1.0.0","main":"i.js","bin":{"libtool":"i.js"}}' > package.json
+printf '#!/usr/bin/env node\\nmodule.exports = 42; if (require.main === module) console.log("tool");\\n' > i.js
+npm pack --silent && cd ../app
+echo 'console.log(require("lib"))' > main.js
+echo '{"name":"app","version":"1.0.0","scripts":{"start":"node main.js"}}' > package.json
+npm install --offline --silent ../lib/lib-1.0.0.tgz && npm run --silent start && npx --no-install libtool
+rm -rf node_modules && ls
+'''
+
+PIP = '''
+mkdir -p w/small w/small-1.0.dist-info && cd w
+echo 'def answer(): return 42' > small/__init__.py
+printf 'Metadata-Version: 2.1\\nName: small\\nVersion: 1.0\\n' > small-1.0.dist-info/METADATA
+printf 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n' > small-1.0.dist-info/WHEEL
+printf 'small/__init__.py,,\\nsmall-1.0.dist-info/METADATA,,\\nsmall-1.0.dist-info/WHEEL,,\\nsmall-1.0.dist-info/RECORD,,\\n' > small-1.0.dist-info/RECORD
+/usr/bin/python3 -c 'import shutil; shutil.make_archive("../s", "zip", ".")' && cd .. && mv s.zip small-1.0-py3-none-any.whl
+/usr/bin/python3 -m venv --system-site-packages v 2>/dev/null && v/bin/python -m pip install -q --no-index --no-deps --no-cache-dir ./small-1.0-py3-none-any.whl
+v/bin/python -c 'import small; print(small.answer())' && v/bin/python -m pip show small 2>/dev/null | head -2
+'''
+
+COMPILE = '''
+cat > Makefile <<'END'
+all: one two
+%: %.c ; $(CC) -g -O1 -fsanitize=address,undefined -o $@ $<
+END
+printf '#include <stdio.h>\\nint main(void) { puts("one"); return 0; }\\n' > one.c
+printf '#include <stdlib.h>\\nint main(void) { char *p = malloc(4); p[4] = 1; free(p); return 0; }\\n' > two.c
+make -sj2 && ./one && (./two 2>&1 | grep -o heap-buffer-overflow | head -1)
+'''
+
+DEBUG = '''
+printf 'int deep(int n) { return n ? deep(n - 1) : *(volatile int *)0; }\\nint main(void) { return deep(3); }\\n' > c.c
+gcc -g -O0 -o c c.c
+gdb -q -batch -ex run -ex bt ./c 2>/dev/null | grep -c 'deep (n='
+strace -f -o log sh -c 'cat c.c >/dev/null; true' && grep -c 'execve(.*= 0' log && grep -c c.c log
+'''
+
+VALGRIND = '''
+printf '#include <stdlib.h>\\nint main(void) { return malloc(10) == 0; }\\n' > c.c && gcc -g -o c c.c
+valgrind --leak-check=full --error-exitcode=3 ./c 2>&1 | grep -o 'definitely lost: 10 bytes in 1 blocks' | head -1
+'''
+
+TMUX = '''
+export TMUX_TMPDIR=$PWD
+tmux -f /dev/null new-session -d -x 80 -y 24 'echo in-tmux; tty | cut -c1-8; exec cat'
+for i in $(seq 100); do tmux capture-pane -p | grep -q /dev/pts && break; sleep 0.05; done
+tmux capture-pane -p | head -2; tmux kill-server
+'''
+
+SQLITE = '''
+python3 -c "
+import sqlite3, multiprocessing, os
+db = sqlite3.connect('x.db'); db.execute('pragma journal_mode=wal'); db.execute('create table t(n)')
+def add(n):
+    c = sqlite3.connect('x.db', timeout=60)
+    for i in range(50): c.execute('insert into t values (?)', (n,)); c.commit()
+ps = [multiprocessing.Process(target=add, args=(n,)) for n in range(4)]
+[p.start() for p in ps]; [p.join() for p in ps]
+print(db.execute('select count(*), sum(n) from t').fetchone())
+"
+'''
+
+REDIS = '''
+redis-server --port 7391 --save '' --dir . --daemonize yes --pidfile $PWD/pid >/dev/null
+for i in $(seq 100); do redis-cli -p 7391 ping >/dev/null 2>&1 && break; sleep 0.05; done
+redis-cli -p 7391 set a 1; redis-cli -p 7391 incr a; redis-cli -p 7391 shutdown nosave 2>/dev/null || true
+'''
+
+NGINX = '''
+mkdir -p www && echo page > www/index.html
+cat > conf <<END
+pid $PWD/pid; error_log $PWD/err; daemon on;
+events { }
+http { access_log off; client_body_temp_path $PWD/t1; proxy_temp_path $PWD/t2; fastcgi_temp_path $PWD/t3; uwsgi_temp_path $PWD/t4; scgi_temp_path $PWD/t5;
+  server { listen 127.0.0.1:7392; root $PWD/www; } }
+END
+nginx -c $PWD/conf -e $PWD/err && curl -s http://127.0.0.1:7392/ && curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:7392/no && nginx -c $PWD/conf -e $PWD/err -s stop
+'''
+
+JAVA = '''
+printf 'public class A { public static void main(String[] a) throws Exception { var t = new Thread(() -> System.out.println(6 * 7)); t.start(); t.join(); } }\\n' > A.java
+javac A.java && java -Xshare:auto A
+'''
+
+POSTGRES = '''
+bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+$bin/initdb -D data -A trust >/dev/null && $bin/pg_ctl -D data -o "-k $PWD -p 7393 -h ''" -l log -w start >/dev/null
+$bin/psql -h $PWD -p 7393 -d postgres -Atc 'create table t(n int); insert into t select generate_series(1, 1000); select sum(n) from t'
+$bin/pg_ctl -D data -m fast stop >/dev/null
+'''
+
+VITE = '''
+export npm_config_cache=$PWD/cache npm_config_audit=false npm_config_fund=false
+npm create --yes --silent vite@5 app -- --template vanilla >/dev/null 2>&1 && cd app && npm install --silent >/dev/null 2>&1 && npx vite build 2>&1 | grep -c 'built in'
+'''
+
+PROGRAMS = [
+    Program('git', ('git',), GIT),
+    Program('node', ('node',), NODE),
+    Program('npm', ('node', 'npm'), NPM),
+    Program('pip', ('/usr/bin/python3',), PIP),
+    Program('compile', ('gcc', 'make'), COMPILE),
+    Program('sqlite', ('python3',), SQLITE),
+    Program('debug', ('gcc', 'gdb', 'strace'), DEBUG),
+    Program('tmux', ('tmux',), TMUX),
+    Program('redis', ('redis-server', 'redis-cli'), REDIS),
+    Program('nginx', ('nginx', 'curl'), NGINX),
+    # The rest takes minutes, a network, or programs that few machines have.
+    Program('valgrind', ('gcc', 'valgrind'), VALGRIND, deep=True),
+    Program('java', ('java', 'javac'), JAVA, deep=True),
+    Program('postgresql', ('pg_ctlcluster',), POSTGRES, outside=False, deep=True),
+    Program('sshd', ('dropbear', 'dbclient', 'dropbearkey'), '''
+dropbearkey -t ed25519 -f host >/dev/null 2>&1; dropbearkey -t ed25519 -f own 2>/dev/null | grep ^ssh- > keys
+mkdir -p ~/.ssh && cp keys ~/.ssh/authorized_keys && chmod 700 ~ ~/.ssh && chmod 600 ~/.ssh/authorized_keys
+dropbear -r host -p 127.0.0.1:7394 -P $PWD/pid -s 2>/dev/null
+dbclient -y -i own -p 7394 127.0.0.1 'echo over-ssh' 2>/dev/null; kill $(cat pid)
+''', outside=False, deep=True),
+    Program('npm-registry', ('npm',), 'cd "$PWD"; npm_config_cache=$PWD/c npm install --silent --no-audit --no-fund left-pad@1.3.0 && '
+            'node -p "require(\'left-pad\')(7, 3, 0)"', rule='npm', deep=True),
+    Program('pnpm', ('npm',), 'export npm_config_cache=$PWD/c; npx --yes pnpm@9 add --silent left-pad@1.3.0 && node -p "require(\'left-pad\')(7, 3, 0)"',
+            rule='npm', deep=True),
+    Program('yarn', ('npm',), 'export npm_config_cache=$PWD/c; npx --yes yarn@1 add -s --non-interactive left-pad@1.3.0 2>/dev/null && '
+            'node -p "require(\'left-pad\')(7, 3, 0)"', rule='npm', deep=True),
+    Program('numpy', ('/usr/bin/python3',), '/usr/bin/python3 -m venv v && v/bin/pip install -q --disable-pip-version-check numpy && '
+            'v/bin/python -c "import numpy; print(int(numpy.arange(10).sum()))"', rule='pypi', deep=True),
+    Program('source-build', ('/usr/bin/python3', 'gcc'), '/usr/bin/python3 -m venv v && v/bin/pip install -q --disable-pip-version-check --no-binary :all: '
+            'markupsafe && v/bin/python -c "import markupsafe; print(markupsafe.escape(\'<\'))"', rule='pypi', deep=True),
+    Program('cargo', ('cargo',), 'export CARGO_HOME=$PWD/h; cargo init -q --name x --bin . && cargo add -q serde_json regex rayon clap && cargo build -q && '
+            './target/debug/x', rule='crates', deep=True),
+    Program('go', ('go',), 'export GOPATH=$PWD/g GOFLAGS=-modcacherw; go mod init x 2>/dev/null && printf \'package main\\nimport "rsc.io/quote"\\n'
+            'func main() { println(quote.Go()) }\\n\' > m.go && go mod tidy 2>/dev/null && go build -o x . && ./x 2>&1', rule='go', deep=True),
+    Program('maven', ('mvn', 'java'), 'mvn -q -B -Dmaven.repo.local=$PWD/m archetype:generate -DgroupId=x -DartifactId=app -DinteractiveMode=false '
+            '-DarchetypeArtifactId=maven-archetype-quickstart -DarchetypeVersion=1.4 && cd app && mvn -q -B -Dmaven.repo.local=$PWD/../m package && ls target/*.jar',
+            rule='maven', deep=True),
+    Program('vite', ('npm',), VITE, rule='npm', deep=True),
+    Program('better-sqlite3', ('npm', 'gcc', 'make'), 'export npm_config_cache=$PWD/c; echo {} > package.json; '
+            'npm install --silent --no-audit --no-fund --build-from-source better-sqlite3 && '
+            'node -p "new (require(\'better-sqlite3\'))(\':memory:\').prepare(\'select 6*7 as n\').get().n"', rule='npm', deep=True),
+    *(Program(f'agent-{name}', ('npm',), f'export npm_config_cache=$PWD/c; npx --yes {package} --version >/dev/null && echo ok', rule='npm', deep=True)
+      for name, package in (('claude', '@anthropic-ai/claude-code'), ('codex', '@openai/codex'), ('gemini', '@google/gemini-cli'), ('opencode', 'opencode-ai'))),
+]
