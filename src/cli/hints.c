@@ -10,6 +10,7 @@ static const struct {
 	const char *field, *option;
 } options[] = {
 	{ "dirs", "--dir" },
+	{ "copy", "--copy" },
 	{ "ros", "--ro" },
 	{ "env", "--env" },
 	{ "labels", "--label" },

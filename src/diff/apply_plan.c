@@ -201,7 +201,7 @@ static struct handle origin_of(const struct planner *p, const struct stack_node 
 	int len = dir < 0 ? 0
 			  : stack_origin(p->d->new, dir, slash ? slash + 1 : path, was, sizeof was);
 
-	if (len <= HEAD || was[LEN_AT] != len)
+	if (len <= HEAD || was[LEN_AT] != len || p->rules->frozen)
 		return out;
 	out.type = was[TYPE_AT];
 	out.n = (unsigned)(len - HEAD);
@@ -304,7 +304,7 @@ static bool is_like(int theirs, int dir, const char *name)
 static bool is_like_old(const struct planner *p, const struct diff_entry *en, int dir,
 			const char *name, const struct stat *st)
 {
-	if (en->old.ctime_ns > p->rules->base_ns ||
+	if ((en->old.ctime_ns > p->rules->base_ns && !p->rules->frozen) ||
 	    (st->st_mode & S_IFMT) != (en->old.mode & S_IFMT))
 		return false;
 	return S_ISREG(st->st_mode) && is_like(diff_open_old(p->d, en), dir, name);

@@ -18,6 +18,7 @@
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
+#include "store/starts.h"
 #include "sys/files/btrfs.h"
 #include "sys/files/layer.h"
 #include "sys/files/layercopy.h"
@@ -81,7 +82,8 @@ static bool find_run(const struct stack *s, struct run *ret)
 
 		while (begin > 0 && s->level[begin - 1] == s->level[end - 1])
 			begin--;
-		if (end - begin >= FLATTEN_RUN + (begin == 0 ? FLATTEN_SPARE : 0)) {
+		if (s->level[begin] < START_LEVEL &&
+		    end - begin >= FLATTEN_RUN + (begin == 0 ? FLATTEN_SPARE : 0)) {
 			*ret = (struct run){ .first = end - FLATTEN_RUN, .n = FLATTEN_RUN };
 			return true;
 		}
@@ -121,6 +123,20 @@ static int open_lowers(struct str recipe, int i, int *fds, int *m)
 	return err;
 }
 
+/* What mount i starts from, if it was frozen below the run; else the template's directories. */
+static int open_start(const struct stack *st, const struct run *r, int i, int *fds, int *m)
+{
+	for (int j = r->first; j < st->n && *m < STACK_MAX; j++) {
+		int fd = layer_open_start(&r->roots, st->id[j], i, O_PATH | O_DIRECTORY);
+
+		if (fd >= 0)
+			fds[(*m)++] = fd;
+		if (fd != -ENOENT)
+			return fd < 0 ? fd : 0;
+	}
+	return open_lowers(r->recipe, i, fds, m);
+}
+
 /* Directories of mount i in the run and below it; *ret_n is the number in the run. */
 static int open_dirs(const struct stack *st, const struct run *r, int i, int *fds, int *ret_n,
 		     int *ret_m)
@@ -132,6 +148,8 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		char path[64];
 		int fd;
 
+		if (layer_is_start(st->id[j]))
+			continue;
 		(void)snprintf(path, sizeof path, "%s/%d", st->id[j], i);
 		fd = layer_open(&r->roots, path, O_RDONLY | O_DIRECTORY);
 		if (fd < 0) {
@@ -142,7 +160,7 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		*ret_n += j < r->first + r->n;
 	}
 	if (err == 0 && *ret_n)
-		err = open_lowers(r->recipe, i, fds, &m);
+		err = open_start(st, r, i, fds, &m);
 	*ret_m = m;
 	return err;
 }

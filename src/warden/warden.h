@@ -223,6 +223,8 @@ int layers_open(struct warden *w, struct err *e);
 int layers_move(struct warden *w, const bool *moved, struct err *e);
 /* Whether anything was changed in a mount since its upper was made. */
 bool layers_touched(const struct warden *w, int i);
+/* What mount i starts from was frozen: the host cannot change it. */
+bool layers_frozen(const struct warden *w, int i);
 void layers_close(struct warden *w);
 /* Take the list of layers from TAG_LAYER fields. */
 int layers_take(struct warden *w, int n, struct str id, struct err *e);

@@ -167,8 +167,10 @@ static struct diff_start start_of(const struct job *j, const struct diff_mount *
 	return (struct diff_start){
 		.old_host = j->two ? m->now.n - m->base.n : 0,
 		.new_host = other->now.n - other->base.n,
-		.old_ns = m->host ? j->a.base_ns : UINT64_MAX,
-		.new_ns = other->host ? (j->two ? j->b.base_ns : j->a.base_ns) : UINT64_MAX,
+		.frozen = m->frozen,
+		.old_ns = m->host && !m->frozen ? j->a.base_ns : UINT64_MAX,
+		.new_ns = other->host && !other->frozen ? (j->two ? j->b.base_ns : j->a.base_ns)
+							: UINT64_MAX,
 		.is_ours = known ? apply_memory_is_ours : NULL,
 		.was_ours = known ? apply_memory_was_ours : NULL,
 		.open_copy = known ? apply_memory_open_copy : NULL,

@@ -79,6 +79,7 @@ static int plan_dir(struct takeover *t, struct takeover_dir *d, int sandbox_fd, 
 			       (unsigned long long)d->diff.unread, d->mount->dest);
 	d->rules = (struct apply_rules){
 		.base_ns = t->layers.base_ns,
+		.frozen = d->mount->frozen,
 		.elsewhere = o->to && strcmp(o->to, d->mount->host) != 0,
 		.git_config = o->git_config,
 		.is_ours = apply_memory_is_ours,
