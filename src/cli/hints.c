@@ -48,6 +48,7 @@ static const struct {
 	{ "source.not_found", "list them with: cay ls, cay snapshots" },
 	{ "tx.not_alone", "see cay ps %s; or begin and end it yourself: cay tx" },
 	{ "user.locked", "leave out --user, or take --profile dev" },
+	{ "start.gone", "put it back where it was; cay cp takes files out of the sandbox" },
 	{ "mount.root", "choose another place: --dir PATH:DEST; or a root: --template dir:PATH" },
 	{ "mount.in_state", "choose another directory" },
 	{ "mount.around_state", "choose a smaller directory, or move the state with CAY_STATE" },

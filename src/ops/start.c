@@ -153,6 +153,8 @@ static int fail(const struct plan *p, const struct start_report *rep, struct err
 
 	(void)err_sys(e, -rep->err, "freeze '%s%s%s'", d->path, rep->result.where[0] ? "/" : "",
 		      rep->result.where);
+	if (rep->err == -ENOENT && !rep->result.where[0])
+		return err_code(e, "start.gone", d->path);
 	return rep->err == -ENOSPC ? err_code(e, "state.full", p->c->state.dir) : -1;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "sys/ns/userns.h"
 
 /* One reads while the other writes; more get in each other's way. */
 enum { DEFAULT_USER = 1000, WORKERS = 2 };
@@ -25,21 +23,6 @@ struct job {
 	int n;
 	const char *id, *may_be;
 };
-
-/* As root of an own user namespace, because files may be closed to their owner. */
-static int become_root(void)
-{
-	auto_close int self = FD_NONE;
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
-	if (uid == 0)
-		return 0;
-	if (unshare(CLONE_NEWUSER) < 0)
-		return -errno;
-	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
-}
 
 /* One directory, with its last copy open where there is one. */
 struct source {
@@ -150,7 +133,10 @@ static int copy_all(const struct job *j, bool privileged, struct start_report *r
 		return -errno;
 	for (ret->at = 0; ret->at < j->n && r == 0; ret->at += r == 0)
 		r = copy_dir(j, &j->dirs[ret->at], layer, privileged, ret);
-	return r == 0 && syncfs(layer) < 0 ? -errno : r;
+	if (r == 0 && syncfs(layer) < 0)
+		r = -errno;
+	failpoint("start.synced");
+	return r;
 }
 
 static void __attribute__((noreturn)) child(const struct job *j, int out, pid_t parent)
@@ -158,12 +144,11 @@ static void __attribute__((noreturn)) child(const struct job *j, int out, pid_t 
 	struct start_report ret = { 0 };
 	bool privileged = geteuid() == 0;
 
-	ret.err = become_root();
+	ret.err = freeze_begin();
 	/* Nobody would use what it makes. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	(void)umask(0);
 	if (ret.err == 0)
 		ret.same = is_same(j, privileged);
 	if (ret.err == 0 && !ret.same)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -178,21 +177,6 @@ static int merge_mount(const struct stack *st, const struct run *r, int to, int 
 	return err;
 }
 
-/* As root of an own user namespace, because files may be closed to their owner. */
-static int become_root(void)
-{
-	auto_close int self = FD_NONE;
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
-	if (uid == 0)
-		return 0;
-	if (unshare(CLONE_NEWUSER) < 0)
-		return -errno;
-	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
-}
-
 /* Each name adds something, because empty files are copied too. */
 static uint64_t size_of(const struct run *r, const char *id)
 {
@@ -236,7 +220,7 @@ static void __attribute__((noreturn)) merge_all(const struct stack *st, const st
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	err = become_root();
+	err = userns_become_root();
 	if (err == 0 && lowest_outweighs(st, r))
 		_exit(RAISE);
 	if (err == 0)

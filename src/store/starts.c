@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/dir.h"
+#include "base/failpoint.h"
 #include "base/io.h"
 #include "base/sha256.h"
 #include "store/db.h"
@@ -150,6 +151,7 @@ void starts_remember(const struct state *s, const char *key, const char *start, 
 	(void)snprintf(target, sizeof target, "%s/%d", start, mount);
 	if (io_mkdir(s->fd, "starts", 0700) < 0)
 		return;
+	failpoint("start.linking");
 	if (symlinkat(target, s->fd, made) == 0 && renameat(s->fd, made, s->fd, path) < 0)
 		(void)unlinkat(s->fd, made, 0);
 }

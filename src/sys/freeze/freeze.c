@@ -20,6 +20,7 @@
 #include "sys/files/filecopy.h"
 #include "sys/files/resolve.h"
 #include "sys/freeze/freeze_parts.h"
+#include "sys/ns/userns.h"
 
 enum { WORKERS_MAX = 16 };
 
@@ -262,6 +263,12 @@ static void *work(void *arg)
 	free(w->chunk);
 	free(w);
 	return NULL;
+}
+
+int freeze_begin(void)
+{
+	(void)umask(0);
+	return userns_become_root();
 }
 
 int freeze_copy(const struct freeze *f, int to_fd, struct frozen_index *index,

@@ -39,11 +39,16 @@ struct freeze {
 	int workers; /* threads; 1: none but the caller's */
 };
 
+/*
+ * Before anything else in a process that does nothing but this: it sees files that are closed to
+ * their owner, and makes files with the modes that it asks for. 0 or -errno.
+ */
+int freeze_begin(void);
 /* 1: nothing has changed since the earlier copy. 0: something may have. -errno. */
 int freeze_is_same(const struct freeze *f);
 /*
  * Fill the empty directory to_fd, and describe it in *index. 0, or -errno with ret->where set,
- * leaving a partial copy for the caller to remove. The umask must be 0.
+ * leaving a partial copy for the caller to remove.
  */
 int freeze_copy(const struct freeze *f, int to_fd, struct frozen_index *index,
 		struct freeze_result *ret);
