@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "diff/content.h"
-
 static bool has_copy(const struct diff_start *s, const char *path)
 {
 	auto_close int fd = s->open_copy ? s->open_copy(s->ctx, path) : FD_NONE;
@@ -22,20 +20,15 @@ static bool is_changed(const struct diff_start *s, const struct stack_node *n, c
 	return !s->is_ours || !s->is_ours(s->ctx, path, n->ino, n->ctime_ns, n->size);
 }
 
-/* The host had written to this file before it was frozen, and after the sandbox had changed it. */
-static bool is_frozen_late(const struct diff *d, const struct diff_start *s,
-			   const struct diff_entry *en)
+/* The same of the old side, which may be a frozen copy with an inode of its own. */
+static bool is_old_changed(const struct diff_start *s, const struct diff_entry *en)
 {
-	auto_close int copy = FD_NONE, old = FD_NONE;
-	const char *path = diff_old_path(en);
+	struct stack_node n = en->old;
 
-	/* What was kept when it was applied is no start. */
-	if (!s->frozen || !S_ISREG(en->old.mode) || !s->open_copy ||
-	    (s->was_ours && s->was_ours(s->ctx, path)))
+	if (s->was && n.mode && n.layer >= s->old_host &&
+	    !s->was(s->was_ctx, diff_old_path(en), &n))
 		return false;
-	copy = s->open_copy(s->ctx, path);
-	old = copy >= 0 ? diff_open_old(d, en) : FD_NONE;
-	return old >= 0 && content_same(copy, old) == 0;
+	return is_changed(s, &n, diff_old_path(en), s->old_host, s->old_ns);
 }
 
 /* The host has removed the file that the sandbox changed, so that it looks like a new one. */
@@ -50,8 +43,7 @@ static bool is_removed(const struct diff_start *s, const struct diff_entry *en)
 
 static void find_one(struct diff *d, const struct diff_start *s, struct diff_entry *en)
 {
-	bool old_changed = is_changed(s, &en->old, diff_old_path(en), s->old_host, s->old_ns) ||
-			   is_frozen_late(d, s, en);
+	bool old_changed = is_old_changed(s, en);
 
 	if (is_removed(s, en)) {
 		en->kind = DIFF_CHANGED;

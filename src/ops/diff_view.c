@@ -55,6 +55,8 @@ void diff_view_done(struct diff_view *l)
 		free(l->mounts[i].host);
 		stack_done(&l->mounts[i].base);
 		stack_done(&l->mounts[i].now);
+		if (l->mounts[i].frozen)
+			fd_close(&l->mounts[i].index_fd);
 	}
 	free(l->mounts);
 	free(l->first_dir);
@@ -131,6 +133,7 @@ static int open_start(struct diff_mount *m, const struct source *src, struct err
 {
 	const struct stack_layer plain = { .fd = FD_NONE };
 	int fd = -ENOENT, again;
+	char path[64];
 	size_t i = 0;
 
 	for (; i < src->nsealed && fd == -ENOENT; i++)
@@ -145,6 +148,8 @@ static int open_start(struct diff_mount *m, const struct source *src, struct err
 	}
 	if (add(&m->now, again < 0 ? -errno : again, src->sealed[i - 1], plain, e) < 0)
 		return -1;
+	(void)snprintf(path, sizeof path, "%s/%d.index", src->sealed[i - 1], m->index);
+	m->index_fd = layer_open(&src->roots, path, O_RDONLY);
 	m->frozen = true;
 	return 1;
 }

@@ -90,7 +90,8 @@ static int like(const struct copy *c, int dir, const char *name, int to_dir)
 /* Copy anything but a directory. */
 static int copy_other(struct copy *c, int dir, const char *name, const struct stat *st, int to_dir)
 {
-	const char *twin = st->st_nlink > 1 ? twins_find(&c->twins, st->st_dev, st->st_ino) : NULL;
+	const char *twin =
+		st->st_nlink > 1 ? twins_find(&c->twins, st->st_dev, st->st_ino, NULL) : NULL;
 	int r;
 
 	if (twin)
@@ -106,7 +107,7 @@ static int copy_other(struct copy *c, int dir, const char *name, const struct st
 		r = like(c, dir, name, to_dir);
 	/* Overlayfs links all whiteouts of a layer to one inode; a new whiteout means the same. */
 	if (r == 0 && st->st_nlink > 1 && !is_whiteout(st))
-		r = twins_add(&c->twins, st->st_dev, st->st_ino, c->path, name);
+		r = twins_add(&c->twins, st->st_dev, st->st_ino, c->path, name, 0);
 	return r;
 }
 

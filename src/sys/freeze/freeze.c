@@ -90,7 +90,7 @@ static int make_dir(struct freeze_worker *w, int to, const char *name, bool is_m
 
 	if (mkdirat(to, name, is_mount ? 0755 : 0700) < 0)
 		return -errno;
-	seen.ctime_ns = 0; /* what lies below the mount is not known */
+	seen.nlink = 0; /* what lies below the mount is not known */
 	return add_to_index(w, name, &seen, !is_mount);
 }
 
@@ -171,7 +171,7 @@ static int copy_dir(struct freeze_worker *w)
 	if (r == 0)
 		r = freeze_like(w->z->f, from, to, &key);
 	if (!settled || !freeze_is_settled(&key, &wait))
-		key.ctime_ns = 0;
+		key.nlink = 0;
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&w->z->lock);

@@ -222,7 +222,7 @@ static int copy_regular(struct freeze_worker *w, int dir, int to_dir, const char
 	if (r < 0)
 		return r == -EACCES || r == -EPERM ? -EIO : r;
 	if (w->did.unsteady.n > unsteady || !freeze_is_settled(key, &unused))
-		key->ctime_ns = 0;
+		key->nlink = 0;
 	return 0;
 }
 
@@ -268,7 +268,7 @@ static int copy_new(struct freeze_worker *w, int from, int to, const char *name,
 	r = S_ISLNK(key->mode) ? copy_link(w->z->f, from, to, name, key)
 			       : copy_special(w->z->f, from, to, name, key);
 	if (!freeze_is_settled(key, &unused))
-		key->ctime_ns = 0;
+		key->nlink = 0;
 	return r;
 }
 
@@ -304,18 +304,22 @@ static int copy_twin(struct freeze_worker *w, int from, int to, const char *name
 		     struct frozen_key *key)
 {
 	struct twins *t = &w->z->twins;
+	uint64_t copied_ns = 0;
 	const char *twin;
 	int r;
 
 	(void)pthread_mutex_lock(&w->z->twins_lock);
-	twin = twins_find(t, key->dev, key->ino);
+	twin = twins_find(t, key->dev, key->ino, &copied_ns);
 	if (twin)
 		r = linkat(w->z->to_fd, twin, to, name, 0) < 0 ? -errno : 0;
 	else
 		r = copy_or_link(w, from, to, name, key);
 	if (r == 0 && !twin)
-		r = twins_add(t, key->dev, key->ino, w->dir, name);
+		r = twins_add(t, key->dev, key->ino, w->dir, name, key->nlink ? key->ctime_ns : 0);
 	(void)pthread_mutex_unlock(&w->z->twins_lock);
+	/* What was copied under the first name is older than what this one looks like. */
+	if (twin && copied_ns != key->ctime_ns)
+		key->nlink = 0;
 	return r;
 }
 

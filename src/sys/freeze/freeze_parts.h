@@ -40,7 +40,7 @@ bool freeze_is_settled(const struct frozen_key *key, uint64_t *ret_nap_ns);
 /* Owner, extended attributes, mode and times of a copy; fds as for attrs_copy(). */
 int freeze_like(const struct freeze *f, int from, int to, const struct frozen_key *key);
 /*
- * Copy anything but a directory. *key is what was copied, with the ctime 0 if it must not be
+ * Copy anything but a directory. *key is what was copied, with nlink 0 if it must not be
  * trusted. 1; 0: there is nothing to copy; -errno.
  */
 int freeze_entry(struct freeze_worker *w, int from, int to, const char *name,

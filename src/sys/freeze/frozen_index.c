@@ -95,8 +95,15 @@ static uint32_t *slot_of(const struct frozen_index *x, const char *path)
 
 int frozen_index_read(struct frozen_index *x, int dirfd, const char *name)
 {
+	auto_close int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : frozen_index_read_fd(x, fd);
+}
+
+int frozen_index_read_fd(struct frozen_index *x, int fd)
+{
 	size_t at = sizeof magic, here;
-	int r = io_read_file(dirfd, name, &x->records);
+	int r = io_read_all(fd, &x->records);
 
 	if (r == 0)
 		r = count(x);
@@ -128,7 +135,7 @@ bool frozen_index_has(const struct frozen_index *x, const char *path, const stru
 {
 	struct frozen_key was;
 
-	return frozen_index_find(x, path, &was) && was.ctime_ns && was.ctime_ns == key->ctime_ns &&
+	return frozen_index_find(x, path, &was) && was.nlink && was.ctime_ns == key->ctime_ns &&
 	       was.dev == key->dev && was.ino == key->ino && was.size == key->size &&
 	       was.mtime_ns == key->mtime_ns && was.mode == key->mode && was.uid == key->uid &&
 	       was.gid == key->gid && was.nlink == key->nlink;

@@ -13,8 +13,9 @@
 
 struct frozen_key {
 	uint64_t dev, ino, size, mtime_ns;
-	uint64_t ctime_ns; /* 0: a later change might not show */
-	uint32_t mode, uid, gid, nlink;
+	uint64_t ctime_ns;
+	uint32_t mode, uid, gid;
+	uint32_t nlink; /* 0: a later change might not show */
 };
 
 struct frozen_index {
@@ -38,6 +39,7 @@ int frozen_index_add(struct frozen_index *x, const char *path, const struct froz
 /* Write it to dirfd/name, and read it back. -EBADMSG for a file that we would not write. */
 int frozen_index_write(const struct frozen_index *x, int dirfd, const char *name);
 int frozen_index_read(struct frozen_index *x, int dirfd, const char *name);
+int frozen_index_read_fd(struct frozen_index *x, int fd);
 /* True if the index was read, and has this path with this key. */
 bool frozen_index_has(const struct frozen_index *x, const char *path, const struct frozen_key *key);
 /* The key of a path, in *ret; false if there is none. */
