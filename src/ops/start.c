@@ -223,17 +223,40 @@ static int make_new(const struct plan *p, const char *may_be, struct start *ret,
 	return 0;
 }
 
+static int make_plan(struct plan *p, struct str recipe, struct err *e)
+{
+	auto_free char(*layers)[ID_SIZE] = NULL;
+	size_t n = 0;
+
+	if (catalog_stack(p->c->catalog, p->top, &layers, &n, e) < 0)
+		return -1;
+	return find_dirs(p, recipe, layers, n, e);
+}
+
+int start_warn_live(struct cay *c, struct str recipe, const char *top, struct err *e)
+{
+	auto_done(plan_done) struct plan p = { .c = c, .top = top };
+	char text[200];
+
+	if (make_plan(&p, recipe, e) < 0)
+		return -1;
+	for (int i = 0; i < p.n; i++) {
+		(void)snprintf(text, sizeof text,
+			       "'%.120s' was never frozen: it is shown as it is now",
+			       p.dirs[i].path);
+		warnings_add(&c->warnings, "start.live", str_of(text));
+	}
+	return 0;
+}
+
 int start_freeze(struct cay *c, struct str recipe, const char *top, struct start *ret,
 		 struct err *e)
 {
 	auto_done(plan_done) struct plan p = { .c = c, .top = top };
-	auto_free char(*layers)[ID_SIZE] = NULL;
-	size_t nlayers = 0;
 	int r;
 
 	*ret = (struct start){ .hold.lock_fd = FD_NONE };
-	if (catalog_stack(c->catalog, top, &layers, &nlayers, e) < 0 ||
-	    find_dirs(&p, recipe, layers, nlayers, e) < 0)
+	if (make_plan(&p, recipe, e) < 0)
 		return -1;
 	if (p.n == 0)
 		return 0;

@@ -20,3 +20,8 @@ int start_freeze(struct cay *c, struct str recipe, const char *top, struct start
 void start_done(struct cay *c, struct start *s);
 /* The same for a sandbox that exists: from now on it lies on its start; *top becomes that. */
 int start_freeze_sandbox(struct cay *c, const char *sandbox, char top[ID_SIZE], struct err *e);
+/*
+ * For what is made of a snapshot: warn of directories that were never frozen and so are as the host
+ * has them now. A lost sandbox that had no snapshot left such a one, and so did older versions.
+ */
+int start_warn_live(struct cay *c, struct str recipe, const char *top, struct err *e);

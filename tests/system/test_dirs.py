@@ -278,3 +278,25 @@ def test_after_a_snapshot_changes_are_applied_as_before(fresh_cay, project):
     cay('apply', ref, check=True)
     assert (project / 'after').read_text() == 'after\n'
     end(cay)
+
+
+def test_who_forks_what_was_never_frozen_is_told(fresh_cay, project):
+    """A sandbox that died before its first snapshot left its changes, above a directory that is not its own."""
+    cay = fresh_cay
+    ref = cay.create('--dir', f'{project}:/w')
+    sh(cay, ref, 'echo mine > /w/f')
+    os.kill(cay.warden(ref), signal.SIGKILL)
+    wait_until(lambda: cay('gc', check=True) and cay.json('ls', '--all')[0]['state'] == 'lost', what='lost')
+    (lost,) = [s['id'] for s in cay.json('snapshots', ref) if s['kind'] == 'lost']
+    forked = cay('fork', lost, check=True)
+    assert f"'{project}' was never frozen" in forked.err
+    fork = forked.out.strip()
+    # Its own first snapshot is frozen, below what the lost one had changed.
+    (project / 'g').write_text('one')
+    snap = cay('snapshot', fork, check=True).out.strip()
+    (project / 'g').write_text('two')
+    again = cay('fork', snap, check=True)
+    assert again.err == '' and sh(cay, again.out.strip(), 'cat /w/f /w/g') == 'mine\none'
+    assert 'never frozen' in cay('run', '--template', f'snap:{lost}', '--', 'true', check=True).err
+    cay('gc', '--lost', check=True)
+    end(cay)
