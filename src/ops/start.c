@@ -217,7 +217,7 @@ static int make_new(const struct plan *p, const char *may_be, struct start *ret,
 	ret->hold = hold;
 	(void)str_copy(ret->id, sizeof ret->id, str_of(id));
 	warn(c, "start.left_out", &rep.result.left_out,
-	     "cannot be read, and is not in the frozen copy");
+	     "cannot be copied, and is not in the frozen directory");
 	warn(c, "start.unsteady", &rep.result.unsteady,
 	     "was being changed on the host while it was copied");
 	return 0;
