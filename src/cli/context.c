@@ -39,6 +39,7 @@ int cli_open(struct cay *c, struct err *e)
 
 void cli_let_go(struct cay *c)
 {
+	cli_print_warnings(&c->warnings);
 	if (c->catalog) {
 		/* Others may be waiting for it, and what follows needs it no more. */
 		catalog_close(c->catalog);

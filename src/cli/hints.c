@@ -10,6 +10,7 @@ static const struct {
 	const char *field, *option;
 } options[] = {
 	{ "dirs", "--dir" },
+	{ "copy", "--copy" },
 	{ "ros", "--ro" },
 	{ "env", "--env" },
 	{ "labels", "--label" },
@@ -80,6 +81,7 @@ static const struct {
 	  "only a file can go to stdout; copy it to a directory: cay cp %s ." },
 	{ "tx.not_alone", "see cay ps %s; or begin and end it yourself: cay tx" },
 	{ "user.locked", "leave out --user, or take --profile dev" },
+	{ "start.gone", "put it back where it was; cay cp takes files out of the sandbox" },
 	{ "mount.root", "choose another place: --dir PATH:DEST; or a root: --template dir:PATH" },
 	{ "mount.in_state", "choose another directory" },
 	{ "mount.around_state", "choose a smaller directory, or move the state with CAY_STATE" },

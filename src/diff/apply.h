@@ -99,6 +99,7 @@ struct apply {
 /* What the host's files looked like to the sandbox, and what may be overridden. */
 struct apply_rules {
 	uint64_t base_ns; /* files that changed later are not what the sandbox saw */
+	bool frozen;	  /* what it saw was copied: no file of it is one of the host's */
 	bool elsewhere;	  /* the directory is another than the one that the sandbox saw */
 	bool git_config;  /* take over what may make git and its like run something, too */
 	/* True for a host's file (of this path, inode, ctime and size) that we wrote before. */

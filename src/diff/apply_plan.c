@@ -170,6 +170,9 @@ static int find_origin(struct planner *p, const struct stack_node *n, const char
 {
 	int r = 0;
 
+	*ret = (struct origin){ 0 };
+	if (p->rules->frozen)
+		return 0;
 	*ret = origin_of(p->d->new, n->layer, path);
 	if (ret->n && !p->origins.loaded)
 		r = origin_map_load(&p->origins, p->d->new, p->d->new->n - p->d->old->n);
@@ -267,7 +270,7 @@ static bool is_like(int theirs, int dir, const char *name)
 static bool is_like_old(const struct planner *p, const struct diff_entry *en, int dir,
 			const char *name, const struct stat *st)
 {
-	if (en->old.ctime_ns > p->rules->base_ns ||
+	if ((en->old.ctime_ns > p->rules->base_ns && !p->rules->frozen) ||
 	    (st->st_mode & S_IFMT) != (en->old.mode & S_IFMT))
 		return false;
 	return S_ISREG(st->st_mode) && is_like(diff_open_old(p->d, en), dir, name);
@@ -292,10 +295,23 @@ static int conflict(const struct planner *p, const struct diff_entry *en, int di
 	return ctime > r->base_ns ? APPLY_HOST_CHANGED : -1;
 }
 
+static bool is_like_link(const struct planner *p, const struct diff_entry *en, int dir,
+			 const char *name)
+{
+	auto_done(buf_done) struct buf new = BUF_INIT(LIMIT_PATH);
+	char target[LIMIT_PATH];
+	ssize_t n = readlinkat(dir, name, target, sizeof target);
+
+	return n >= 0 && diff_read_link(p->d->new, &en->new, en->path, &new) == 0 &&
+	       new.len == (size_t)n &&memcmp(new.data, target, new.len) == 0;
+}
+
 /* There already, from an earlier run. */
 static bool is_done(const struct planner *p, const struct diff_entry *en, int dir, const char *name,
 		    const struct stat *st)
 {
+	if (S_ISLNK(st->st_mode) && S_ISLNK(en->new.mode))
+		return is_like_link(p, en, dir, name);
 	return S_ISREG(st->st_mode) && S_ISREG(en->new.mode) &&
 	       (st->st_mode & 0777) == (en->new.mode & 0777) &&
 	       is_like(diff_open_new(p->d, en), dir, name);
@@ -439,7 +455,7 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 	there = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (there && st.st_dev != p->dev)
 		return refuse(p, en, APPLY_OTHER_FS);
-	if (there && p->rules->elsewhere && is_done(p, en, dir, name, &st))
+	if (there && (p->rules->elsewhere || p->rules->frozen) && is_done(p, en, dir, name, &st))
 		return 0;
 	if (there && is_merged_already(p, en))
 		return 0;

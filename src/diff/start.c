@@ -20,6 +20,17 @@ static bool is_changed(const struct diff_start *s, const struct stack_node *n, c
 	return !s->is_ours || !s->is_ours(s->ctx, path, n->ino, n->ctime_ns, n->size);
 }
 
+/* The same of the old side, which may be a frozen copy with an inode of its own. */
+static bool is_old_changed(const struct diff_start *s, const struct diff_entry *en)
+{
+	struct stack_node n = en->old;
+
+	if (s->was && n.mode && n.layer >= s->old_host &&
+	    !s->was(s->was_ctx, diff_old_path(en), &n))
+		return false;
+	return is_changed(s, &n, diff_old_path(en), s->old_host, s->old_ns);
+}
+
 /* The host has removed the file that the sandbox changed, so that it looks like a new one. */
 static bool is_removed(const struct diff_start *s, const struct diff_entry *en)
 {
@@ -32,7 +43,7 @@ static bool is_removed(const struct diff_start *s, const struct diff_entry *en)
 
 static void find_one(struct diff *d, const struct diff_start *s, struct diff_entry *en)
 {
-	bool old_changed = is_changed(s, &en->old, diff_old_path(en), s->old_host, s->old_ns);
+	bool old_changed = is_old_changed(s, en);
 
 	if (is_removed(s, en)) {
 		en->kind = DIFF_CHANGED;

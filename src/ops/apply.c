@@ -70,6 +70,7 @@ static int plan_dir(struct cay *c, const struct apply_planned *p, struct apply_d
 			       (unsigned long long)d->diff.unread, d->mount->dest);
 	d->rules = (struct apply_rules){
 		.base_ns = p->layers.base_ns,
+		.frozen = d->mount->frozen,
 		.elsewhere = o->to && strcmp(o->to, d->mount->host) != 0,
 		.git_config = o->git_config,
 		.is_ours = apply_memory_is_ours,

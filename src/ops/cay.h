@@ -48,6 +48,14 @@ struct progress {
 	uint64_t items;	      /* files that are done */
 };
 
+/* What went differently than asked for, without being a failure. */
+struct warnings {
+	int n;
+	struct {
+		char code[32], text[200];
+	} v[16];
+};
+
 struct cay {
 	struct state state;
 	struct catalog *catalog; /* NULL until cay_catalog() */
@@ -57,7 +65,8 @@ struct cay {
 	struct waiter wait; /* its deadline and cancel_fd are the front's, per operation */
 	void (*progress)(void *ctx, const struct progress *p); /* or NULL */
 	void *progress_ctx;
-	unsigned after; /* AFTER_ */
+	unsigned after;		  /* AFTER_ */
+	struct warnings warnings; /* of operations whose result has none */
 	bool open;
 };
 
@@ -80,13 +89,5 @@ void cay_after(struct cay *c);
 void cay_close(struct cay *c);
 DEFINE_AUTO(struct cay, cay_close)
 DEFINE_AUTO(struct sandbox_row, sandbox_row_done)
-
-/* What went differently than asked for, without being a failure. */
-struct warnings {
-	int n;
-	struct {
-		char code[32], text[200];
-	} v[16];
-};
 
 void warnings_add(struct warnings *w, const char *code, struct str text);

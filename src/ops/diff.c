@@ -13,6 +13,7 @@
 #include "diff/guard.h"
 #include "diff/start.h"
 #include "ops/call_paths.h"
+#include "sys/freeze/frozen_index.h"
 
 struct job {
 	const struct diff_spec *spec;
@@ -129,17 +130,34 @@ static int load_memory(const struct job *j, const struct diff_mount *m, struct a
 	return apply_memory_load(ret, j->box_fd, m->index, e);
 }
 
+/* What a file of the host was when it was frozen. */
+static bool was_then(void *ctx, const char *path, struct stack_node *n)
+{
+	struct frozen_key key;
+
+	if (!frozen_index_find(ctx, path, &key))
+		return false;
+	n->ino = key.ino;
+	n->ctime_ns = key.ctime_ns;
+	n->size = key.size;
+	return true;
+}
+
 /* Where the host's directory begins among the layers, and when the sandboxes first saw it. */
 static struct diff_start start_of(const struct job *j, const struct diff_mount *m,
-				  const struct diff_mount *other, struct apply_memory *memory)
+				  const struct diff_mount *other, struct apply_memory *memory,
+				  struct frozen_index *index)
 {
 	bool known = memory->dir_fd >= 0;
 
 	return (struct diff_start){
 		.old_host = j->two ? m->now.n - m->base.n : 0,
 		.new_host = other->now.n - other->base.n,
-		.old_ns = m->host ? j->a.base_ns : UINT64_MAX,
-		.new_ns = other->host ? (j->two ? j->b.base_ns : j->a.base_ns) : UINT64_MAX,
+		.was = m->frozen ? was_then : NULL,
+		.was_ctx = index,
+		.old_ns = m->host && !(m->frozen && j->two) ? j->a.base_ns : UINT64_MAX,
+		.new_ns = other->host && !other->frozen ? (j->two ? j->b.base_ns : j->a.base_ns)
+							: UINT64_MAX,
 		.is_ours = known ? apply_memory_is_ours : NULL,
 		.was_ours = known ? apply_memory_was_ours : NULL,
 		.open_copy = known ? apply_memory_open_copy : NULL,
@@ -152,6 +170,7 @@ static int compare_mount(struct job *j, const struct diff_mount *m, const struct
 {
 	auto_done(apply_memory_done) struct apply_memory memory = { .dir_fd = FD_NONE };
 	auto_done(diff_done) struct diff d = { 0 };
+	auto_done(frozen_index_done) struct frozen_index index = FROZEN_INDEX_INIT;
 	struct diff_start start;
 
 	/* What was applied is below now, and the kernel has not noticed that it was removed since.
@@ -163,7 +182,10 @@ static int compare_mount(struct job *j, const struct diff_mount *m, const struct
 	fd_close(&j->host_fd);
 	if (m->host)
 		j->host_fd = open(m->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	start = start_of(j, m, other, &memory);
+	if (m->frozen && d.n && !j->two && frozen_index_read_fd(&index, m->index_fd) < 0)
+		return err_set(e, ERR_FAILED, "the index of what was frozen of '%s' is damaged",
+			       m->host);
+	start = start_of(j, m, other, &memory, &index);
 	diff_find_start(&d, &start);
 	j->unread += d.unread;
 	if (!j->unread_first)

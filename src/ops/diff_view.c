@@ -55,6 +55,8 @@ void diff_view_done(struct diff_view *l)
 		free(l->mounts[i].host);
 		stack_done(&l->mounts[i].base);
 		stack_done(&l->mounts[i].now);
+		if (l->mounts[i].frozen)
+			fd_close(&l->mounts[i].index_fd);
 	}
 	free(l->mounts);
 	free(l->first_dir);
@@ -113,6 +115,8 @@ static int open_own(struct diff_mount *m, const struct source *src, struct err *
 	for (size_t i = 0; i < src->nsealed; i++) {
 		int fd;
 
+		if (layer_is_start(src->sealed[i]))
+			continue;
 		(void)snprintf(name, sizeof name, "%s/%d", src->sealed[i], m->index);
 		fd = layer_open(&src->roots, name, O_RDONLY | O_DIRECTORY);
 		/* A mount that came later than the layer is not in it. */
@@ -120,6 +124,32 @@ static int open_own(struct diff_mount *m, const struct source *src, struct err *
 			return -1;
 	}
 	return 0;
+}
+
+/* What the mount started from, if that was frozen. 1, 0 or -1. */
+static int open_start(struct diff_mount *m, const struct source *src, struct err *e)
+{
+	const struct stack_layer plain = { .fd = FD_NONE };
+	int fd = -ENOENT, again;
+	char path[64];
+	size_t i = 0;
+
+	for (; i < src->nsealed && fd == -ENOENT; i++)
+		fd = layer_open_start(&src->roots, src->sealed[i], m->index,
+				      O_RDONLY | O_DIRECTORY);
+	if (fd == -ENOENT)
+		return 0;
+	again = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (add(&m->base, fd, src->sealed[i - 1], plain, e) < 0) {
+		fd_close(&again);
+		return -1;
+	}
+	if (add(&m->now, again < 0 ? -errno : again, src->sealed[i - 1], plain, e) < 0)
+		return -1;
+	(void)snprintf(path, sizeof path, "%s/%d.index", src->sealed[i - 1], m->index);
+	m->index_fd = layer_open(&src->roots, path, O_RDONLY);
+	m->frozen = true;
+	return 1;
 }
 
 /* One field of a recipe that is a mount. 1: taken, 0: it is read-only. */
@@ -143,7 +173,7 @@ static int open_mount(struct diff_mount *m, const struct source *src, struct str
 	if (!m->dest)
 		return err_set(e, ERR_FAILED, "the catalog holds a mount without a place");
 	m->base.userxattr = m->now.userxattr = !src->rootful;
-	if (open_own(m, src, e) < 0)
+	if (open_own(m, src, e) < 0 || open_start(m, src, e) < 0)
 		return -1;
 	while (field_next(&lowers, &f) > 0) {
 		struct stack_layer like = { .fd = FD_NONE };
@@ -155,8 +185,8 @@ static int open_mount(struct diff_mount *m, const struct source *src, struct str
 		}
 		if (f.tag != M_LOWER || !str_copy(path, sizeof path, f.value))
 			continue;
-		if (add_dir(&m->base, AT_FDCWD, path, like, e) < 0 ||
-		    add_dir(&m->now, AT_FDCWD, path, like, e) < 0)
+		if (!m->frozen && (add_dir(&m->base, AT_FDCWD, path, like, e) < 0 ||
+				   add_dir(&m->now, AT_FDCWD, path, like, e) < 0))
 			return -1;
 		if (owner != UINT64_MAX && !m->host)
 			m->host = strdup(path);

@@ -11,9 +11,11 @@
 #include "store/snapshots.h"
 
 struct diff_mount {
-	char *dest; /* inside */
-	char *host; /* of a --dir: the directory outside; else NULL */
-	int index;  /* of the directory below upper/ and each layer */
+	char *dest;   /* inside */
+	char *host;   /* of a --dir: the directory outside; else NULL */
+	bool frozen;  /* what it started from was copied: the host cannot change it */
+	int index_fd; /* then: what the files of the host were (sys/freeze/frozen_index.h) */
+	int index;    /* of the directory below upper/ and each layer */
 	struct stack base, now;
 };
 

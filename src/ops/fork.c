@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/operation.h"
+#include "ops/start.h"
 #include "store/warm.h"
 
 /* How many are claimed at once, and so the most that one failure takes with it. */
@@ -190,6 +191,15 @@ static int check(const struct fork_spec *f, struct err *e)
 	return 0;
 }
 
+static int warn_live(struct cay *c, const struct fork_source *from, struct err *e)
+{
+	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
+
+	if (catalog_recipe(c->catalog, from->of.recipe_of, &recipe, e) < 0)
+		return -1;
+	return start_warn_live(c, buf_str(&recipe), from->of.top, e);
+}
+
 int op_fork(struct cay *c, const char *ref, const struct fork_spec *f, struct err *e)
 {
 	auto_done(creation_done) struct creation early = { CREATION_INIT };
@@ -206,6 +216,8 @@ int op_fork(struct cay *c, const char *ref, const struct fork_spec *f, struct er
 		r = cay_catalog(c, e);
 	if (r == 0)
 		r = fork_source_open(c, ref, &from, e);
+	if (r == 0)
+		r = warn_live(c, &from, e);
 	if (r == 0)
 		r = fork_all(c, &from, f, &early, e);
 	(void)creation_destroy(&early, &ignored);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "ops/flatten.h"
+#include "ops/start.h"
 #include "store/pool.h"
 
 enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2, MERGED_TRIES = 5 };
@@ -163,7 +164,8 @@ static int step_begin(struct operation *m, struct operation_step *step, struct e
 	struct catalog *c = m->s->catalog;
 	const struct op_row *op = &step->op;
 
-	if (op->kind == OP_SNAPSHOT && flatten_stack(m, e) < 0)
+	if (op->kind == OP_SNAPSHOT &&
+	    (start_freeze_sandbox(m->s, m->row.id, m->row.top, e) < 0 || flatten_stack(m, e) < 0))
 		return -1;
 	if (catalog_op_begin(c, op, e) < 0)
 		return -1;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +17,7 @@
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
+#include "store/starts.h"
 #include "sys/files/btrfs.h"
 #include "sys/files/layer.h"
 #include "sys/files/layercopy.h"
@@ -81,7 +81,8 @@ static bool find_run(const struct stack *s, struct run *ret)
 
 		while (begin > 0 && s->level[begin - 1] == s->level[end - 1])
 			begin--;
-		if (end - begin >= FLATTEN_RUN + (begin == 0 ? FLATTEN_SPARE : 0)) {
+		if (s->level[begin] < START_LEVEL &&
+		    end - begin >= FLATTEN_RUN + (begin == 0 ? FLATTEN_SPARE : 0)) {
 			*ret = (struct run){ .first = end - FLATTEN_RUN, .n = FLATTEN_RUN };
 			return true;
 		}
@@ -121,6 +122,20 @@ static int open_lowers(struct str recipe, int i, int *fds, int *m)
 	return err;
 }
 
+/* What mount i starts from, if it was frozen below the run; else the template's directories. */
+static int open_start(const struct stack *st, const struct run *r, int i, int *fds, int *m)
+{
+	for (int j = r->first; j < st->n && *m < STACK_MAX; j++) {
+		int fd = layer_open_start(&r->roots, st->id[j], i, O_PATH | O_DIRECTORY);
+
+		if (fd >= 0)
+			fds[(*m)++] = fd;
+		if (fd != -ENOENT)
+			return fd < 0 ? fd : 0;
+	}
+	return open_lowers(r->recipe, i, fds, m);
+}
+
 /* Directories of mount i in the run and below it; *ret_n is the number in the run. */
 static int open_dirs(const struct stack *st, const struct run *r, int i, int *fds, int *ret_n,
 		     int *ret_m)
@@ -132,6 +147,8 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		char path[64];
 		int fd;
 
+		if (layer_is_start(st->id[j]))
+			continue;
 		(void)snprintf(path, sizeof path, "%s/%d", st->id[j], i);
 		fd = layer_open(&r->roots, path, O_RDONLY | O_DIRECTORY);
 		if (fd < 0) {
@@ -142,7 +159,7 @@ static int open_dirs(const struct stack *st, const struct run *r, int i, int *fd
 		*ret_n += j < r->first + r->n;
 	}
 	if (err == 0 && *ret_n)
-		err = open_lowers(r->recipe, i, fds, &m);
+		err = open_start(st, r, i, fds, &m);
 	*ret_m = m;
 	return err;
 }
@@ -158,21 +175,6 @@ static int merge_mount(const struct stack *st, const struct run *r, int to, int 
 	for (int j = 0; j < m; j++)
 		(void)close(fds[j]);
 	return err;
-}
-
-/* As root of an own user namespace, because files may be closed to their owner. */
-static int become_root(void)
-{
-	auto_close int self = FD_NONE;
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-
-	if (uid == 0)
-		return 0;
-	if (unshare(CLONE_NEWUSER) < 0)
-		return -errno;
-	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
 }
 
 /* Each name adds something, because empty files are copied too. */
@@ -218,7 +220,7 @@ static void __attribute__((noreturn)) merge_all(const struct stack *st, const st
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	err = become_root();
+	err = userns_become_root();
 	if (err == 0 && lowest_outweighs(st, r))
 		_exit(RAISE);
 	if (err == 0)

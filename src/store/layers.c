@@ -16,6 +16,7 @@
 #include "store/db.h"
 #include "store/pool.h"
 #include "store/snapshots.h"
+#include "store/starts.h"
 #include "sys/files/voltree.h"
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
@@ -76,14 +77,15 @@ static int delete_rows(struct catalog *c, struct err *e)
 	return 0;
 }
 
-/* 1: a row or an operation knows it. */
+/* 1: a row or an operation knows it, or whoever makes it holds it (store/starts.h). */
 static int is_known(struct catalog *c, const char *id, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 
 	if (db_query(c, &q, e,
 		     "SELECT 1 FROM layers WHERE id = ?1 UNION ALL"
-		     " SELECT 1 FROM operations WHERE layer = ?1",
+		     " SELECT 1 FROM operations WHERE layer = ?1 UNION ALL"
+		     " SELECT 1 FROM snapshots WHERE top = ?1",
 		     "t", id) < 0)
 		return -1;
 	return db_step(c, q, e);
@@ -157,6 +159,8 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 		r = pool_open(s, &pool, e);
 	if (r == 0 && pool >= 0)
 		r = free_below(c, pool, &f, e);
+	if (f.n)
+		starts_sweep(s);
 	if (ret_n)
 		*ret_n = f.n;
 	return r;

@@ -235,6 +235,8 @@ bool layers_touched(const struct warden *w, int i);
  * the upper has with its own inode number there, and all others with another one.
  */
 bool layers_is_pure(void *ctx, const char *path, uint64_t ino);
+/* What mount i starts from was frozen: the host cannot change it. */
+bool layers_frozen(const struct warden *w, int i);
 void layers_close(struct warden *w);
 /* Take the list of layers from TAG_LAYER fields. */
 int layers_take(struct warden *w, int n, struct str id, struct err *e);

@@ -13,7 +13,7 @@ from fingerprint import fingerprint
 
 SPACES = ('cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts')
 UID_BASE, UID_MANY = 0x70000000, 65536
-TOP = {'applying', 'catalog.db', 'catalog.db-shm', 'catalog.db-wal', 'ended', 'layers', 'locks', 'pool', 'pool.img', 'sandboxes',
+TOP = {'applying', 'catalog.db', 'catalog.db-shm', 'catalog.db-wal', 'ended', 'layers', 'locks', 'pool', 'pool.img', 'sandboxes', 'starts',
        'templates', 'uids', 'warm', 'failpoint', 'failpoints', 'wanted'}
 INSIDE = {'applied', 'base', 'files.index', 'old', 'op', 'sock', 'stage', 'top', 'trace.jsonl', 'upper', 'work',
           'end.json', 'end.json.new', 'policy', 'policy.new', 'files.index.new', 'top.new'}  # what was under way: the next one overwrites it

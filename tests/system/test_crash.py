@@ -31,6 +31,7 @@ KNOWN_MAX = 40
 IN_CLI = ['op.begun', 'op.switched', 'op.done']
 IN_WARDEN = ['switch.moving', 'switch.moved', 'switch.renewed', 'switch.entered', 'switch.top', 'switch.renamed']
 IN_COPY = ['copy.copied', 'copy.renamed']
+IN_START = ['start.held', 'start.copied', 'start.synced', 'start.renamed', 'start.linking', 'start.set']
 IN_LOST = ['lost.begun', 'lost.sealed', 'lost.moved']
 
 
@@ -102,6 +103,34 @@ def test_death_in_a_rollback_leaves_all_or_nothing_of_what_was_changed(world, po
     fork = cay('fork', lost, check=True).out.strip()
     assert sh(cay, fork, 'cat /tmp/f /w/f') in ('one\none\n', 'two\ntwo\n')
     check_invariants(cay)
+    end(cay)
+
+
+@pytest.mark.parametrize('what', ['snapshot', 'create'])
+@pytest.mark.parametrize('point', IN_START)
+def test_death_while_a_directory_is_frozen(world, point, what, tmp_path):
+    """What was half made is never used, and goes; the next one does it all."""
+    if what == 'create' and point == 'start.set':
+        pytest.skip('a new sandbox is made on its start')
+    cay = world
+    os.chmod(tmp_path, 0o777)
+    (tmp_path / 'f').write_text('one')
+    ref = cay.create('--dir', f'{tmp_path}:/w')
+    sh(cay, ref, 'echo inside > /w/new')
+    arm(cay, point)
+    result = cay('snapshot', ref) if what == 'snapshot' else cay('create', '--copy', '--dir', f'{tmp_path}:/w')
+    assert result.code != 0 and not armed(cay)
+    snap = cay('snapshot', ref, check=True).out.strip()
+    cay('gc', check=True)
+    check_invariants(cay)
+    (tmp_path / 'f').write_text('changed on the host')
+    fork = cay('fork', snap, check=True).out.strip()
+    assert sh(cay, fork, 'cat /w/f /w/new') == 'oneinside\n'
+    assert sh(cay, ref, 'cat /w/f /w/new') == 'oneinside\n'
+    cay('kill', '--all', '--yes', check=True)
+    cay('snapshot', 'rm', snap, check=True)
+    wait_until(lambda: cay('gc', check=True) and os.listdir(f'{cay.state}/layers') in ([], ['.lock']), what='no layers')
+    assert rows(cay, 'SELECT * FROM snapshots') == [] and os.listdir(f'{cay.state}/starts') == []
     end(cay)
 
 

@@ -201,7 +201,7 @@ def test_a_snapshot_becomes_a_layer_in_the_pool(pool):
 
 @needs_btrfs
 def test_nothing_but_what_was_changed_is_in_a_layer(pool, tmp_path):
-    box = pool.create('--dir', tmp_path)
+    box = pool.create('--copy', '--dir', tmp_path)
     write(pool, box, '/tmp/a', 'one')
     pool('snapshot', box, check=True)
     layer = f'{pool.state}/pool/layers/{layers(pool)[0]}'

@@ -588,13 +588,13 @@ def test_a_directory_that_is_gone_is_named_and_it_is_told_what_to_do(cay, tmp_pa
     project.mkdir()
     ref = cay.create('--dir', str(project))
     sh(cay, ref, 'echo x > f')
-    name = snap(cay, ref)
     project.rename(tmp_path / 'q')
     assert sh(cay, ref, 'cat f') == 'x\n'
-    for words in (['fork', name], ['run', '--template', f'snap:{name}', '--', 'true'], ['diff', ref], ['apply', ref]):
+    for words in (['snapshot', ref], ['fork', ref], ['diff', ref], ['apply', ref]):
         r = cay(*words)
         assert r.code != 0 and f"'{project}'" in r.err and 'put it back' in r.err, r
     (tmp_path / 'q').rename(project)
+    name = snap(cay, ref)
     assert cay('diff', ref, check=True).out.startswith('A  ')
     cay('kill', ref, check=True)
     forget(cay, name)

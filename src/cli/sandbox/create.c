@@ -36,7 +36,9 @@ const struct cmd cmd_create = {
 	.summary = "Make a sandbox that stays until it is killed, and print its id",
 	.details =
 		"Commands are run in it with cay exec and cay shell. Options such as --env, --cwd "
-		"and --user are the defaults of every command in it.",
+		"and --user are the defaults of every command in it. A --dir shows the host's "
+		"directory as it is, with every later change, until the first snapshot, fork or "
+		"transaction copies it; with --copy it is copied at once.",
 	.examples = "cay create --name work --dir .\n"
 		    "id=$(cay create); cay exec $id -- make; cay kill $id",
 	.run = run,

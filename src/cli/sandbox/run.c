@@ -142,7 +142,8 @@ const struct cmd cmd_run = {
 	.details =
 		"The command sees the system of this machine, or another template, and may change "
 		"all of it: every change is its own and is gone afterwards. It has no network "
-		"unless --net or --allow gives it one. "
+		"unless --net or --allow gives it one. A --dir shows the host's directory as it is, "
+		"with every change that is made there meanwhile, unless --copy copies it at the start. "
 		"stdin, stdout and stderr are passed on byte by byte, signals too, and the exit "
 		"code is the command's own: 124 after --timeout, 125 when cay itself failed, 126 "
 		"when the command cannot be executed, 127 when it does not exist, 128+n when "

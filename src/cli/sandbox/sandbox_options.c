@@ -125,6 +125,7 @@ static void take_texts(const struct sandbox_opts *o, struct create_spec *spec)
 	spec->profile = o->profile;
 	spec->trace = o->trace;
 	spec->nested = o->nested;
+	spec->copy = o->copy;
 	spec->cwd = o->cwd;
 	spec->user = o->user;
 	spec->labels = (struct text_list){ o->labels.items, o->labels.n };

@@ -27,6 +27,7 @@ struct sandbox_opts {
 	struct opt_list dirs, ros, envs, labels;
 	const char *cwd, *user, *name, *call_id, *hostname, *profile, *trace;
 	uint64_t timeout_ms; /* 0: none */
+	bool copy;
 	bool tty;
 	bool keep;
 	bool tx;
@@ -47,6 +48,10 @@ struct sandbox_opts {
 	{ "dir", 'd', OPT_LIST, "PATH[:DEST]", \
 	  "Show a directory inside, as a copy that can be changed; the original stays as it is", \
 	  &(o).dirs }, \
+	{ "copy", 0, OPT_FLAG, NULL, \
+	  "Copy each --dir now, so that changes on the host do not show inside; else it is copied " \
+	  "at the first snapshot or fork", \
+	  &(o).copy }, \
 	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "Show a file or directory inside, read-only", &(o).ros }, \
 	{ "toolchains", 0, OPT_FLAG, NULL, \
 	  "Show the programs of your ~/.cargo, ~/.rustup, ~/.pyenv, ~/.nvm and ~/go inside, read-only", \

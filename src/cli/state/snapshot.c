@@ -67,6 +67,9 @@ const struct cmd cmd_snapshot = {
 	.summary = "Keep the files of a sandbox as they are now, and print the snapshot's id",
 	.details =
 		"Takes a few milliseconds however many files there are, while nothing runs inside. "
+		"The first one of a sandbox with --dir copies that directory before, once: from then on "
+		"changes on the host do not show in the sandbox, its snapshots and forks. Files that "
+		"cannot be read, or change all the time while they are copied, are named. "
 		"With commands running they stand still for the time of a copy, in a pool (cay "
 		"setup) for some milliseconds. A snapshot stays when its sandbox ends; it can be "
 		"gone back to (cay rollback), forked (cay fork), and started from (--template "

@@ -65,6 +65,8 @@ static int find_in_layers(const struct prepare *p, int i, const char *name, int 
 	for (int j = 0; j < p->s->nlayers; j++) {
 		auto_close int fd = FD_NONE;
 
+		if (layer_is_start(p->s->layers[j]))
+			continue;
 		(void)snprintf(path, sizeof path, "%s/%d/%s", p->s->layers[j], i, name);
 		fd = layer_open(&p->roots, path, O_PATH | O_NOFOLLOW);
 		if (fd == -ENOENT)
@@ -106,13 +108,28 @@ static int like(const struct cell_spec *s, int from_fd, int dirfd, const char *n
 	return to < 0 ? -errno : attrs_copy(from_fd, to, s->rootful);
 }
 
+/* What mount i starts from, if that was frozen. 1, 0 or -errno. */
+static int find_start(const struct prepare *p, int i, int *ret_fd)
+{
+	int fd = -ENOENT;
+
+	for (int j = 0; j < p->s->nlayers && fd == -ENOENT; j++)
+		fd = layer_open_start(&p->roots, p->s->layers[j], i, O_PATH | O_DIRECTORY);
+	if (fd >= 0)
+		*ret_fd = fd;
+	return fd >= 0 ? 1 : fd == -ENOENT ? 0 : fd;
+}
+
 /* The directory of the topmost layer that has it, if any. */
 static int find_below(const struct prepare *p, int i, int *ret_fd)
 {
 	char path[24];
 
-	if (!p->change || !p->change->below[i])
-		return find_in_layers(p, i, ".", ret_fd);
+	if (!p->change || !p->change->below[i]) {
+		int r = find_in_layers(p, i, ".", ret_fd);
+
+		return r == 0 ? find_start(p, i, ret_fd) : r;
+	}
 	(void)snprintf(path, sizeof path, "upper/%d", i);
 	*ret_fd = openat(p->s->disk_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return *ret_fd < 0 ? -errno : 0;

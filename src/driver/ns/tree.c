@@ -131,6 +131,24 @@ static int gather_root(struct tree *t, const char *path, int *ret_fd)
 	return t->detached ? fd : -err;
 }
 
+/* What mount i starts from, if that was frozen; else -ENOENT. */
+static int open_start(const struct tree *t, int i)
+{
+	int fd = -ENOENT;
+
+	for (int j = 0; j < t->spec->nlayers && fd == -ENOENT; j++)
+		fd = layer_open_start(&t->roots, t->spec->layers[j], i, O_PATH | O_DIRECTORY);
+	return fd;
+}
+
+/* Then the host's directory is not needed, and may be gone. */
+static bool is_started(const struct tree *t, int i)
+{
+	auto_close int fd = open_start(t, i);
+
+	return fd >= 0;
+}
+
 int tree_gather(struct tree *t)
 {
 	int r = gather_root(t, t->spec->state, &t->roots.state_fd);
@@ -140,7 +158,7 @@ int tree_gather(struct tree *t)
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
 
-		if (tree_is_same(t, i) || m->kind != MOUNT_OVERLAY)
+		if (tree_is_same(t, i) || m->kind != MOUNT_OVERLAY || is_started(t, i))
 			continue;
 		for (int j = 0; j < m->nlower && r == 0; j++) {
 			int *fd = &t->lower_fd[i][j];
@@ -227,6 +245,8 @@ static int open_layers(struct tree *t, int i, struct lowers *l)
 	for (int j = 0; j < t->spec->nlayers; j++) {
 		int fd;
 
+		if (layer_is_start(t->spec->layers[j]))
+			continue;
 		(void)snprintf(path, sizeof path, "%s/%d", t->spec->layers[j], i);
 		fd = layer_open(&t->roots, path, O_PATH | O_DIRECTORY);
 		if (fd >= 0)
@@ -240,10 +260,15 @@ static int open_layers(struct tree *t, int i, struct lowers *l)
 static int open_lowers(struct tree *t, int i, struct lowers *l)
 {
 	const struct cell_mount *m = &t->spec->mounts[i];
-	int r = open_running(t, i, l);
+	int r = open_running(t, i, l), start;
 
 	if (r == 0)
 		r = open_layers(t, i, l);
+	start = r == 0 ? open_start(t, i) : r;
+	if (start >= 0)
+		l->fd[l->n++] = start;
+	if (start != -ENOENT)
+		return start < 0 ? start : 0;
 	for (int j = 0; j < m->nlower && r == 0; j++) {
 		const char *path = below_state(t, m->lower[j]);
 		int fd = path ? resolve_beneath(t->roots.state_fd, path, O_PATH | O_DIRECTORY, 0)

@@ -6,14 +6,26 @@
 
 #include "ops/create/creation.h"
 
+/* A copy of a directory is acknowledged by itself, before anything refers to it. */
+static bool is_copying(const struct create_spec *specs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (specs[i].copy)
+			return true;
+	return false;
+}
+
 /* All rows in one commit that has to last. */
 static int begin_all(struct cay *c, struct creation *ns, const struct create_spec *specs, size_t n,
 		     struct err *e)
 {
 	int r = 0;
 
-	if (n == 1)
-		return creation_create(&ns[0], &specs[0], e);
+	if (n == 1 || is_copying(specs, n)) {
+		for (size_t i = 0; i < n && r == 0; i++)
+			r = creation_create(&ns[i], &specs[i], e);
+		return r;
+	}
 	if (cay_catalog(c, e) < 0 || catalog_batch_begin(c->catalog, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n && r == 0; i++)

@@ -88,6 +88,8 @@ static int check_mounts(const struct cay *c, struct create_plan *p, struct err *
 	for (int i = 0; i < s->nros; i++)
 		if (add_mount(c, p, &s->ros[i], true, e) < 0)
 			return err_field(e, "ros[%d]", i);
+	if (s->copy && !s->ndirs)
+		return BAD(e, "copy", "there is no directory to be copied");
 	if (s->ndirs > 0) {
 		p->first_dir = strdup(p->mounts[0].dest);
 		if (!p->first_dir)

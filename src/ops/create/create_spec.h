@@ -41,6 +41,7 @@ struct create_spec {
 	const char *trace;		     /* full, calls */
 	const struct mount_spec *dirs, *ros; /* that can be changed, as a copy; read-only */
 	int ndirs, nros;
+	bool copy; /* the dirs are frozen now, not at the first snapshot */
 	/* Defaults of its calls. */
 	struct text_list env, labels; /* K=V */
 	const char *cwd, *user;

@@ -243,6 +243,7 @@ static int add_row(struct creation *n, struct err *e)
 	if (catalog_add_sandbox(n->cay->catalog, &n->row, n->row.uid_slot >= 0, e) < 0)
 		return -1;
 	n->has_row = true;
+	start_done(n->cay, &n->start);
 	return 0;
 }
 
@@ -351,6 +352,17 @@ void creation_init(struct creation *n, struct cay *c)
 	n->row.uid_slot = -1;
 }
 
+/* It is made on the copy, which is held until its row refers to it. */
+static int freeze(struct creation *n, struct err *e)
+{
+	if (cay_catalog(n->cay, e) < 0 ||
+	    start_freeze(n->cay, buf_str(&n->recipe), n->row.top, &n->start, e) < 0)
+		return -1;
+	if (n->start.id[0])
+		(void)str_copy(n->row.top, sizeof n->row.top, str_of(n->start.id));
+	return 0;
+}
+
 /* early: its warden starts before the recipe is written, unless one may be ready that needs none.
  */
 static int plan(struct creation *n, const struct create_spec *spec, bool early, struct err *e)
@@ -365,8 +377,12 @@ static int plan(struct creation *n, const struct create_spec *spec, bool early, 
 	(void)str_copy(n->row.owner, sizeof n->row.owner, str_of(spec->owner ? spec->owner : ""));
 	p.seen_ns = n->row.created_ns = clock_real_ns();
 	n->row.spec = options_write(&p);
-	if ((early && !warm_exists(&n->cay->state) && start_warden(n, e) < 0) ||
+	if ((early && !spec->copy && !warm_exists(&n->cay->state) && start_warden(n, e) < 0) ||
 	    recipe_write(n, &p, e) < 0) {
+		undo(n);
+		return -1;
+	}
+	if (spec->copy && freeze(n, e) < 0) {
 		undo(n);
 		return -1;
 	}
@@ -577,4 +593,5 @@ void creation_done(struct creation *n)
 	buf_done(&n->recipe);
 	free(n->layers);
 	sandbox_row_done(&n->row);
+	start_done(n->cay, &n->start);
 }

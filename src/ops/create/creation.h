@@ -14,6 +14,7 @@
 #include "link/link.h"
 #include "ops/cay.h"
 #include "ops/create/create_check.h"
+#include "ops/start.h"
 #include "store/catalog.h"
 #include "store/state.h"
 #include "wire/frame.h"
@@ -51,6 +52,7 @@ struct creation {
 	char (*layers)[ID_SIZE]; /* sealed ones that it starts from, topmost first */
 	size_t nlayers;
 	char disk[sizeof((struct state *)0)->dir + 40]; /* its directory in the pool, or empty */
+	struct start start;				/* held until this is done with */
 	const char *warm; /* it is made for whoever comes: the directory that lists it */
 };
 

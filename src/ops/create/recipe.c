@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/create/options.h"
+#include "ops/start.h"
 #include "store/snapshots.h"
 
 static int put_mount(struct buf *b, enum mount_kind kind, const char *dest, char *const *lower,
@@ -134,6 +135,8 @@ static int from_snapshot(struct creation *n, struct create_plan *p, struct err *
 		r = copy_mounts(&n->recipe, buf_str(&recipe), p, e);
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(row.top));
 	snapshot_row_done(&row);
+	if (r == 0)
+		r = start_warn_live(n->cay, buf_str(&recipe), n->row.top, e);
 	if (r == 0 &&
 	    (put_recipe(&n->recipe, p, &none) < 0 ||
 	     (!p->spec->cwd && !p->first_dir && copy_cwd(&n->recipe, buf_str(&recipe)) < 0)))

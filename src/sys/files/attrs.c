@@ -42,7 +42,9 @@ static int copy_one(const char *from, const char *to, const char *name, char *va
 	return setxattr(to, name, value, (size_t)n, 0) < 0 ? -errno : 0;
 }
 
-static int copy_xattrs(int from_fd, int to_fd, bool privileged)
+/* mine: whether this attribute is wanted. */
+static int copy_each(int from_fd, int to_fd, bool (*mine)(const char *name, bool privileged),
+		     bool privileged)
 {
 	char from[32], to[32];
 	auto_free char *names = NULL, *value = NULL;
@@ -61,12 +63,28 @@ static int copy_xattrs(int from_fd, int to_fd, bool privileged)
 	if (n < 0)
 		return -errno;
 	for (const char *at = names; at < names + n; at += strlen(at) + 1) {
-		int r = attrs_is_overlay(at, privileged) ? 0 : copy_one(from, to, at, value);
+		int r = mine(at, privileged) ? copy_one(from, to, at, value) : 0;
 
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+static bool is_no_mark(const char *name, bool privileged)
+{
+	return !attrs_is_overlay(name, privileged);
+}
+
+static bool may_set(const char *name, bool privileged)
+{
+	return privileged || strncmp(name, "user.", 5) == 0 ||
+	       strncmp(name, "system.posix_acl_", 17) == 0;
+}
+
+int attrs_copy_all_xattrs(int from, int to, bool privileged)
+{
+	return copy_each(from, to, may_set, privileged);
 }
 
 int attrs_copy(int from, int to, bool privileged)
@@ -87,7 +105,7 @@ int attrs_copy(int from, int to, bool privileged)
 	/*
 	 * Links and special files cannot have attributes that users may set; only root sets others.
 	 */
-	r = S_ISLNK(a.st_mode) ? 0 : copy_xattrs(from, to, privileged);
+	r = S_ISLNK(a.st_mode) ? 0 : copy_each(from, to, is_no_mark, privileged);
 	if (r < 0)
 		return r;
 	return utimensat(to, "", (struct timespec[]){ a.st_atim, a.st_mtim }, AT_EMPTY_PATH) < 0

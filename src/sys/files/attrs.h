@@ -19,6 +19,11 @@ bool attrs_is_overlay(const char *name, bool privileged);
  * directories, or O_PATH descriptors of any file. 0 or -errno.
  */
 int attrs_copy(int from, int to, bool privileged);
+/*
+ * Copy the extended attributes alone, marks of overlayfs too, as the file of another tree has them;
+ * without privileges those that any owner may set. 0 or -errno.
+ */
+int attrs_copy_all_xattrs(int from, int to, bool privileged);
 /* True if both have the same extended attributes. b may be negative: a file without attributes. */
 bool attrs_same_xattrs(int a, int b, bool privileged);
 /* True if a directory of a layer hides the directories below it. */

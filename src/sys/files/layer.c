@@ -40,3 +40,13 @@ int layer_open(const struct layer_roots *r, const char *path, int flags)
 	fd = open_in_both(r, below, flags);
 	return fd == -ENOENT && !has_whole(r, below) ? -LAYER_GONE : fd;
 }
+
+int layer_open_start(const struct layer_roots *r, const char *id, int i, int flags)
+{
+	char path[64];
+
+	if (!layer_is_start(id))
+		return -ENOENT;
+	(void)snprintf(path, sizeof path, "%s/%d", id, i);
+	return layer_open(r, path, flags);
+}

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +16,9 @@
 #include "base/limits.h"
 #include "sys/files/attrs.h"
 #include "sys/files/filecopy.h"
+#include "sys/files/twins.h"
 
-enum { DEPTH = LIMIT_TREE_DEPTH, BUCKETS = 4096 };
-
-/* A file with several names, already copied under one of them. */
-struct twin {
-	dev_t dev;
-	ino_t ino;
-	struct twin *next;
-	char path[]; /* relative to the copy's root */
-};
+enum { DEPTH = LIMIT_TREE_DEPTH };
 
 struct copy {
 	int root_fd; /* root of the copy */
@@ -34,20 +26,14 @@ struct copy {
 	bool merges;
 	char path[LIMIT_PATH]; /* the directory being made */
 	size_t len;
-	int depth, ntwins;
-	struct twin *twins[BUCKETS];
+	int depth;
+	struct twins twins;
 	char *chunk;
 };
 
 static void copy_done(struct copy *c)
 {
-	for (int i = 0; i < BUCKETS; i++)
-		while (c->twins[i]) {
-			struct twin *t = c->twins[i];
-
-			c->twins[i] = t->next;
-			free(t);
-		}
+	twins_done(&c->twins);
 	free(c->chunk);
 	fd_close(&c->root_fd);
 }
@@ -61,38 +47,6 @@ DEFINE_AUTO_PTR(DIR, dir_free)
 static bool is_whiteout(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-static struct twin **bucket_of(struct copy *c, const struct stat *st)
-{
-	return &c->twins[((uint64_t)st->st_ino * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
-}
-
-static const struct twin *find_twin(struct copy *c, const struct stat *st)
-{
-	for (const struct twin *t = *bucket_of(c, st); t; t = t->next)
-		if (t->ino == st->st_ino && t->dev == st->st_dev)
-			return t;
-	return NULL;
-}
-
-static int add_twin(struct copy *c, const struct stat *st, const char *name)
-{
-	size_t n = c->len + strlen(name) + 2;
-	struct twin *t, **at = bucket_of(c, st);
-
-	if (c->ntwins == LIMIT_TREE_LINKS)
-		return -E2BIG;
-	t = malloc(sizeof *t + n);
-	if (!t)
-		return -ENOMEM;
-	t->dev = st->st_dev;
-	t->ino = st->st_ino;
-	t->next = *at;
-	(void)snprintf(t->path, n, "%s%s", c->path, name);
-	*at = t;
-	c->ntwins++;
-	return 0;
 }
 
 static int copy_regular(struct copy *c, int dir, const char *name, int to_dir)
@@ -136,11 +90,12 @@ static int like(const struct copy *c, int dir, const char *name, int to_dir)
 /* Copy anything but a directory. */
 static int copy_other(struct copy *c, int dir, const char *name, const struct stat *st, int to_dir)
 {
-	const struct twin *twin = st->st_nlink > 1 ? find_twin(c, st) : NULL;
+	const char *twin =
+		st->st_nlink > 1 ? twins_find(&c->twins, st->st_dev, st->st_ino, NULL) : NULL;
 	int r;
 
 	if (twin)
-		return linkat(c->root_fd, twin->path, to_dir, name, 0) < 0 ? -errno : 0;
+		return linkat(c->root_fd, twin, to_dir, name, 0) < 0 ? -errno : 0;
 	if (S_ISREG(st->st_mode))
 		r = copy_regular(c, dir, name, to_dir);
 	else if (S_ISLNK(st->st_mode))
@@ -152,7 +107,7 @@ static int copy_other(struct copy *c, int dir, const char *name, const struct st
 		r = like(c, dir, name, to_dir);
 	/* Overlayfs links all whiteouts of a layer to one inode; a new whiteout means the same. */
 	if (r == 0 && st->st_nlink > 1 && !is_whiteout(st))
-		r = add_twin(c, st, name);
+		r = twins_add(&c->twins, st->st_dev, st->st_ino, c->path, name, 0);
 	return r;
 }
 

@@ -207,3 +207,17 @@ int userns_map_self(int proc_fd, uint32_t inside, uid_t uid, gid_t gid)
 	(void)snprintf(text, sizeof text, "%u %u 1\n", inside, gid);
 	return io_write_file(proc_fd, "gid_map", text);
 }
+
+int userns_become_root(void)
+{
+	auto_close int self = FD_NONE;
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+
+	if (uid == 0)
+		return 0;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return self < 0 ? -errno : userns_map_self(self, 0, uid, gid);
+}

@@ -35,3 +35,8 @@ int userns_swap(struct idmap map[5], uint32_t base, uint32_t owner, uint32_t use
 
 /* Map the only id that an unprivileged process may map: proc_fd is /proc/PID. */
 int userns_map_self(int proc_fd, uint32_t inside, uid_t uid, gid_t gid);
+/*
+ * For a process that copies files of one user: become root of an own user namespace, because files
+ * may be closed to their owner. Nothing to do for root. 0 or -errno.
+ */
+int userns_become_root(void);

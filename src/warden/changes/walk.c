@@ -22,7 +22,9 @@ static struct changes_base *base_of(struct warden *w, int i)
 	w->bases[i] = (struct changes_base){
 		.dirfd = w->dir_fd,
 		.mount = i,
-		.made_ns = clock_real_ns() - (clock_mono_ns() - w->started_ns),
+		.made_ns = layers_frozen(w, i)
+				   ? UINT64_MAX
+				   : clock_real_ns() - (clock_mono_ns() - w->started_ns),
 	};
 	return &w->bases[i];
 }

@@ -105,7 +105,7 @@ static int list_sealed(struct warden *w, int i)
 	if (!w->layer_fds[i])
 		return -ENOMEM;
 	for (int j = 0; j < w->spec.nlayers; j++)
-		if (w->sealed[j].fds[i] >= 0)
+		if (w->sealed[j].fds[i] >= 0 && !layer_is_start(w->sealed[j].id))
 			w->layer_fds[i][w->nlayer_fds[i]++] = w->sealed[j].fds[i];
 	return 0;
 }
@@ -125,16 +125,41 @@ static int open_upper(struct warden *w, int i)
 	return 0;
 }
 
-static int open_one(struct warden *w, int i)
+/* What a mount starts from, if that was frozen; borrowed. */
+static int find_start(const struct warden *w, int i)
+{
+	for (int j = 0; j < w->spec.nlayers; j++)
+		if (layer_is_start(w->sealed[j].id) && w->sealed[j].fds[i] >= 0)
+			return w->sealed[j].fds[i];
+	return FD_NONE;
+}
+
+bool layers_frozen(const struct warden *w, int i)
+{
+	return find_start(w, i) >= 0;
+}
+
+/* Above the last there are only whiteouts. A switch may lead from the host's to a frozen one. */
+static int open_lower(struct warden *w, int i)
 {
 	const struct cell_mount *m = &w->spec.mounts[i];
+	int start = find_start(w, i);
+
+	if (m->has_owner)
+		fd_close(&w->lowers[i]);
+	if (w->lowers[i] < 0)
+		w->lowers[i] = start >= 0 ? fcntl(start, F_DUPFD_CLOEXEC, 3)
+					  : open(m->lower[m->nlower - 1],
+						 O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return w->lowers[i] < 0 ? -errno : 0;
+}
+
+static int open_one(struct warden *w, int i)
+{
 	int r = w->uppers[i] < 0 ? open_upper(w, i) : 0;
 
-	/* Above the last there are only whiteouts. */
-	if (r == 0 && w->lowers[i] < 0)
-		w->lowers[i] = open(m->lower[m->nlower - 1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (r == 0 && w->lowers[i] < 0)
-		r = -errno;
+	if (r == 0)
+		r = open_lower(w, i);
 	return r < 0 ? r : list_sealed(w, i);
 }
 
@@ -192,8 +217,8 @@ bool layers_touched(const struct warden *w, int i)
 	if (!dir_is_empty(w->uppers[i], "."))
 		return true;
 	/* It was made with those of the topmost layer. */
-	return !attrs_same_xattrs(w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : FD_NONE,
-				  w->rootful);
+	return !attrs_same_xattrs(
+		w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : find_start(w, i), w->rootful);
 }
 
 /* What is left of the path below the mount; NULL: it is not below it. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frozen starts. A sandbox with --dir begins on the host's directory itself. Before its first
+ * snapshot that directory is copied (sys/freeze), and the copy takes its place in everything that
+ * is made of the sandbox from then on: a snapshot never changes with the host.
+ *
+ * A start is a layer (sys/files/layer.h) with an id that begins with '0':
+ *
+ *   layers/0ID/N         the whole directory of mount N: what the template's lowers were
+ *   layers/0ID/N.index   what its files looked like on the host
+ *   starts/HASH          link to 0ID/N: the last copy of a directory, HASH being that of its path
+ *
+ * It is never merged with others, and freed as they are. While it is made or chosen, a snapshot of
+ * the kind SNAPSHOT_FORK holds it: whatever a killed process left goes with the next
+ * catalog_free_layers().
+ */
+#pragma once
+
+#include "store/snapshots.h"
+
+enum { START_LEVEL = 1000 }; /* of its row: no other layer comes to it */
+
+struct start_hold {
+	char id[ID_SIZE]; /* empty: nothing is held */
+	int lock_fd;
+};
+
+int start_id_new(char out[ID_SIZE], struct err *e);
+/* Hold a start that is to be made, or one that exists. 1; 0: it does not exist any more. */
+int start_hold(struct catalog *c, const struct state *s, const char *start, bool exists,
+	       struct start_hold *ret, struct err *e);
+void start_release(struct catalog *c, const struct state *s, struct start_hold *h);
+
+/* Add the row of one whose files are in place; top: the layer below, or empty. */
+int catalog_add_start(struct catalog *c, const char *start, const char *top, struct err *e);
+/* 1: there is such a start, on this layer. */
+int catalog_has_start(struct catalog *c, const char *start, const char *top, struct err *e);
+/* Make it the top of a sandbox that has this one now. Durable. ESTALE if it has another. */
+int catalog_set_start(struct catalog *c, const char *sandbox, const char *start, const char *top,
+		      struct err *e);
+
+/* The last copy of a directory, "0ID/N". 1, 0: none. */
+int starts_find(const struct state *s, const char *key, char out[64]);
+/* Remember it. Failing costs only time later. */
+void starts_remember(const struct state *s, const char *key, const char *start, int mount);
+/* Forget those that are gone. */
+void starts_sweep(const struct state *s);
