@@ -148,10 +148,19 @@ def test_a_revoked_key_is_refused_within_a_second(server):
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')
     box = server.create(key=key)
     assert server.ask('GET', '/health', headers=envd(box))[0] == 204
+    stream = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    message = json.dumps({'process': {'cmd': '/bin/sleep', 'args': ['100']}}).encode()
+    stream.request('POST', '/process.Process/Start', b'\0' + len(message).to_bytes(4, 'big') + message,
+                   {**envd(box), 'Content-Type': 'application/connect+json'})
+    answer = stream.getresponse()
+    assert b'"start"' in answer.read1()
     server.cay('key', 'revoke', 'short', check=True)
+    assert b'"error"' in answer.read()  # and that is its end
+    stream.close()
     began = time.monotonic()
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 401, what='the end of the key')
     assert time.monotonic() - began < 1 * caylib.SLOWER
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 403
     assert 'short' not in server.cay('key', 'ls').out
 
 
