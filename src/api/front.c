@@ -47,7 +47,7 @@ static const struct http_handler job_handler = { .body = on_body, .ended = on_en
 static void begin_routed(struct api_request *q)
 {
 	struct http_request *r = q->http;
-	bool network = http_request_peer(r)->ip.len != 0, other;
+	bool network = !http_request_peer(r)->local, other;
 	int refused = 0;
 
 	q->route = route_find(routes, nroutes, r->method, r->path, q->id, sizeof q->id, &other);

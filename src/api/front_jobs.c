@@ -123,6 +123,9 @@ void front_ask_keys(struct front *f)
 	struct err ignored = { 0 };
 
 	f->keys_changed = f->asking_keys;
+	if (f->asking_keys)
+		return;
+	f->asking_keys = job_start(&f->queue, &spec, &ignored) != NULL;
 	if (!f->asking_keys)
-		f->asking_keys = job_start(&f->queue, &spec, &ignored) != NULL;
+		loop_timer_set(&f->loop, &f->keys_retry, NS_PER_S, on_keys_retry);
 }

@@ -108,6 +108,7 @@ struct http_conn *http_conn_new(struct http_server *s, int fd, struct http_filte
 	c->server = s;
 	c->filter = filter;
 	c->first = true;
+	c->is_tls = filter->ops->shake != NULL;
 	c->in = (struct buf)BUF_INIT(LIMIT_HTTP_IN);
 	if (loop_add(s->loop, &c->io, fd, EPOLLIN, on_io) < 0) {
 		free(c);
@@ -119,7 +120,7 @@ struct http_conn *http_conn_new(struct http_server *s, int fd, struct http_filte
 		s->all->prev = c;
 	s->all = c;
 	s->counters.conns++;
-	http_conn_set_state(c, filter->ops->shake ? HTTP_HANDSHAKE : HTTP_IDLE);
+	http_conn_set_state(c, c->is_tls ? HTTP_HANDSHAKE : HTTP_IDLE);
 	return c;
 }
 
@@ -133,6 +134,7 @@ void http_conn_close(struct http_conn *c, enum http_end why)
 	loop_del(c->server->loop, &c->io);
 	loop_timer_stop(c->server->loop, &c->timer);
 	c->filter->ops->free(c->filter);
+	c->filter = http_filter_plain(); /* the app may still ask about the connection */
 	fd_close(&c->fd);
 	http_conn_touch(c);
 }

@@ -26,12 +26,6 @@ static ssize_t plain_write(struct http_filter *f, int fd, const void *p, size_t 
 	return r < 0 ? -errno : r;
 }
 
-static bool plain_pending(const struct http_filter *f)
-{
-	(void)f;
-	return false;
-}
-
 static void plain_shut(struct http_filter *f, int fd)
 {
 	(void)f;
@@ -48,7 +42,6 @@ struct http_filter *http_filter_plain(void)
 	static const struct http_filter_ops ops = {
 		.read = plain_read,
 		.write = plain_write,
-		.pending = plain_pending,
 		.shut = plain_shut,
 		.free = plain_free,
 	};

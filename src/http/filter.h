@@ -14,11 +14,9 @@ struct http_filter;
 struct http_filter_ops {
 	/* 0 when the handshake is over, -EAGAIN, or -errno. NULL: there is none. */
 	int (*shake)(struct http_filter *f, int fd);
-	/* Bytes; 0 at the end; -EAGAIN; -errno. */
+	/* Bytes; 0 at the end; -EAGAIN only if nothing is left that epoll does not tell; -errno. */
 	ssize_t (*read)(struct http_filter *f, int fd, void *p, size_t n);
 	ssize_t (*write)(struct http_filter *f, int fd, const void *p, size_t n);
-	/* Bytes that were received and decoded but not read: epoll does not tell of them. */
-	bool (*pending)(const struct http_filter *f);
 	/* Nothing more will be written: say so to the peer. */
 	void (*shut)(struct http_filter *f, int fd);
 	void (*free)(struct http_filter *f);

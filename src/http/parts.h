@@ -83,7 +83,7 @@ struct http_conn {
 	uint8_t state; /* enum http_state */
 	bool first;    /* no request yet */
 	bool trusted;  /* no limit for unknown clients counts it */
-	bool queued, entered, is_idle;
+	bool queued, entered, is_idle, is_tls;
 	bool dry;     /* reading would block; an event clears it */
 	bool blocked; /* writing would block; an event clears it */
 	bool eof;     /* the client's end was read */

@@ -35,7 +35,7 @@ const struct http_peer *http_request_peer(const struct http_request *r)
 
 bool http_request_is_tls(const struct http_request *r)
 {
-	return http_exchange_of(r)->c->filter->ops->shake != NULL;
+	return http_exchange_of(r)->c->is_tls;
 }
 
 void http_request_trust(struct http_request *r)
@@ -89,7 +89,7 @@ static int ask(struct http_request *r, enum http_in_mode mode, uint64_t most, bo
 		http_conn_refuse(x->c, 415, "the body's Content-Encoding is not gzip");
 		return 0;
 	}
-	if (r->length != UINT64_MAX && !coding && most && r->length > most) {
+	if (r->length != UINT64_MAX && !coding && r->length > most) {
 		http_conn_refuse(x->c, 413, "the body is too large");
 		return 0;
 	}
@@ -100,7 +100,7 @@ static int ask(struct http_request *r, enum http_in_mode mode, uint64_t most, bo
 	if (err < 0)
 		return err;
 	x->in_mode = mode;
-	x->in.most = most ? most : UINT64_MAX;
+	x->in.most = most;
 	x->asked_ns = x->in_ns = clock_mono_ns();
 	http_conn_touch(x->c);
 	return 0;
@@ -108,7 +108,7 @@ static int ask(struct http_request *r, enum http_in_mode mode, uint64_t most, bo
 
 int http_request_buffer(struct http_request *r, size_t most)
 {
-	int err = ask(r, HTTP_IN_BUFFER, most ? most : 1, false);
+	int err = ask(r, HTTP_IN_BUFFER, most, false);
 
 	if (err == 0)
 		http_exchange_of(r)->body.max = most;
@@ -117,7 +117,7 @@ int http_request_buffer(struct http_request *r, size_t most)
 
 int http_request_stream(struct http_request *r, uint64_t most, bool raw)
 {
-	return ask(r, HTTP_IN_STREAM, most, raw);
+	return ask(r, HTTP_IN_STREAM, most ? most : UINT64_MAX, raw);
 }
 
 void http_request_resume(struct http_request *r)

@@ -91,18 +91,21 @@ static uint16_t addr_slot(const struct http_server *s, const struct ip *ip)
 	return (uint16_t)(mix(mix(s->addr_key, v), n) >> 32) % HTTP_ADDR_SLOTS;
 }
 
-static void peer_of(int fd, struct http_peer *ret)
+/* False where nobody knows: the client was gone before we accepted it. */
+static bool peer_of(int fd, struct http_peer *ret)
 {
 	struct sockaddr_storage a = { 0 };
 	socklen_t n = sizeof a;
 
 	*ret = (struct http_peer){ 0 };
 	if (getpeername(fd, (struct sockaddr *)&a, &n) < 0)
-		return;
+		return false;
+	ret->local = a.ss_family == AF_UNIX;
 	ret->ip = ip_plain(ip_of_sockaddr((struct sockaddr *)&a, &ret->port));
 	n = sizeof ret->cred;
-	if (a.ss_family == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ret->cred, &n) < 0)
+	if (ret->local && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ret->cred, &n) < 0)
 		ret->cred = (struct ucred){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	return ret->local || ret->ip.len != 0;
 }
 
 /* Close the oldest idle connection; only an unknown one if `unknown`. False if there is none. */
@@ -150,6 +153,7 @@ int http_server_adopt(struct http_server *s, int fd, const struct http_filter_ma
 {
 	struct http_filter *f = maker ? maker->make(maker) : http_filter_plain();
 	struct http_conn *c = NULL;
+	bool known;
 
 	if (f && io_set_nonblock(fd, true) == 0)
 		c = http_conn_new(s, fd, f);
@@ -159,9 +163,12 @@ int http_server_adopt(struct http_server *s, int fd, const struct http_filter_ma
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	peer_of(fd, &c->peer);
+	known = peer_of(fd, &c->peer);
 	s->counters.accepted++;
-	if (!count_unknown(c) || (s->counters.conns > s->limits.conns && !evict(s, false))) {
+	if (!known) {
+		c->trusted = true; /* it is in no count */
+		http_conn_close(c, HTTP_END_GONE);
+	} else if (!count_unknown(c) || (s->counters.conns > s->limits.conns && !evict(s, false))) {
 		s->counters.refused[HTTP_REFUSED_CONNS]++;
 		http_conn_close(c, HTTP_END_GONE);
 	}

@@ -28,7 +28,8 @@ struct http_filter_maker;
 
 /* Where a connection comes from. */
 struct http_peer {
-	struct ip ip; /* len 0: a unix socket, and cred says whose */
+	bool local;   /* a unix socket, and cred says whose */
+	struct ip ip; /* len 0: local */
 	uint16_t port;
 	struct ucred cred;
 };

@@ -146,11 +146,6 @@ static ssize_t tls_write(struct http_filter *f, int fd, const void *p, size_t n)
 	return r ? r : -EPIPE;
 }
 
-static bool tls_pending(const struct http_filter *f)
-{
-	return SSL_has_pending(container_of(f, const struct tls_filter, f)->ssl);
-}
-
 static void tls_shut(struct http_filter *f, int fd)
 {
 	struct tls_filter *t = of(f);
@@ -180,7 +175,6 @@ struct http_filter *http_tls_filter(SSL_CTX *ctx)
 		.shake = tls_shake,
 		.read = tls_read,
 		.write = tls_write,
-		.pending = tls_pending,
 		.shut = tls_shut,
 		.free = tls_free,
 	};

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -148,10 +149,19 @@ def test_a_revoked_key_is_refused_within_a_second(server):
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')
     box = server.create(key=key)
     assert server.ask('GET', '/health', headers=envd(box))[0] == 204
+    stream = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    message = json.dumps({'process': {'cmd': '/bin/sleep', 'args': ['100']}}).encode()
+    stream.request('POST', '/process.Process/Start', b'\0' + len(message).to_bytes(4, 'big') + message,
+                   {**envd(box), 'Content-Type': 'application/connect+json'})
+    answer = stream.getresponse()
+    assert b'"start"' in answer.read1()
     server.cay('key', 'revoke', 'short', check=True)
+    assert b'"error"' in answer.read()  # and that is its end
+    stream.close()
     began = time.monotonic()
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 401, what='the end of the key')
     assert time.monotonic() - began < 1 * caylib.SLOWER
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 403
     assert 'short' not in server.cay('key', 'ls').out
 
 
@@ -264,3 +274,20 @@ def test_the_npm_client_works_with_it(server, mode):
     done = subprocess.run(['node', f'{E2B}/client.mjs'], env=env, capture_output=True, timeout=180 * caylib.SLOWER, check=False)
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     assert done.stdout.count(b'ok - ') == done.stdout.count(b'\n') > 10
+
+
+def test_a_client_that_left_before_it_was_accepted_is_nobody(server):
+    """Its address is not known any more. That must not make it a client of the unix socket, which needs no key."""
+    box = server.create()
+    front, = server.children('serve-front')
+    host, port = server.address.split(':')
+    os.kill(front, signal.SIGSTOP)
+    try:
+        for _ in range(8):
+            with socket.create_connection((host, int(port)), timeout=10 * caylib.SLOWER) as s:
+                s.sendall(b'DELETE /sandboxes/%s HTTP/1.1\r\nHost: localhost\r\n\r\n' % box['sandboxID'].encode())
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    finally:
+        os.kill(front, signal.SIGCONT)
+    server.ask('GET', '/health')
+    assert server.ask('GET', f'/sandboxes/{box["sandboxID"]}')[0] == 200

@@ -26,13 +26,30 @@ struct box *box_find(struct front *f, const char *id)
 	return b && b->link ? b : NULL;
 }
 
+static void add_want(struct box *b, struct box_want *w)
+{
+	w->box = b;
+	w->next = b->wants;
+	b->wants = w;
+}
+
+static void remove_want(struct box_want *w)
+{
+	struct box *b = TAKE_PTR(w->box);
+
+	for (struct box_want **at = b ? &b->wants : NULL; at && *at; at = &(*at)->next)
+		if (*at == w) {
+			*at = w->next;
+			return;
+		}
+}
+
 static void tell_wants(struct box *b, const struct err *why)
 {
 	while (b->wants) {
 		struct box_want *w = b->wants;
 
-		b->wants = w->next;
-		w->box = NULL;
+		box_want_drop(w);
 		w->done(w, NULL, why);
 	}
 }
@@ -116,9 +133,10 @@ static void not_running(struct err *e)
 static void on_info_done(struct link_ask *a, const struct err *why)
 {
 	struct box_want *w = container_of(a, struct box_want, ask);
-	struct box *b = TAKE_PTR(w->box);
+	struct box *b = w->box;
 	struct err e = { 0 };
 
+	remove_want(w);
 	not_running(&e);
 	if (why)
 		e = *why;
@@ -131,16 +149,25 @@ static void ask_info(struct box *b, struct box_want *w)
 	int r;
 
 	w->ask = (struct link_ask){ .answer = on_info, .done = on_info_done };
-	w->box = b;
+	add_want(b, w);
 	r = link_ask(b->link, &w->ask, MSG_C_INFO, STR_NONE, INFO_MS);
 	if (r == 0)
 		return;
-	w->box = NULL;
+	remove_want(w);
 	(void)err_sys(&e, -r, "ask sandbox '%s'", b->id);
 	w->done(w, NULL, &e);
 }
 
 static const struct link_ops link_ops = { .closed = on_link_closed };
+
+/* Where its key was revoked, nobody may use it but the host's user. */
+static bool is_revoked(const struct box *b, struct err *ret)
+{
+	if (!b->owner[0] || auth_has(&b->front->auth, b->owner))
+		return false;
+	(void)err_set(ret, ERR_NOT_ALLOWED, "the key of this sandbox was revoked");
+	return true;
+}
 
 static void on_link(void *ctx, const struct job_answer *a, const struct err *why)
 {
@@ -157,7 +184,8 @@ static void on_link(void *ctx, const struct job_answer *a, const struct err *why
 	}
 	if (job_link_read(answer.out, &said) == 0)
 		(void)str_copy(b->owner, sizeof b->owner, said.more);
-	if (job_take_link(&b->front->loop, &answer, &link_ops, b, &b->link, &e) < 0) {
+	if (job_take_link(&b->front->loop, &answer, &link_ops, b, &b->link, &e) < 0 ||
+	    is_revoked(b, &e)) {
 		box_free(b, &e);
 		return;
 	}
@@ -205,31 +233,22 @@ void box_want(struct front *f, const char *id, struct box_want *w)
 		w->done(w, NULL, &e);
 		return;
 	}
-	w->box = b;
-	w->next = b->wants;
-	b->wants = w;
+	add_want(b, w);
 }
 
 void box_want_drop(struct box_want *w)
 {
 	link_ask_drop(&w->ask);
-	if (w->box)
-		for (struct box_want **at = &w->box->wants; *at; at = &(*at)->next)
-			if (*at == w) {
-				*at = w->next;
-				break;
-			}
-	w->box = NULL;
+	remove_want(w);
 }
 
 void boxes_check_keys(struct front *f)
 {
 	struct err why = { 0 };
 
-	(void)err_set(&why, ERR_NOT_ALLOWED, "the key of this sandbox was revoked");
 	for (struct box *b = f->boxes, *next; b; b = next) {
 		next = b->next;
-		if (b->owner[0] && !auth_has(&f->auth, b->owner))
+		if (is_revoked(b, &why))
 			box_free(b, &why);
 	}
 }

@@ -267,6 +267,9 @@ static void on_ended(struct link_call *c, const struct call_result *res, const s
 		send_all(p, &p->end);
 	while (p->listeners)
 		listener_end(p->listeners);
+	/* Only the end is kept: a client may have given it megabytes of arguments. */
+	free(TAKE_PTR(p->config));
+	buf_done(&p->input);
 	loop_timer_set(&p->box->front->loop, &p->keep, KEEP_S * NS_PER_S, on_forgotten);
 }
 

@@ -34,7 +34,6 @@ struct serving {
 	char socket[sizeof((struct sockaddr_un *)0)->sun_path];
 	char address[80];   /* ADDR:PORT, as bound; empty: none */
 	char key[KEY_TEXT]; /* made just now; empty: none */
-	bool quiet;
 };
 
 /* True if a server answers there. What a dead one left is removed. */
@@ -174,8 +173,6 @@ static void print_next_steps(void *ctx)
 {
 	const struct serving *s = ctx;
 
-	if (s->quiet)
-		return;
 	printf("Serving at %s\n", s->socket);
 	if (s->address[0]) {
 		const char *key = s->key[0] ? s->key : "YOUR_KEY";
@@ -229,7 +226,7 @@ static int serve(struct serving *s, struct err *e)
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	struct serving s = { .quiet = ctx->quiet };
+	struct serving s = { 0 };
 	int r;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open(&s.cay, e) < 0)
