@@ -177,6 +177,40 @@ void json_process(struct json *j, const struct link_process *p)
 	json_end(j);
 }
 
+static const char *op_name(enum call_op op)
+{
+	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
+					     "write_tree" };
+
+	return (size_t)op < ARRAY_LEN(names) ? names[op] : NULL;
+}
+
+void json_call(struct json *j, const struct link_call_row *r)
+{
+	bool ended = !r->running && !r->failed;
+
+	json_obj(j);
+	json_put_i64(j, "call", r->call);
+	put_text(j, "call_id", r->call_id);
+	put_text(j, "op", op_name(r->op));
+	put_text(j, "state", call_row_state(r));
+	put_left(j, "exit_code", ended, (uint64_t)r->result.code);
+	put_text(j, "error", r->error);
+	put_time(j, "started", r->start_ms * NS_PER_MS);
+	if (ended)
+		put_ms(j, "duration_ms", r->result.duration_us);
+	else
+		json_put_nil(j, "duration_ms");
+	json_put_bool(j, "detached", r->detached);
+	json_put_bool(j, "tty", r->tty);
+	json_put_u64(j, "stdout_bytes", r->out_bytes);
+	json_put_u64(j, "stderr_bytes", r->err_bytes);
+	json_put_u64(j, "kept_from", r->kept_from);
+	json_put_u64(j, "kept_to", r->kept_to);
+	put_text(j, "args", r->args);
+	json_end(j);
+}
+
 void json_order(struct json *j, const struct order_result *r)
 {
 	json_obj(j);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "ops/calls.h"
 #include "ops/create/create.h"
 #include "ops/gc.h"
 #include "ops/list.h"
@@ -26,6 +27,7 @@ void json_shown(struct json *j, const struct show_result *r);
 /* What the profile promises and this sandbox cannot keep, or NULL. */
 const char *show_lacks(const struct show_result *r);
 void json_process(struct json *j, const struct link_process *p);
+void json_call(struct json *j, const struct link_call_row *r);
 void json_order(struct json *j, const struct order_result *r);
 void json_snapshot_made(struct json *j, const struct snapshot_result *r);
 void json_snapshot(struct json *j, const struct snapshot_row *row);

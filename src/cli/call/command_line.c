@@ -99,7 +99,7 @@ static bool on_started(void *ctx, const struct call_started *started)
 
 	if (s->c->started)
 		s->c->started(s->c->ctx);
-	if (s->c->detached)
+	if (s->c->detached && link_version(s->c->link) >= 3)
 		print_call(s, started->call, started->pid);
 	return s->c->detached;
 }
@@ -132,6 +132,11 @@ int command_run(struct cmd_ctx *ctx, const struct command *c, struct err *e)
 	if (c->o->tty && put_terminal(&spec, &terminal, e) < 0)
 		return -1;
 	if (call_stdio_run(&s, &spec, &outcome, e) == 0) {
+		if (c->detached && link_version(c->link) < 3)
+			return err_set(e, ERR_UNAVAILABLE,
+				       "the warden of sandbox '%s' is of an older version: it "
+				       "cannot detach a call, and ended this one",
+				       link_id(c->link));
 		/* It may be over before anybody said that it began. */
 		if (c->detached && !outcome.left)
 			print_call(&start, outcome.result.call, 0);
