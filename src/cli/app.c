@@ -56,16 +56,17 @@ int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struc
 
 static void report_json(const struct err *e, const char *text, const char *hint)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 
-	out_json_open(&j, NULL, '{');
-	out_json_open(&j, "error", '{');
-	out_json_c(&j, "code", err_name(e->kind));
-	out_json_c(&j, "message", text);
-	out_json_c(&j, "hint", hint);
-	out_json_close(&j, '}');
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_obj(&j.json, "error");
+	json_put_text(&j.json, "code", err_name(e->kind));
+	json_put_text(&j.json, "message", text);
+	json_put_text(&j.json, "hint", hint);
+	json_end(&j.json);
+	json_end(&j.json);
+	json_line_print(&j);
 }
 
 int cmd_report(const struct cmd_ctx *ctx, const struct err *e)

@@ -37,9 +37,9 @@ static const struct cmd c_exec = { .name = "exec",
 				   .stop_at = 2,
 				   .runs_commands = true,
 				   .complete = "sandbox" };
-const struct cmd *const commands[] = { &c_run,	  &c_exec,     &cmd_ls,
-				       &cmd_show, &cmd_kill,   &cmd_completion,
-				       &cmd_help, &cmd_settle, &cmd_complete,
+const struct cmd *const commands[] = { &c_run,	  &c_exec,	  &cmd_ls,
+				       &cmd_show, &cmd_kill,	  &cmd_completion,
+				       &cmd_help, &cmd_reconcile, &cmd_complete,
 				       NULL };
 
 static void boxes(void)
@@ -53,7 +53,7 @@ static void commands_are_offered_with_what_they_do(void)
 	CHECK_STR(cay("__complete", "s", NULL)->out,
 		  "show\tShow all that is known about a sandbox\n");
 	CHECK_HAS(cay("__complete", "", NULL)->out, "exec\tExec\n");
-	CHECK_LACKS(cay("__complete", "", NULL)->out, "settle");
+	CHECK_LACKS(cay("__complete", "", NULL)->out, "reconcile");
 	CHECK_HAS(cay("__complete", NULL)->out, "run\tRun\n");
 }
 

@@ -25,6 +25,8 @@ int cli_open_state(struct cay *c, struct err *e)
 	const struct cay_config config = {
 		.net = { getenv("CAY_NAMESERVERS"), first_env(proxies), first_env(excepts) },
 		.keep_ended = getenv("CAY_KEEP_ENDED"),
+		.keep_days = getenv("CAY_KEEP_DAYS"),
+		.trace_max = getenv("CAY_TRACE_MAX"),
 	};
 
 	return cay_open(c, &config, e);

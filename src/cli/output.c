@@ -222,3 +222,26 @@ const char *out_age(uint64_t since_ns, uint64_t now_ns, char out[OUT_NUMBER])
 		(void)snprintf(out, OUT_NUMBER, "%llud", s / 86400);
 	return out;
 }
+
+void json_line_begin(struct json_line *l)
+{
+	enum { LINE_MAX_BYTES = 64 << 20 };
+
+	l->text = (struct buf)BUF_INIT(LINE_MAX_BYTES);
+	json_init(&l->json, &l->text);
+}
+
+void json_line_print_to(struct json_line *l, FILE *f)
+{
+	if (json_done(&l->json) < 0)
+		fputs("{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\"}}", f);
+	else
+		(void)fwrite(l->text.data, 1, l->text.len, f);
+	putc('\n', f);
+	buf_done(&l->text);
+}
+
+void json_line_print(struct json_line *l)
+{
+	json_line_print_to(l, stdout);
+}

@@ -77,39 +77,16 @@ int out_cellf(struct out_table *t, enum out_color color, const char *fmt, ...)
 /* width 0: nothing is cut. */
 void out_table_print(const struct out_table *t, FILE *f, int width, bool header, bool color);
 
-/*
- * JSON, written as it is built. Inside an object every value has a key; in an array, and at
- * the top, the key is NULL. Text that is not valid UTF-8 becomes {"b64":"..."}.
- */
-struct out_json {
-	FILE *f;
-	bool comma;
-};
-
-void out_json_open(struct out_json *j, const char *key, char bracket);
-void out_json_close(struct out_json *j, char bracket);
-void out_json_text(struct out_json *j, const char *key, struct str value);
-/* NULL and empty text become null. */
-void out_json_c(struct out_json *j, const char *key, const char *value);
-void out_json_num(struct out_json *j, const char *key, int64_t value);
-void out_json_bool(struct out_json *j, const char *key, bool value);
-/* Milliseconds with a fraction. */
-void out_json_ms(struct out_json *j, const char *key, uint64_t us);
-void out_json_time(struct out_json *j, const char *key, uint64_t real_ns);
-/* A JSON value that somebody else made; NULL becomes null. */
-void out_json_raw(struct out_json *j, const char *key, const char *value);
-/* Ends a line of NDJSON. */
-void out_json_line(struct out_json *j);
-
-/* A line of the JSON that operations write (ops/json.h): begin, write to l.json, print. */
+/* A line of JSON: begin, write to l.json (wire/json_write.h, ops/json.h), print. */
 struct json_line {
 	struct buf text;
 	struct json json;
 };
 
 void json_line_begin(struct json_line *l);
-/* Where the memory did not suffice the line is left out, and stdout is in error. */
+/* On stdout. Where the memory did not suffice the line says so. */
 void json_line_print(struct json_line *l);
+void json_line_print_to(struct json_line *l, FILE *f);
 #define PRINT_JSON(fn, ...) \
 	do { \
 		struct json_line line_; \

@@ -6,7 +6,7 @@
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0)
 		return -1;
@@ -14,12 +14,13 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		printf("%s%s\n", ctx->quiet ? "" : "cay ", CAY_VERSION);
 		return 0;
 	}
-	out_json_open(&j, NULL, '{');
-	out_json_c(&j, "version", CAY_VERSION);
-	out_json_num(&j, "client_protocol", PROTO_CLIENT_VERSION);
-	out_json_num(&j, "init_protocol", PROTO_INIT_VERSION);
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_text(&j.json, "version", CAY_VERSION);
+	json_put_i64(&j.json, "client_protocol", PROTO_CLIENT_VERSION);
+	json_put_i64(&j.json, "init_protocol", PROTO_INIT_VERSION);
+	json_end(&j.json);
+	json_line_print(&j);
 	return 0;
 }
 

@@ -335,7 +335,7 @@ int apply_lock(struct apply *a, struct err *e)
 	if (st.st_uid != geteuid()) {
 		(void)err_set(e, ERR_NOT_ALLOWED, APPLY_DIR " belongs to uid %u, not to you",
 			      st.st_uid);
-		return err_hint(e, "where that user has no cay apply to finish, remove " APPLY_DIR);
+		return err_code(e, "apply.locked", APPLY_DIR);
 	}
 	r = apply_journal_read(a, e);
 	if (r < 0)
@@ -356,8 +356,7 @@ static int empty_stage(struct apply *a, struct err *e)
 		return -1;
 	if (a->has_journal) {
 		(void)err_set(e, ERR_CONFLICT, "a cay apply was cut off in this directory");
-		return err_hint(e,
-				"finish or undo it first: cay apply --resume --to DIR, or --undo");
+		return err_code(e, "apply.unfinished", NULL);
 	}
 	r = rmtree_at(a->dir_fd, APPLY_DIR);
 	fd_close(&a->stage_fd);
@@ -384,10 +383,10 @@ int apply_run(struct apply *a, const struct diff *d, const struct apply_rules *r
 
 		(void)snprintf(e->msg, sizeof e->msg, "%.200s; then undoing it failed: %.200s",
 			       first.msg, why.msg);
-		return err_hint(e, "look at the directory, then: cay apply --undo");
+		return err_code(e, "apply.not_undone", NULL);
 	}
 	(void)clean_undone(a, &why);
-	return err_hint(e, "nothing was changed; run it again");
+	return err_code(e, "apply.undone", NULL);
 }
 
 int apply_resume(struct apply *a, struct err *e)
@@ -395,7 +394,7 @@ int apply_resume(struct apply *a, struct err *e)
 	size_t done = 0;
 
 	if (commit(a, &done, e) < 0)
-		return err_hint(e, "undo what was begun with: cay apply --undo");
+		return err_code(e, "apply.not_resumed", NULL);
 	return clean(a, e);
 }
 

@@ -151,9 +151,7 @@ static int journal_unknown(struct err *e)
 {
 	(void)err_set(e, ERR_NOT_ALLOWED,
 		      APPLY_DIR "/journal is not known to cay's state directory; nothing was done");
-	return err_hint(
-		e, "it came with the directory, or with another CAY_STATE or user; where no cay "
-		   "apply was cut off here, remove " APPLY_DIR);
+	return err_code(e, "apply.foreign", APPLY_DIR);
 }
 
 int apply_journal_read(struct apply *a, struct err *e)

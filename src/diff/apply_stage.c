@@ -191,8 +191,7 @@ int apply_stage(struct apply *a, const struct diff *d, const struct apply_rules 
 		if (r == -ESTALE) {
 			(void)err_set(e, ERR_CONFLICT, "'%.300s' changes while it is read",
 				      s->path);
-			return err_hint(e,
-					"pause the sandbox, or wait until its command has ended");
+			return err_code(e, "file.changing", NULL);
 		}
 		if (r < 0)
 			return err_sys(e, -r, "copy '%.300s'", s->path);

@@ -286,7 +286,7 @@ int patch_write(FILE *f, const struct diff *d, const struct diff_entry *en, cons
 	r = put(f, d, en, prefix, ret);
 	if (r == -ESTALE) {
 		(void)err_set(e, ERR_CONFLICT, "'%.300s' changed while it was read", en->path);
-		return err_hint(e, "pause the sandbox, or wait until its command has ended");
+		return err_code(e, "file.changing", NULL);
 	}
 	return r < 0 ? err_sys(e, -r, "read '%.300s'", en->path) : 0;
 }

@@ -57,6 +57,19 @@ int cay_programs(struct cay *c, struct err *e)
 	return c->programs.warden[0] ? 0 : programs_find(&c->programs, e);
 }
 
+int cay_wait(struct cay *c, const bool *done, const char *what, struct err *e)
+{
+	int r = wait_until(&c->wait, done);
+
+	if (r == -ECANCELED) {
+		(void)err_set(e, ERR_FAILED, "%s was cancelled", what);
+		return err_code(e, "cancelled", NULL);
+	}
+	if (r == -ETIMEDOUT)
+		return err_set(e, ERR_TIMEOUT, "%s did not end in time", what);
+	return r < 0 ? err_sys(e, -r, "wait for %s", what) : 0;
+}
+
 void cay_after(struct cay *c)
 {
 	if (c->after & AFTER_FLATTEN)

@@ -33,15 +33,19 @@ struct host_net {
 
 struct cay_config {
 	struct host_net net;
-	const char *keep_ended; /* how many traces of ended sandboxes are kept; NULL: as built in */
+	/* Settings of the record; each may be NULL: as built in. */
+	const char *keep_ended; /* how many ended sandboxes are remembered */
+	const char *keep_days;	/* and for how many days */
+	const char *trace_max;	/* size of a trace */
 };
 
 /* What operations want done in the background once the front has its answer. */
 enum { AFTER_FLATTEN = 1, AFTER_POOL = 2 };
 
 struct progress {
-	const char *stage; /* of an operation that takes long */
-	uint64_t done, total;
+	const char *stage;    /* of an operation that takes long */
+	uint64_t done, total; /* bytes; total 0: not known */
+	uint64_t items;	      /* files that are done */
 };
 
 struct cay {
@@ -65,6 +69,11 @@ int cay_catalog(struct cay *c, struct err *e);
 int programs_find(struct programs *p, struct err *e);
 /* Fill c->programs where that was not done yet. */
 int cay_programs(struct cay *c, struct err *e);
+/*
+ * Run the loop until *done, as c->wait allows: TIMEOUT, or code "cancelled". what: for the message,
+ * such as "the copy".
+ */
+int cay_wait(struct cay *c, const bool *done, const char *what, struct err *e);
 /* Start what operations have asked for. Failing to start it is no error. */
 void cay_after(struct cay *c);
 /* Legal on one that is zero or was closed. */

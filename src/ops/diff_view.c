@@ -44,7 +44,7 @@ static int hold(struct diff_view *l, struct cay *s, char (*sealed)[ID_SIZE], siz
 	    why.kind != ERR_CONFLICT)
 		return 0;
 	*e = why;
-	return err_hint(e, "try again");
+	return err_code(e, "layers.busy", NULL);
 }
 
 void diff_view_done(struct diff_view *l)
@@ -77,13 +77,11 @@ static int add(struct stack *s, int fd, const char *path, struct stack_layer lik
 
 	if (fd == -LAYER_GONE) {
 		(void)err_set(e, ERR_UNAVAILABLE, "the layer '%s' is not there", path);
-		return err_hint(e, "was it in a pool (cay setup pool) that has been taken away?");
+		return err_code(e, "layer.gone", path);
 	}
 	if (fd == -ENOENT && path[0] == '/') {
 		(void)err_sys(e, -fd, "'%s', which the sandbox shows", path);
-		return err_hint(e,
-				"put it back where it was; while the sandbox lives its files can "
-				"be taken out with cay cp");
+		return err_code(e, "dir.gone", path);
 	}
 	if (fd < 0)
 		return err_sys(e, -fd, "open the layer '%s'", path);
@@ -214,9 +212,7 @@ static int fill(struct cay *s, struct source *src, const char *recipe_of, const 
 
 	if (catalog_recipe(s->catalog, recipe_of, &recipe, e) < 0) {
 		if (e->kind == ERR_NOT_FOUND)
-			(void)err_hint(e,
-				       "only sandboxes that stay can be compared: cay create, or "
-				       "cay run --keep");
+			(void)err_code(e, "sandbox.not_kept", recipe_of);
 		return -1;
 	}
 	if (catalog_stack(s->catalog, top, &src->sealed, &src->nsealed, e) < 0)
@@ -291,9 +287,30 @@ int diff_view_open_any(struct cay *s, const char *ref, struct diff_view *ret, st
 		*e = none;
 	} else if (e->kind == ERR_NOT_FOUND) {
 		err_set(e, ERR_NOT_FOUND, "no sandbox or snapshot '%s'", ref);
-		return err_hint(e, "list them with: cay ls, cay snapshots");
+		return err_code(e, "source.not_found", ref);
 	}
 	return -1;
+}
+
+bool diff_path_below(const char *path, const char *top)
+{
+	size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+int diff_view_inner(const struct diff_view *l, const struct diff_mount *m, const char **ret)
+{
+	size_t len = strcmp(m->dest, "/") == 0 ? 0 : strlen(m->dest);
+	int n = 0;
+
+	for (int i = 0; i < l->n; i++) {
+		const char *dest = l->mounts[i].dest;
+
+		if (strcmp(dest, m->dest) != 0 && diff_path_below(dest, m->dest))
+			ret[n++] = dest + len + 1;
+	}
+	return n;
 }
 
 const struct diff_mount *diff_view_at(const struct diff_view *l, const char *dest)

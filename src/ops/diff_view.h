@@ -41,5 +41,12 @@ const struct diff_mount *diff_view_at(const struct diff_view *l, const char *des
 /* The mount that a path inside belongs to, and in *ret_rest what of it lies below. */
 const struct diff_mount *diff_view_find(const struct diff_view *l, const char *path,
 					const char **ret_rest);
+/* True for top itself, too. Both are absolute. */
+bool diff_path_below(const char *path, const char *top);
+/*
+ * What of a view is mounted inside m, which may be another view's: paths below m->dest, borrowed,
+ * in ret, which has room for l->n. How many there are.
+ */
+int diff_view_inner(const struct diff_view *l, const struct diff_mount *m, const char **ret);
 /* An absolute path inside without "." and "..", relative ones below the first --dir. */
 int diff_view_path(const struct diff_view *l, const char *path, char **ret, struct err *e);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -11,26 +13,12 @@
 const char *const snapshot_kind_names[SNAPSHOT_KINDS] = { "snapshot", "transaction", "lost",
 							  "fork" };
 
-static void put_text(struct json *j, const char *key, const char *text)
-{
-	json_put_c(j, key, text && text[0] ? text : NULL);
-}
-
 static void put_time(struct json *j, const char *key, uint64_t real_ns)
 {
 	char text[CLOCK_TEXT_SIZE];
 
 	clock_text(real_ns, text);
-	put_text(j, key, text);
-}
-
-static void put_ms(struct json *j, const char *key, uint64_t us)
-{
-	char text[32];
-
-	(void)snprintf(text, sizeof text, "%llu.%03u", (unsigned long long)(us / 1000),
-		       (unsigned)(us % 1000));
-	json_put_raw(j, key, str_of(text));
+	json_put_text(j, key, text);
 }
 
 /* JSON that is stored as such; otherwise: where there is none. */
@@ -52,22 +40,22 @@ static void put_left(struct json *j, const char *key, bool known, uint64_t ms)
 void json_created(struct json *j, const struct created *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "name", r->name);
-	put_text(j, "template", r->template_);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "name", r->name);
+	json_put_text(j, "template", r->template_);
 	put_time(j, "created", r->created_ns);
-	put_ms(j, "start_ms", r->start_us);
+	json_put_ms(j, "start_ms", r->start_us);
 	json_end(j);
 }
 
 void json_forked(struct json *j, const struct created *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "name", r->name);
-	put_text(j, "layer", r->top);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "name", r->name);
+	json_put_text(j, "layer", r->top);
 	put_time(j, "created", r->created_ns);
-	put_ms(j, "start_ms", r->start_us);
+	json_put_ms(j, "start_ms", r->start_us);
 	json_end(j);
 }
 
@@ -77,10 +65,10 @@ void json_listed(struct json *j, const struct sandbox_row *row, const struct cli
 	bool known = asked && asked->known;
 
 	json_obj(j);
-	put_text(j, "id", row->id);
-	put_text(j, "name", row->name);
-	put_text(j, "state", known ? asked->state.state : row->state);
-	put_text(j, "template", row->template_);
+	json_put_text(j, "id", row->id);
+	json_put_text(j, "name", row->name);
+	json_put_text(j, "state", known ? asked->state.state : row->state);
+	json_put_text(j, "template", row->template_);
 	json_put_bool(j, "ephemeral", row->ephemeral);
 	put_time(j, "created", row->created_ns);
 	put_left(j, "calls_running", known, known ? asked->state.calls_running : 0);
@@ -99,16 +87,16 @@ static void put_call(struct json *j, const struct call_row *c)
 
 	json_obj(j);
 	json_put_u64(j, "call", c->call);
-	put_text(j, "call_id", c->call_id);
+	json_put_text(j, "call_id", c->call_id);
 	json_put_raw(j, "argv", str_of(c->argv ? c->argv : "null"));
 	json_put_raw(j, "labels", str_of(c->labels ? c->labels : "{}"));
-	put_text(j, "state", ended ? "ended" : "running");
-	put_text(j, "reason", ended ? c->reason : NULL);
+	json_put_text(j, "state", ended ? "ended" : "running");
+	json_put_text(j, "reason", ended ? c->reason : NULL);
 	put_left(j, "exit_code", ran && WIFEXITED(c->status), (uint64_t)WEXITSTATUS(c->status));
 	put_left(j, "signal", ran && WIFSIGNALED(c->status), (uint64_t)WTERMSIG(c->status));
 	put_time(j, "start", c->start_ns);
 	if (ended)
-		put_ms(j, "duration_ms", (uint64_t)c->duration_us);
+		json_put_ms(j, "duration_ms", (uint64_t)c->duration_us);
 	else
 		json_put_nil(j, "duration_ms");
 	json_put_u64(j, "stdout_bytes", c->out_bytes);
@@ -141,18 +129,22 @@ static void put_status(struct json *j, const struct sandbox_status *s)
 void json_shown(struct json *j, const struct show_result *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->row.id);
-	put_text(j, "name", r->row.name);
-	put_text(j, "state", r->row.state);
-	put_text(j, "reason", r->reason);
-	put_text(j, "log", r->log);
-	put_text(j, "template", r->row.template_);
+	json_put_text(j, "id", r->row.id);
+	json_put_text(j, "name", r->row.name);
+	json_put_text(j, "state", r->row.state);
+	json_put_text(j, "reason", r->reason);
+	json_put_text(j, "log", r->log);
+	json_put_text(j, "template", r->row.template_);
 	json_put_bool(j, "ephemeral", r->row.ephemeral);
 	put_time(j, "created", r->row.created_ns);
 	if (r->known)
 		put_status(j, &r->info);
 	put_stored(j, "options", r->spec, "null");
-	put_text(j, "lacks", show_lacks(r));
+	if (r->policy.now) {
+		json_key(j, "policy");
+		json_policy_record(j, &r->policy);
+	}
+	json_put_text(j, "lacks", show_lacks(r));
 	json_put_arr(j, "calls");
 	for (int i = 0; i < r->calls.n; i++)
 		put_call(j, &r->calls.rows[i]);
@@ -169,11 +161,11 @@ void json_process(struct json *j, const struct link_process *p)
 	json_put_i64(j, "pid", p->pid);
 	json_put_i64(j, "ppid", p->ppid);
 	put_left(j, "call", p->call != 0, p->call);
-	put_text(j, "user", user);
-	put_text(j, "state", state);
-	put_ms(j, "cpu_ms", p->cpu_us);
+	json_put_text(j, "user", user);
+	json_put_text(j, "state", state);
+	json_put_ms(j, "cpu_ms", p->cpu_us);
 	json_put_u64(j, "rss_bytes", p->rss_kb * 1024);
-	put_text(j, "args", p->args);
+	json_put_text(j, "args", p->args);
 	json_end(j);
 }
 
@@ -191,14 +183,14 @@ void json_call(struct json *j, const struct link_call_row *r)
 
 	json_obj(j);
 	json_put_i64(j, "call", r->call);
-	put_text(j, "call_id", r->call_id);
-	put_text(j, "op", op_name(r->op));
-	put_text(j, "state", call_row_state(r));
+	json_put_text(j, "call_id", r->call_id);
+	json_put_text(j, "op", op_name(r->op));
+	json_put_text(j, "state", call_row_state(r));
 	put_left(j, "exit_code", ended, (uint64_t)r->result.code);
-	put_text(j, "error", r->error);
+	json_put_text(j, "error", r->error);
 	put_time(j, "started", r->start_ms * NS_PER_MS);
 	if (ended)
-		put_ms(j, "duration_ms", r->result.duration_us);
+		json_put_ms(j, "duration_ms", r->result.duration_us);
 	else
 		json_put_nil(j, "duration_ms");
 	json_put_bool(j, "detached", r->detached);
@@ -207,15 +199,15 @@ void json_call(struct json *j, const struct link_call_row *r)
 	json_put_u64(j, "stderr_bytes", r->err_bytes);
 	json_put_u64(j, "kept_from", r->kept_from);
 	json_put_u64(j, "kept_to", r->kept_to);
-	put_text(j, "args", r->args);
+	json_put_text(j, "args", r->args);
 	json_end(j);
 }
 
 void json_order(struct json *j, const struct order_result *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "state", r->state.state);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "state", r->state.state);
 	put_left(j, "ttl_left_ms", true, r->state.ttl_left_ms);
 	json_end(j);
 }
@@ -223,26 +215,26 @@ void json_order(struct json *j, const struct order_result *r)
 void json_snapshot_made(struct json *j, const struct snapshot_result *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "name", r->name);
-	put_text(j, "sandbox", r->sandbox);
-	put_text(j, "layer", r->top);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "name", r->name);
+	json_put_text(j, "sandbox", r->sandbox);
+	json_put_text(j, "layer", r->top);
 	json_put_bool(j, "changed", r->changed);
-	put_ms(j, "took_ms", r->took_us);
-	put_ms(j, "freeze_ms", r->freeze_us);
+	json_put_ms(j, "took_ms", r->took_us);
+	json_put_ms(j, "freeze_ms", r->freeze_us);
 	json_end(j);
 }
 
 void json_snapshot(struct json *j, const struct snapshot_row *row)
 {
 	json_obj(j);
-	put_text(j, "id", row->id);
-	put_text(j, "name", row->name);
-	put_text(j, "note", row->note);
-	put_text(j, "kind", snapshot_kind_names[row->kind]);
-	put_text(j, "sandbox", row->sandbox);
-	put_text(j, "template", row->template_);
-	put_text(j, "layer", row->top);
+	json_put_text(j, "id", row->id);
+	json_put_text(j, "name", row->name);
+	json_put_text(j, "note", row->note);
+	json_put_text(j, "kind", snapshot_kind_names[row->kind]);
+	json_put_text(j, "sandbox", row->sandbox);
+	json_put_text(j, "template", row->template_);
+	json_put_text(j, "layer", row->top);
 	put_time(j, "created", row->created_ns);
 	json_end(j);
 }
@@ -250,25 +242,25 @@ void json_snapshot(struct json *j, const struct snapshot_row *row)
 void json_rollback(struct json *j, const struct rollback_result *r)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "snapshot", r->snapshot);
-	put_ms(j, "took_ms", r->took_us);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "snapshot", r->snapshot);
+	json_put_ms(j, "took_ms", r->took_us);
 	json_end(j);
 }
 
 void json_tx(struct json *j, const struct tx_result *r, const char *done)
 {
 	json_obj(j);
-	put_text(j, "id", r->id);
-	put_text(j, "transaction", r->transaction);
-	put_text(j, "done", done);
+	json_put_text(j, "id", r->id);
+	json_put_text(j, "transaction", r->transaction);
+	json_put_text(j, "done", done);
 	json_end(j);
 }
 
 void json_net_row(struct json *j, const struct net_row *r, bool by_call)
 {
 	json_obj(j);
-	put_text(j, "host", r->host);
+	json_put_text(j, "host", r->host);
 	json_put_u64(j, "port", r->port);
 	if (by_call)
 		json_put_u64(j, "call", r->call);
@@ -283,13 +275,13 @@ void json_net_row(struct json *j, const struct net_row *r, bool by_call)
 void json_pool(struct json *j, const struct pool_item *it, long keeper)
 {
 	json_obj(j);
-	put_text(j, "template", it->row->template_);
-	put_text(j, "options", it->row->options);
+	json_put_text(j, "template", it->row->template_);
+	json_put_text(j, "options", it->row->options);
 	json_put_u64(j, "wanted", it->row->wanted);
 	json_put_u64(j, "ready", it->ready);
 	json_put_u64(j, "claimed", it->claimed);
 	put_left(j, "keeper_pid", keeper != 0, (uint64_t)keeper);
-	put_text(j, "problem", it->problem);
+	json_put_text(j, "problem", it->problem);
 	json_end(j);
 }
 
@@ -302,5 +294,105 @@ void json_gc(struct json *j, const struct gc_result *r)
 	json_put_i64(j, "layers_removed", r->layers);
 	json_put_i64(j, "bases_removed", r->bases);
 	json_put_u64(j, "freed_bytes", r->bytes);
+	json_end(j);
+}
+
+static const char *file_type(mode_t mode)
+{
+	return S_ISREG(mode)	? "file"
+	       : S_ISDIR(mode)	? "directory"
+	       : S_ISLNK(mode)	? "symlink"
+	       : S_ISFIFO(mode) ? "fifo"
+	       : S_ISSOCK(mode) ? "socket"
+				: "device";
+}
+
+/* dest: of the mount; path: below it, empty for the mount itself. */
+static void put_path(struct json *j, const char *key, const char *dest, const char *path)
+{
+	auto_free char *full = NULL;
+	const char *top = strcmp(dest, "/") == 0 ? "" : dest;
+
+	if (asprintf(&full, "%s%s%s", top, path[0] || !top[0] ? "/" : "", path) < 0)
+		j->err = -ENOMEM;
+	else
+		json_put_str(j, key, str_of(full));
+}
+
+static void put_side(struct json *j, const char *key, const struct stack_node *n)
+{
+	char mode[8];
+
+	if (!n->mode) {
+		json_put_nil(j, key);
+		return;
+	}
+	(void)snprintf(mode, sizeof mode, "%04o", n->mode & 07777);
+	json_put_obj(j, key);
+	json_put_text(j, "type", file_type(n->mode));
+	json_put_text(j, "mode", mode);
+	json_put_u64(j, "uid", n->uid);
+	json_put_u64(j, "gid", n->gid);
+	if (!S_ISDIR(n->mode))
+		json_put_u64(j, "size", n->size);
+	json_end(j);
+}
+
+void json_diff_change(struct json *j, const struct diff_change *c)
+{
+	static const char *const kinds[] = { "added", "deleted", "changed", "type", "renamed" };
+	const struct diff_entry *en = c->entry;
+
+	json_obj(j);
+	put_path(j, "path", c->dest, en->path);
+	json_put_text(j, "kind", kinds[en->kind]);
+	if (en->old_path)
+		put_path(j, "from", c->dest, en->old_path);
+	json_put_bool(j, "content", en->content);
+	json_put_bool(j, "mode", en->mode);
+	json_put_bool(j, "metadata", en->owner || en->xattr);
+	json_put_bool(j, "host_changed", en->host_changed || en->from_copy);
+	put_side(j, "old", &en->old);
+	put_side(j, "new", &en->new);
+	if (c->counted) {
+		json_put_bool(j, "binary", c->n.binary);
+		json_put_u64(j, "added_lines", c->n.added);
+		json_put_u64(j, "removed_lines", c->n.removed);
+	}
+	json_end(j);
+}
+
+void json_apply_change(struct json *j, const struct apply_change *c)
+{
+	json_obj(j);
+	json_put_str(j, "dir", str_of(c->dir));
+	json_put_str(j, "path", str_of(c->path));
+	json_put_text(j, "action", c->action);
+	json_put_text(j, "reason", c->reason);
+	json_end(j);
+}
+
+void json_branch(struct json *j, const struct branch *b)
+{
+	json_obj(j);
+	json_put_i64(j, "fork", b->number);
+	json_put_text(j, "id", b->id);
+	put_left(j, "exit_code", b->code >= 0, (uint64_t)b->code);
+	json_put_ms(j, "duration_ms", b->duration_us);
+	json_put_u64(j, "files", b->totals.files);
+	json_put_u64(j, "added_lines", b->totals.added);
+	json_put_u64(j, "removed_lines", b->totals.removed);
+	json_put_bool(j, "kept", b->kept);
+	json_end(j);
+}
+
+void json_copied(struct json *j, const struct copy_result *r)
+{
+	json_obj(j);
+	json_put_u64(j, "files", r->n.files);
+	json_put_u64(j, "directories", r->n.dirs);
+	json_put_u64(j, "bytes", r->n.bytes);
+	json_put_u64(j, "skipped", r->n.skipped);
+	json_put_u64(j, "changed", r->n.changed);
 	json_end(j);
 }

@@ -5,8 +5,12 @@
  */
 #pragma once
 
+#include "ops/apply.h"
 #include "ops/calls.h"
+#include "ops/copy/copy.h"
 #include "ops/create/create.h"
+#include "ops/diff.h"
+#include "ops/explore.h"
 #include "ops/gc.h"
 #include "ops/list.h"
 #include "ops/net.h"
@@ -37,4 +41,10 @@ void json_rollback(struct json *j, const struct rollback_result *r);
 void json_tx(struct json *j, const struct tx_result *r, const char *done);
 void json_net_row(struct json *j, const struct net_row *r, bool by_call);
 void json_pool(struct json *j, const struct pool_item *it, long keeper);
+/* Also its lines, where they were counted. */
+void json_diff_change(struct json *j, const struct diff_change *c);
+void json_apply_change(struct json *j, const struct apply_change *c);
+/* Of an exploration. */
+void json_branch(struct json *j, const struct branch *b);
+void json_copied(struct json *j, const struct copy_result *r);
 void json_gc(struct json *j, const struct gc_result *r);

@@ -27,8 +27,10 @@ static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
  * What is built. A recipe with any other field is never made in advance, because its meaning is
  * unknown.
  */
-static const uint16_t built[] = { TAG_TRACE, TAG_PROFILE, TAG_MOUNT, TAG_MEMORY,     TAG_CPU_MILLI,
-				  TAG_PIDS,  TAG_FILES,	  TAG_DISK,  TAG_BEST_EFFORT };
+static const uint16_t built[] = {
+	TAG_TRACE,     TAG_PROFILE, TAG_NESTED, TAG_MOUNT, TAG_MEMORY,
+	TAG_CPU_MILLI, TAG_PIDS,    TAG_FILES,	TAG_DISK,  TAG_BEST_EFFORT
+};
 
 static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 {
@@ -316,7 +318,8 @@ static void add_rlimits(struct sha256 *h)
 /* A warden inherits all this, and so does what runs in its sandbox. */
 static int add_circumstances(struct sha256 *h)
 {
-	const char *ended = getenv("CAY_KEEP_ENDED");
+	static const char *const settings[] = { "CAY_KEEP_ENDED", "CAY_KEEP_DAYS",
+						"CAY_TRACE_MAX" };
 	int r = add_proc(h, "/proc/self/status", add_status);
 
 	if (r == 0)
@@ -328,7 +331,11 @@ static int add_circumstances(struct sha256 *h)
 	add_namespaces(h);
 	add_scheduling(h);
 	add_rlimits(h);
-	hash_add(h, ended ? ended : "", ended ? strlen(ended) : 0);
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		const char *v = getenv(settings[i]);
+
+		hash_add(h, v ? v : "", v ? strlen(v) : 0);
+	}
 	return r;
 }
 

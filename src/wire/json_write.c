@@ -2,6 +2,7 @@
 #include "wire/json_write.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/b64.h"
 #include "base/utf8.h"
@@ -294,4 +295,18 @@ void json_put_raw(struct json *j, const char *key, struct str text)
 {
 	json_key(j, key);
 	json_raw(j, text);
+}
+
+void json_put_text(struct json *j, const char *key, const char *value)
+{
+	json_put_c(j, key, value && value[0] ? value : NULL);
+}
+
+void json_put_ms(struct json *j, const char *key, uint64_t us)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof text, "%llu.%03u", (unsigned long long)(us / 1000),
+		       (unsigned)(us % 1000));
+	json_put_raw(j, key, str_of(text));
 }

@@ -64,3 +64,7 @@ void json_put_u64(struct json *j, const char *key, uint64_t value);
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_nil(struct json *j, const char *key);
 void json_put_raw(struct json *j, const char *key, struct str text);
+/* Empty text is null, too. */
+void json_put_text(struct json *j, const char *key, const char *value);
+/* Microseconds as milliseconds with a fraction. */
+void json_put_ms(struct json *j, const char *key, uint64_t us);

@@ -140,6 +140,25 @@ static void depth_is_bounded(void)
 	CHECK(wrong(steps) == -EINVAL);
 }
 
+static void empty_texts_are_null_and_times_have_a_fraction(void)
+{
+	struct buf b = BUF_INIT(200);
+	struct json j;
+
+	json_init(&j, &b);
+	json_obj(&j);
+	json_put_text(&j, "a", "x");
+	json_put_text(&j, "b", "");
+	json_put_text(&j, "c", NULL);
+	json_put_ms(&j, "d", 12005);
+	json_put_ms(&j, "e", 0);
+	json_end(&j);
+	CHECK(json_done(&j) == 0);
+	CHECK_STR(b.data, "{\"a\":\"x\",\"b\":null,\"c\":null,\"d\":12.005,\"e\":0.000}");
+	buf_done(&b);
+}
+
 T_MAIN(T(commas_and_colons_are_added), T(strings_are_escaped), T(invalid_utf8_becomes_base64),
        T(every_pair_of_bytes_round_trips), T(the_first_failure_is_kept),
-       T(a_wrong_order_of_calls_is_an_error), T(depth_is_bounded))
+       T(a_wrong_order_of_calls_is_an_error), T(depth_is_bounded),
+       T(empty_texts_are_null_and_times_have_a_fraction))

@@ -315,6 +315,31 @@ def check_frontless(sources, _edges):
                 yield s.path, line, f"'{name}' is state of the process: put it into struct cay or a local"
 
 
+# The command line parses and prints. What changes a sandbox, the store or the host is an operation.
+OF_OPERATIONS = {
+    'flock': 'takes a lock', 'mount': 'mounts', 'umount2': 'mounts', 'kill': 'signals a process', 'pidfd_send_signal': 'signals a process',
+    'fork': 'starts a process', 'vfork': 'starts a process', 'clone': 'starts a process', 'posix_spawn': 'starts a process',
+    'posix_spawnp': 'starts a process', 'waitpid': 'waits for a process', 'unlink': 'removes a file', 'unlinkat': 'removes a file',
+    'rename': 'moves a file', 'renameat': 'moves a file', 'renameat2': 'moves a file', 'mkdir': 'makes a directory',
+    'mkdirat': 'makes a directory', 'fsync': 'writes to the disk',
+}
+OF_STORE = re.compile(r'\b(?:sqlite3|db|catalog|state)_\w+(?=\()')
+# Neither reads nor changes the store.
+OF_STORE_FREE = {'catalog_close', 'state_id_ok'}
+
+
+def check_front(sources, _edges):
+    for s in sources:
+        if not (s.path.endswith('.c') and s.path.startswith('src/cli/')) or s.is_test:
+            continue
+        for name, line, _ in calls_of(s, OF_OPERATIONS):
+            yield s.path, line, f'{name}() {OF_OPERATIONS[name]}: that is for src/ops'
+        own = {name for name, _, _ in functions_of(s)}
+        for m in OF_STORE.finditer(s.code):
+            if m.group() not in OF_STORE_FREE | own:
+                yield s.path, s.line_of(m.start()), f'{m.group()}() is of the store: that is for src/ops'
+
+
 def check_unfinished(sources, _edges):
     words = re.compile(r'\b(' + '|'.join(('TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK')) + r')\b')
     for s in sources:
@@ -353,6 +378,7 @@ RULES = [
     ('every descriptor is made close-on-exec', check_cloexec),
     ('every durable step has a failpoint or a reason', check_failpoints),
     ('operations and links do nothing that a front does', check_frontless),
+    ('the command line holds no operation', check_front),
     ('nothing is left unfinished', check_unfinished),
     ('no stray white space', check_whitespace),
     ('no path of one machine', check_machine_paths),

@@ -45,16 +45,31 @@ def test_pick_drops_the_others(cay, origin):
 
 def test_one_that_was_chosen_and_whose_command_was_cut_off_is_no_success(cay, origin):
     """Although another one has ended with 0."""
-    with cay.popen('explore', '-c', '2', '--pick', '1', origin, '--', 'sh', '-c', '[ $CAY_FORK = 2 ] || sleep 300',
+    with cay.popen('explore', '-c', '2', '--pick', '1', '--name', 'cut', origin, '--', 'sh', '-c', '[ $CAY_FORK = 2 ] || sleep 300',
                    stderr=subprocess.STDOUT) as explorer:
-        def children():
-            return [pid for pid, (parent, state, name) in caylib.processes().items()
-                    if parent == explorer.pid and state != 'Z' and name != 'cay-warden']
         explorer.read_until(b'ended with 0')
-        last, = caylib.wait_until(lambda: len(children()) == 1 and children(), what='the other')
-        os.kill(last, signal.SIGKILL)
+        os.kill(cay.warden('cut-1'), signal.SIGKILL)
         result = explorer.finish()
     assert result.code == 1 and 'was stopped\n' in result.out, result
+
+
+def test_no_process_of_ours_runs_beside_it(cay, origin):
+    """The commands are calls of one process, which starts no other cay."""
+    with cay.popen('explore', '-c', '2', '--pick', '1', origin, '--', 'sh', '-c', 'echo up; sleep 300') as explorer:
+        seen = b''
+        while seen.count(b'up') < 2:
+            seen += explorer.read_until(b'up')
+        assert [name for parent, state, name in caylib.processes().values()
+                if parent == explorer.pid and state != 'Z' and name != 'cay-warden'] == []
+        explorer.send_signal(signal.SIGTERM)
+        explorer.finish()
+
+
+def test_what_cannot_be_executed_is_told_by_its_code(cay, origin):
+    r = cay('explore', '-c', '1', '--pick', '1', origin, '--', '/no/such/program', timeout=60)
+    assert r.code == 127 and 'ended with 127' in r.err and '/no/such/program' in r.err
+    r = cay('explore', '-c', '1', '--pick', '1', '--timeout', '1', origin, '--', 'sleep', '300', timeout=60)
+    assert r.code == 124 and 'ended with 124: timeout' in r.err
 
 
 def test_first_success_stops_the_others(cay, origin):
@@ -133,7 +148,7 @@ def test_what_forks_did_is_kept_where_it_cannot_be_compared(fresh_cay, tmp_path)
     with cay.popen('explore', ref, '--count', '2', '--', 'sh', '-c', 'echo up; sleep 1; echo done > /tmp/f') as exploring:
         exploring.read_until(b'up')
         project.rename(tmp_path / 'q')
-        _, err = exploring.communicate(timeout=30)
+        _, err = exploring.communicate(timeout=120)
     (tmp_path / 'q').rename(project)
     assert exploring.returncode != 0 and b'all forks are kept' in err
     forks = {x['id'] for x in cay.json('ls')} - {ref}

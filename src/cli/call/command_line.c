@@ -79,18 +79,19 @@ struct start {
 
 static void print_call(const struct start *s, uint32_t call, int pid)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 
 	if (!s->c->o->json) {
 		printf("%u\n", call);
 		return;
 	}
-	out_json_open(&j, NULL, '{');
-	out_json_num(&j, "call", call);
-	out_json_c(&j, "call_id", s->c->o->call_id);
-	out_json_num(&j, "pid", pid);
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_i64(&j.json, "call", call);
+	json_put_text(&j.json, "call_id", s->c->o->call_id);
+	json_put_i64(&j.json, "pid", pid);
+	json_end(&j.json);
+	json_line_print_to(&j, stdout);
 }
 
 static bool on_started(void *ctx, const struct call_started *started)

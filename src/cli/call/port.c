@@ -195,13 +195,14 @@ static void say_where(const struct cmd_ctx *ctx, const struct forward *f)
 	ip = ip_of_sockaddr((void *)&sa, &port);
 	ip_text(&ip, text);
 	if (ctx->json) {
-		struct out_json j = { .f = stdout };
+		struct json_line j;
 
-		out_json_open(&j, NULL, '{');
-		out_json_c(&j, "address", text);
-		out_json_num(&j, "port", port);
-		out_json_close(&j, '}');
-		out_json_line(&j);
+		json_line_begin(&j);
+		json_obj(&j.json);
+		json_put_text(&j.json, "address", text);
+		json_put_i64(&j.json, "port", port);
+		json_end(&j.json);
+		json_line_print(&j);
 	} else if (!ctx->quiet) {
 		printf(ip.len == 16 ? "[%s]:%u\n" : "%s:%u\n", text, port);
 	}

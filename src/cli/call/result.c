@@ -91,45 +91,46 @@ void result_explain(const struct call_outcome *o)
 			n - SHOWN);
 }
 
-static void json_denied(struct out_json *j, const struct denied *d)
+static void json_denied(struct json *j, const struct denied *d)
 {
-	out_json_open(j, NULL, '{');
+	json_obj(j);
 	if (d->name.n)
-		out_json_text(j, "name", d->name);
+		json_put_str(j, "name", d->name);
 	if (d->address.n)
-		out_json_text(j, "address", d->address);
+		json_put_str(j, "address", d->address);
 	if (d->port)
-		out_json_num(j, "port", (int64_t)d->port);
-	out_json_text(j, "rule", d->rule);
-	out_json_text(j, "reason", d->reason);
-	out_json_text(j, "message", d->why);
+		json_put_i64(j, "port", (int64_t)d->port);
+	json_put_str(j, "rule", d->rule);
+	json_put_str(j, "reason", d->reason);
+	json_put_str(j, "message", d->why);
 	if (d->fix.n)
-		out_json_text(j, "allow", d->fix);
-	out_json_num(j, "count", (int64_t)d->count);
-	out_json_close(j, '}');
+		json_put_str(j, "allow", d->fix);
+	json_put_i64(j, "count", (int64_t)d->count);
+	json_end(j);
 }
 
 void result_json(const struct call_outcome *o)
 {
 	const struct call_result *r = &o->result;
-	struct out_json j = { .f = stderr };
+	struct json_line j;
 	struct str fields = buf_str(&o->denied);
 	struct denied d;
 
-	out_json_open(&j, NULL, '{');
-	out_json_num(&j, "call", r->call);
-	out_json_num(&j, "exit_code", r->code);
-	out_json_c(&j, "reason", r->reason);
-	out_json_ms(&j, "duration_ms", r->duration_us);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_i64(&j.json, "call", r->call);
+	json_put_i64(&j.json, "exit_code", r->code);
+	json_put_text(&j.json, "reason", r->reason);
+	json_put_ms(&j.json, "duration_ms", r->duration_us);
 	if (r->oom_kills) {
-		out_json_num(&j, "oom_kills", (int64_t)r->oom_kills);
-		out_json_c(&j, "oom_limit", limit_name(r));
-		out_json_num(&j, "oom_bytes", (int64_t)r->oom_limit);
+		json_put_i64(&j.json, "oom_kills", (int64_t)r->oom_kills);
+		json_put_text(&j.json, "oom_limit", limit_name(r));
+		json_put_i64(&j.json, "oom_bytes", (int64_t)r->oom_limit);
 	}
-	out_json_open(&j, "denied", '[');
+	json_put_arr(&j.json, "denied");
 	while (next_denied(&fields, &d))
-		json_denied(&j, &d);
-	out_json_close(&j, ']');
-	out_json_close(&j, '}');
-	out_json_line(&j);
+		json_denied(&j.json, &d);
+	json_end(&j.json);
+	json_end(&j.json);
+	json_line_print_to(&j, stderr);
 }

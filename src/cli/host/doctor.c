@@ -59,43 +59,44 @@ static void print_levels(const struct cmd_ctx *ctx, const struct level *levels, 
 		       levels[i].mode, levels[i].level, levels[i].sentence);
 }
 
-static void json_check(struct out_json *j, const struct check *c)
+static void json_check(struct json *j, const struct check *c)
 {
-	out_json_open(j, NULL, '{');
-	out_json_c(j, "name", c->name);
-	out_json_c(j, "group", c->group);
-	out_json_c(j, "state", marks[c->state].name);
-	out_json_c(j, "finding", c->finding);
-	out_json_c(j, "fix", c->fix);
-	out_json_close(j, '}');
+	json_obj(j);
+	json_put_text(j, "name", c->name);
+	json_put_text(j, "group", c->group);
+	json_put_text(j, "state", marks[c->state].name);
+	json_put_text(j, "finding", c->finding);
+	json_put_text(j, "fix", c->fix);
+	json_end(j);
 }
 
-static void json_level(struct out_json *j, const struct level *v)
+static void json_level(struct json *j, const struct level *v)
 {
-	out_json_open(j, NULL, '{');
-	out_json_c(j, "driver", v->driver);
-	out_json_c(j, "profile", v->profile);
-	out_json_c(j, "mode", v->mode);
-	out_json_c(j, "level", v->level);
-	out_json_c(j, "sentence", v->sentence);
-	out_json_close(j, '}');
+	json_obj(j);
+	json_put_text(j, "driver", v->driver);
+	json_put_text(j, "profile", v->profile);
+	json_put_text(j, "mode", v->mode);
+	json_put_text(j, "level", v->level);
+	json_put_text(j, "sentence", v->sentence);
+	json_end(j);
 }
 
 static void print_json(const struct checks *l, const struct level *levels, int n)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 
-	out_json_open(&j, NULL, '{');
-	out_json_open(&j, "checks", '[');
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_arr(&j.json, "checks");
 	for (int i = 0; i < l->n; i++)
-		json_check(&j, &l->items[i]);
-	out_json_close(&j, ']');
-	out_json_open(&j, "drivers", '[');
+		json_check(&j.json, &l->items[i]);
+	json_end(&j.json);
+	json_put_arr(&j.json, "drivers");
 	for (int i = 0; i < n; i++)
-		json_level(&j, &levels[i]);
-	out_json_close(&j, ']');
-	out_json_close(&j, '}');
-	out_json_line(&j);
+		json_level(&j.json, &levels[i]);
+	json_end(&j.json);
+	json_end(&j.json);
+	json_line_print(&j);
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)

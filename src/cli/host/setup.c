@@ -20,7 +20,7 @@ static struct opt opts[] = {
 
 static int print(const struct cmd_ctx *ctx, struct cay *c, const char *done, struct err *e)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 	struct pool_info info;
 	char total[OUT_NUMBER], left[OUT_NUMBER];
 	int r = op_storage_info(c, &info, e);
@@ -28,17 +28,18 @@ static int print(const struct cmd_ctx *ctx, struct cay *c, const char *done, str
 	if (r < 0)
 		return -1;
 	if (ctx->json) {
-		out_json_open(&j, NULL, '{');
-		out_json_bool(&j, "pool", r > 0);
+		json_line_begin(&j);
+		json_obj(&j.json);
+		json_put_bool(&j.json, "pool", r > 0);
 		if (r > 0) {
-			out_json_c(&j, "path", info.path);
-			out_json_bool(&j, "image", info.image);
-			out_json_bool(&j, "quota", info.quota);
-			out_json_num(&j, "size", (int64_t)info.size);
-			out_json_num(&j, "free", (int64_t)info.free);
+			json_put_text(&j.json, "path", info.path);
+			json_put_bool(&j.json, "image", info.image);
+			json_put_bool(&j.json, "quota", info.quota);
+			json_put_i64(&j.json, "size", (int64_t)info.size);
+			json_put_i64(&j.json, "free", (int64_t)info.free);
 		}
-		out_json_close(&j, '}');
-		out_json_line(&j);
+		json_end(&j.json);
+		json_line_print(&j);
 	} else if (!ctx->quiet && r > 0) {
 		printf("%s: %s, %s, %s free. Sandboxes with --disk write there, and are held "
 		       "to it by btrfs.\n",

@@ -106,37 +106,38 @@ static void warn_rule(const struct cmd_ctx *ctx, const struct policy_rule *r)
 
 static void print_json(const struct policy *p)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 	auto_done(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
 
-	out_json_open(&j, NULL, '{');
-	out_json_text(&j, "policy", p->name);
-	out_json_c(&j, "default", action_name(p->def));
-	out_json_open(&j, "rules", '[');
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_str(&j.json, "policy", p->name);
+	json_put_text(&j.json, "default", action_name(p->def));
+	json_put_arr(&j.json, "rules");
 	for (size_t i = 0; i < p->nrules; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		out_json_open(&j, NULL, '{');
-		out_json_text(&j, "id", r->id);
-		out_json_text(&j, "origin", r->origin);
-		out_json_c(&j, "action", action_name(r->action));
-		out_json_open(&j, "targets", '[');
+		json_obj(&j.json);
+		json_put_str(&j.json, "id", r->id);
+		json_put_str(&j.json, "origin", r->origin);
+		json_put_text(&j.json, "action", action_name(r->action));
+		json_put_arr(&j.json, "targets");
 		for (size_t k = 0; k < r->nhosts; k++)
-			out_json_text(&j, NULL, r->hosts[k]);
+			json_str(&j.json, r->hosts[k]);
 		for (size_t k = 0; k < r->naddresses; k++) {
 			char cidr[CIDR_TEXT];
 
 			cidr_text(&r->addresses[k], cidr);
-			out_json_c(&j, NULL, cidr);
+			json_c(&j.json, cidr);
 		}
-		out_json_close(&j, ']');
-		out_json_c(&j, "ports", ports(r, &b));
-		out_json_c(&j, "protocols", protocols(r, &b));
-		out_json_close(&j, '}');
+		json_end(&j.json);
+		json_put_text(&j.json, "ports", ports(r, &b));
+		json_put_text(&j.json, "protocols", protocols(r, &b));
+		json_end(&j.json);
 	}
-	out_json_close(&j, ']');
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_end(&j.json);
+	json_end(&j.json);
+	json_line_print(&j);
 }
 
 static int print_table(const struct cmd_ctx *ctx, const struct policy *p)

@@ -126,21 +126,23 @@ static const char *needs_text(unsigned needs)
 
 static void print_json(const struct question *a, const struct policy_verdict *v, const char *fix)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 	struct str none = STR_NONE;
 
-	out_json_open(&j, NULL, '{');
-	out_json_c(&j, "verdict", verdict_name(v->kind));
-	out_json_c(&j, "reason", v->kind == POLICY_PENDING ? "" : policy_reason_name(v->reason));
-	out_json_text(&j, "rule", policy_rule_id(v));
-	out_json_text(&j, "origin", v->rule ? v->rule->origin : none);
-	out_json_c(&j, "host", o.host);
-	out_json_num(&j, "port", a->q.port);
-	out_json_c(&j, "protocol", policy_proto_name(a->q.proto));
-	out_json_c(&j, "needs", v->kind == POLICY_PENDING ? needs_text(v->needs) : "");
-	out_json_c(&j, "add", fix);
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_text(&j.json, "verdict", verdict_name(v->kind));
+	json_put_text(&j.json, "reason",
+		      v->kind == POLICY_PENDING ? "" : policy_reason_name(v->reason));
+	json_put_str(&j.json, "rule", policy_rule_id(v));
+	json_put_str(&j.json, "origin", v->rule ? v->rule->origin : none);
+	json_put_text(&j.json, "host", o.host);
+	json_put_i64(&j.json, "port", a->q.port);
+	json_put_text(&j.json, "protocol", policy_proto_name(a->q.proto));
+	json_put_text(&j.json, "needs", v->kind == POLICY_PENDING ? needs_text(v->needs) : "");
+	json_put_text(&j.json, "add", fix);
+	json_end(&j.json);
+	json_line_print(&j);
 }
 
 static void print_rule(const struct policy_verdict *v)

@@ -29,18 +29,19 @@ static void note_error(const struct cmd_ctx *ctx, const struct err *e, int *code
 
 static void print_ended(const struct cmd_ctx *ctx, const struct sandbox_row *row)
 {
-	struct out_json j = { .f = stdout };
+	struct json_line j;
 
 	if (!ctx->json) {
 		puts(row->id);
 		return;
 	}
-	out_json_open(&j, NULL, '{');
-	out_json_c(&j, "id", row->id);
-	out_json_c(&j, "name", row->name);
-	out_json_bool(&j, "ended", !o.dry_run);
-	out_json_close(&j, '}');
-	out_json_line(&j);
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_text(&j.json, "id", row->id);
+	json_put_text(&j.json, "name", row->name);
+	json_put_bool(&j.json, "ended", !o.dry_run);
+	json_end(&j.json);
+	json_line_print(&j);
 }
 
 static bool confirm(const struct sandbox_list *l)

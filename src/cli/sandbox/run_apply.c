@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/state/takeover.h"
+#include "cli/hints.h"
+#include "cli/state/apply_print.h"
 
 int run_apply_parse(const char *text, bool has_dir, enum run_apply *ret, struct err *e)
 {
@@ -30,14 +31,15 @@ int run_apply_parse(const char *text, bool has_dir, enum run_apply *ret, struct 
 
 enum answer { YES, NO, KEEP };
 
-static enum answer ask(const struct takeover *t, int code)
+static enum answer ask(size_t steps, int code)
 {
 	char text[16] = "";
 
 	if (code)
 		fprintf(stderr, "The command ended with code %d.\n", code);
-	fprintf(stderr, "Apply %zu change%s? [y]es, [n]o and drop them, [k]eep the sandbox: ",
-		takeover_steps(t), takeover_steps(t) == 1 ? "" : "s");
+	fprintf(stderr,
+		"Apply %zu change%s? [y]es, [n]o and drop them, [k]eep the sandbox: ", steps,
+		steps == 1 ? "" : "s");
 	(void)fflush(stderr);
 	/* Nothing is dropped without a word. */
 	if (!fgets(text, sizeof text, stdin))
@@ -51,7 +53,7 @@ static int keep(const struct creation *n, struct err *e)
 {
 	char why[sizeof e->hint];
 
-	(void)str_copy(why, sizeof why, str_of(e->hint));
+	hint_text(e, why, sizeof why);
 	return err_hint(e, "%s%ssandbox %s is kept: cay apply %s, or cay kill %s", why,
 			why[0] ? "; " : "", n->row.id, n->row.id, n->row.id);
 }
@@ -66,25 +68,21 @@ bool run_apply_wants(enum run_apply how, bool tx, int code)
 int run_apply(const struct cmd_ctx *ctx, struct creation *n, enum run_apply how, int code,
 	      struct err *e)
 {
-	auto_done(takeover_done) struct takeover t = { 0 };
-	const struct takeover_opts opts = { 0 };
+	auto_done(apply_planned_done) struct apply_planned p = { 0 };
+	const struct apply_spec spec = { .sandbox = n->row.id };
 	enum answer answer = YES;
-	size_t refused, conflicts;
+	size_t conflicts;
 
-	if (takeover_plan(&t, n->cay, &n->row, &opts, e) < 0)
+	if (op_apply_plan(n->cay, &spec, &p, e) < 0)
 		return keep(n, e);
-	refused = takeover_refused(&t);
-	if (!refused && !takeover_steps(&t))
+	if (!p.refused && !p.steps)
 		return 0;
-	takeover_print(&t, ctx, refused > 0, stderr);
-	if (refused) {
-		(void)err_set(e, ERR_CONFLICT, "%zu changes cannot be applied; nothing was changed",
-			      refused);
+	apply_print(&p, ctx, p.refused > 0, stderr);
+	if (apply_check(&p, e) < 0)
 		return keep(n, e);
-	}
 	if (how == RUN_APPLY_ASK)
-		answer = ask(&t, code);
-	if (answer == YES && takeover_run(&t, &conflicts, e) < 0)
+		answer = ask(p.steps, code);
+	if (answer == YES && op_apply_run(&p, &conflicts, e) < 0)
 		return keep(n, e);
 	return answer == KEEP;
 }

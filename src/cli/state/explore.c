@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cay explore: a command in several forks, of which the best one stays. */
-#include "cli/state/explore.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +8,12 @@
 #include <unistd.h>
 
 #include "cli/context.h"
+#include "cli/hints.h"
 #include "cli/output.h"
-#include "cli/state/diff_sum.h"
-#include "ops/destroy.h"
-#include "ops/fork.h"
+#include "ops/explore.h"
+#include "ops/json.h"
 
-enum { MOST = 256 };
+enum { LINE = 64 * 1024 };
 
 static struct {
 	uint64_t count, pick, timeout_ms;
@@ -36,43 +34,80 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-struct branches {
-	struct branch *b;
-	int made;
+/* The beginning of a line, of each fork. */
+struct lines {
+	struct buf v[EXPLORE_MOST];
 };
 
-static int add_branch(void *ctx, unsigned i, const struct creation *born)
+static void lines_done(struct lines *l)
 {
-	struct branches *f = ctx;
+	for (size_t i = 0; i < ARRAY_LEN(l->v); i++)
+		buf_done(&l->v[i]);
+}
+DEFINE_AUTO(struct lines, lines_done)
 
-	f->b[i].number = (int)i + 1;
-	(void)str_copy(f->b[i].id, sizeof f->b[i].id, str_of(born->row.id));
-	f->made = (int)i + 1;
-	return 0;
+static void print_line(const struct branch *b, struct buf *line)
+{
+	printf("[%d] ", b->number);
+	(void)fwrite(line->data ? line->data : "", 1, line->len, stdout);
+	putchar('\n');
+	buf_clear(line);
 }
 
-static int measure(struct cay *s, const struct fork_source *from, struct branch *b, int n,
-		   struct err *e)
+/* Whole lines, so that those of several commands do not mix; a very long one in pieces. */
+static void on_output(void *ctx, const struct branch *b, enum call_stream stream, struct str data)
 {
-	auto_done(diff_view_done) struct diff_view old = { 0 };
-	struct snapshot_row was = { 0 };
+	struct buf *line = &((struct lines *)ctx)->v[b->number - 1];
 
-	(void)str_copy(was.id, sizeof was.id, str_of(from->holder));
-	(void)str_copy(was.sandbox, sizeof was.sandbox, str_of(from->of.recipe_of));
-	(void)str_copy(was.top, sizeof was.top, str_of(from->of.top));
-	if (diff_view_open_snapshot(s, &was, &old, e) < 0)
-		return -1;
-	for (int i = 0; i < n; i++) {
-		auto_done(diff_view_done) struct diff_view now = { 0 };
+	(void)stream;
+	while (data.n) {
+		const char *nl = memchr(data.p, '\n', data.n);
+		size_t part = nl ? (size_t)(nl - data.p) : data.n;
 
-		if (diff_view_open_any(s, b[i].id, &now, e) < 0 ||
-		    diff_sum(&old, &now, &b[i].totals, e) < 0)
-			return -1;
+		if (part > LINE - line->len)
+			part = LINE - line->len, nl = NULL;
+		if (buf_add(line, data.p, part) < 0 || nl || line->len == LINE)
+			print_line(b, line);
+		part += nl != NULL;
+		data = (struct str){ data.p + part, data.n - part };
 	}
-	return 0;
+	(void)fflush(stdout);
 }
 
-static int print_table(const struct branch *b, int n)
+static void print_why(const struct branch *b)
+{
+	char text[sizeof b->why.msg + 40];
+
+	hint_message(&b->why, text, sizeof text);
+	fputs("cay: ", stderr);
+	out_safe_to(stderr, str_of(text));
+	putc('\n', stderr);
+}
+
+static void on_ended(void *ctx, const struct branch *b)
+{
+	struct buf *line = &((struct lines *)ctx)->v[b->number - 1];
+	bool plain =
+		!b->reason[0] || strcmp(b->reason, "exit") == 0 || strcmp(b->reason, "signal") == 0;
+
+	if (line->len)
+		print_line(b, line);
+	(void)fflush(stdout);
+	if (b->why.kind != ERR_NONE)
+		print_why(b);
+	if (b->code < 0)
+		fprintf(stderr, "cay: fork %d (%s) was stopped\n", b->number, b->id);
+	else
+		fprintf(stderr, "cay: fork %d (%s) ended with %d%s%s\n", b->number, b->id, b->code,
+			plain ? "" : ": ", plain ? "" : b->reason);
+	if (b->denied)
+		fprintf(stderr,
+			"cay: fork %d: the policy refused %u connections; cay trace %s "
+			"--kind net shows them\n",
+			b->number, b->denied, b->id);
+}
+
+static int print_table(const struct branch *b, unsigned n)
 {
 	static const struct out_col cols[] = {
 		{ .title = "FORK", .right = true },
@@ -85,7 +120,7 @@ static int print_table(const struct branch *b, int n)
 	auto_done(out_table_done) struct out_table t = { .cols = cols, .ncols = ARRAY_LEN(cols) };
 	int r = 0;
 
-	for (int i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		char time[OUT_NUMBER];
 
 		r |= out_cellf(&t, OUT_PLAIN, "%d", b[i].number);
@@ -105,84 +140,47 @@ static int print_table(const struct branch *b, int n)
 	return r;
 }
 
-static void print_json(const struct branch *b)
-{
-	struct out_json j = { .f = stdout };
-
-	out_json_open(&j, NULL, '{');
-	out_json_num(&j, "fork", b->number);
-	out_json_c(&j, "id", b->id);
-	if (b->code < 0)
-		out_json_raw(&j, "exit_code", NULL);
-	else
-		out_json_num(&j, "exit_code", b->code);
-	out_json_ms(&j, "duration_ms", b->duration_us);
-	out_json_num(&j, "files", (int64_t)b->totals.files);
-	out_json_num(&j, "added_lines", (int64_t)b->totals.added);
-	out_json_num(&j, "removed_lines", (int64_t)b->totals.removed);
-	out_json_bool(&j, "kept", b->kept);
-	out_json_close(&j, '}');
-	out_json_line(&j);
-}
-
 /* All, where nobody is there to choose. */
-static void choose(struct branch *b, int n, int winner)
+static void choose(struct explored *x)
 {
 	char text[16] = "";
 	int pick = (int)o.pick;
 
 	if (o.first_success)
-		pick = winner + 1;
+		pick = x->winner + 1;
 	else if (!pick && !o.json && isatty(STDIN_FILENO)) {
-		fprintf(stderr, "Keep which one? [1-%d, all, none] ", n);
+		fprintf(stderr, "Keep which one? [1-%u, all, none] ", x->n);
 		(void)fflush(stderr);
 		if (fgets(text, sizeof text, stdin))
 			pick = strncmp(text, "none", 4) == 0 ? -1 : atoi(text);
 	}
-	for (int i = 0; i < n; i++)
-		b[i].kept = o.first_success ? i + 1 == pick : pick == 0 || i + 1 == pick;
+	for (unsigned i = 0; i < x->n; i++)
+		x->v[i].kept = (pick == 0 && !o.first_success) || (int)i + 1 == pick;
 }
 
-static int drop(struct cay *s, const char *id, struct err *e)
+static int conclude(struct cay *c, struct explored *x, struct err *e)
 {
-	return op_destroy(s, id, e);
-}
+	const struct branch *kept = NULL;
+	int nkept = 0;
 
-static int drop_others(struct cay *s, const struct branch *b, int n, struct err *e)
-{
-	struct err one = { 0 };
-	int r = 0;
-
-	for (int i = 0; i < n; i++)
-		if (!b[i].kept && drop(s, b[i].id, &one) < 0) {
-			*e = one;
-			r = -1;
-		}
-	return r;
-}
-
-static int conclude(struct cay *s, struct branch *b, int n, int winner, struct err *e)
-{
-	int kept = -1, nkept = 0;
-
-	if (!o.json && print_table(b, n) < 0)
+	if (!o.json && print_table(x->v, x->n) < 0)
 		return err_sys(e, ENOMEM, "show the result");
-	choose(b, n, winner);
-	if (drop_others(s, b, n, e) < 0)
+	choose(x);
+	if (op_explore_keep(c, x, e) < 0)
 		return -1;
-	for (int i = 0; i < n; i++) {
+	for (unsigned i = 0; i < x->n; i++) {
 		if (o.json)
-			print_json(&b[i]);
-		nkept += b[i].kept;
-		kept = b[i].kept ? i : kept;
+			PRINT_JSON(json_branch, &x->v[i]);
+		nkept += x->v[i].kept;
+		kept = x->v[i].kept ? &x->v[i] : kept;
 	}
 	if (!o.json && !o.quiet && nkept == 1)
-		fprintf(stderr, "cay: fork %d is kept: %s\n", b[kept].number, b[kept].id);
+		fprintf(stderr, "cay: fork %d is kept: %s\n", kept->number, kept->id);
 	/* Of one that was chosen, its own code, if it came to have one; of several, whether any
 	 * succeeded. */
-	if (nkept == 1 && b[kept].code != 0)
-		return b[kept].code > 0 ? b[kept].code : 1;
-	return winner < 0 ? 1 : 0;
+	if (nkept == 1 && kept->code != 0)
+		return kept->code > 0 ? kept->code : 1;
+	return x->winner < 0 ? 1 : 0;
 }
 
 /* What would end us comes to a descriptor instead. */
@@ -199,77 +197,72 @@ static int take_signals(sigset_t *ret_before)
 }
 
 /* As it would have been without us taking it. */
-static void end_by(int sig, const sigset_t *before)
+static void end_by(int sig_fd, const sigset_t *before)
 {
+	struct signalfd_siginfo si;
+
+	if (read(sig_fd, &si, sizeof si) != sizeof si)
+		return;
 	fprintf(stderr, "cay: stopped; the forks are gone\n");
-	(void)signal(sig, SIG_DFL);
-	(void)raise(sig);
+	(void)signal((int)si.ssi_signo, SIG_DFL);
+	(void)raise((int)si.ssi_signo);
 	(void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static int explore(struct cmd_ctx *ctx, struct cay *s, struct fork_source *from, struct branch *b,
-		   int n, struct err *e)
+/* op_explore(), which a signal cancels. */
+static int explore(struct cay *c, const struct explore_spec *spec, struct explored *ret,
+		   struct err *e)
 {
 	sigset_t before;
 	auto_close int sig_fd = take_signals(&before);
-	const struct explore_opts how = {
-		.argv = ctx->args + 1,
-		.argc = ctx->nargs - 1,
-		.timeout_ms = o.timeout_ms,
-		.first_success = o.first_success,
-		.quiet = o.quiet || o.json,
-		.sig_fd = sig_fd,
-		.mask = &before,
-	};
-	struct branches made = { .b = b };
-	const struct fork_spec f = { (unsigned)n, o.name, true, add_branch, &made };
-	struct explored got = { .winner = -1 };
-	struct err ignored = { 0 };
-	int r = fork_from(s, from, &f, e);
+	int r;
 
-	if (r == 0)
-		r = explore_run(b, (unsigned)n, &how, &got, e);
-	if (r == 0 && got.signal) {
-		(void)drop_others(s, b, made.made, &ignored);
-		fork_source_close(s, from);
-		end_by(got.signal, &before);
-	}
+	c->wait.cancel_fd = sig_fd;
+	r = op_explore(c, spec, ret, e);
+	c->wait.cancel_fd = FD_NONE;
+	if (r < 0 && strcmp(e->code, "cancelled") == 0)
+		end_by(sig_fd, &before);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	if (r < 0) {
-		(void)drop_others(s, b, made.made, &ignored);
-		return -1;
-	}
-	/* What the commands have done is not dropped for want of its size. */
-	if (measure(s, from, b, n, e) < 0)
-		return err_hint(e, "the commands have ended, and all forks are kept: cay ls");
-	return conclude(s, b, n, got.winner, e);
+	return r;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_done) struct cay s = { 0 };
-	struct fork_source from = { 0 };
-	auto_free struct branch *b = NULL;
-	int n = o.count ? (int)o.count : 2, r;
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(explored_done) struct explored x = { 0 };
+	auto_done(lines_done) struct lines lines = { 0 };
+	auto_free const char **argv = calloc((size_t)ctx->nargs + 1, sizeof *argv);
+	bool quiet = o.quiet || o.json;
+	struct explore_spec spec = { .count = o.count ? (unsigned)o.count : 2,
+				     .name = o.name,
+				     .timeout_ms = o.timeout_ms,
+				     .first_success = o.first_success,
+				     .output = quiet ? NULL : on_output,
+				     .ended = quiet ? NULL : on_ended,
+				     .ctx = &lines };
 
 	if (cmd_need_args(ctx, 1, -1, "a sandbox or snapshot", e) < 0)
 		return -1;
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "there is no command to run");
-	if (o.count > MOST || o.pick > (uint64_t)n)
+	if (o.count > EXPLORE_MOST || o.pick > spec.count)
 		return err_set(e, ERR_INVALID,
-			       o.count > MOST ? "--count: at most %d" : "--pick: at most %d",
-			       o.count > MOST ? MOST : n);
+			       o.count > EXPLORE_MOST ? "--count: at most %u"
+						      : "--pick: at most %u",
+			       o.count > EXPLORE_MOST ? EXPLORE_MOST : spec.count);
 	if (o.pick && o.first_success)
 		return cmd_usage(ctx, e, "--pick or --first-success, not both");
-	b = calloc((size_t)n, sizeof *b);
-	if (!b)
+	for (size_t i = 0; i < ARRAY_LEN(lines.v); i++)
+		lines.v[i] = (struct buf)BUF_INIT(LINE);
+	spec.source = ctx->args[0];
+	if (!argv)
 		return err_sys(e, ENOMEM, "explore");
-	if (cli_open(&s, e) < 0 || fork_source_open(&s, ctx->args[0], &from, e) < 0)
+	for (int i = 1; i < ctx->nargs; i++)
+		argv[i - 1] = ctx->args[i];
+	spec.argv = argv;
+	if (cli_open(&c, e) < 0 || explore(&c, &spec, &x, e) < 0)
 		return -1;
-	r = explore(ctx, &s, &from, b, n, e);
-	fork_source_close(&s, &from);
-	return r;
+	return conclude(&c, &x, e);
 }
 
 const struct cmd cmd_explore = {

@@ -5,6 +5,7 @@
 #include "link/client.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
+#include "t.h"
 
 void snapshot_row_done(struct snapshot_row *row)
 {

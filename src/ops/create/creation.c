@@ -483,7 +483,7 @@ static void sweep_neighbours(const struct creation *n)
 	int found = lock_records_dead(&n->cay->state, n->row.id, ids, SWEEP);
 
 	for (int i = 0; i < found; i++) {
-		const char *const words[] = { "settle", ids[i], NULL };
+		const char *const words[] = { "reconcile", ids[i], NULL };
 
 		background_start(n->cay, words);
 	}
