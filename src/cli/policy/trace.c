@@ -14,7 +14,6 @@
 #include "base/sha256.h"
 #include "cli/cmd.h"
 #include "cli/context.h"
-#include "link/client.h"
 #include "ops/trace_open.h"
 #include "trace/filter.h"
 #include "trace/text.h"
