@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -26,34 +23,33 @@ struct round {
 	int n, open;
 };
 
-/* A warden that does not accept, because it is stopped and its queue is full, is left out. */
-static int dial(const struct state *s, const char *id)
+/* Version 2 has no hello of the warden: its first frame is the answer. */
+static int put_hello(struct buf *b)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	auto_close int dir = FD_NONE;
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct err ignored = { 0 };
+	size_t at = 0;
+	int r = frame_begin(b, MSG_C_HELLO, 0, &at);
 
-	if (fd < 0 || state_sandbox_open(s, id, &dir, &ignored) < 0)
-		return FD_NONE;
-	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/sock", dir);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0)
-		return FD_NONE;
-	return TAKE_FD(fd);
+	if (r == 0)
+		r = field_put_u64(b, TAG_VERSION, PROTO_CLIENT_OLDEST);
+	return r < 0 ? r : frame_end(b, at, 0);
 }
 
 static bool send_question(int fd)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(256);
 
-	return client_put_hello(&b) == 0 && frame_put(&b, MSG_C_INFO, 1, STR_NONE) == 0 &&
+	return put_hello(&b) == 0 && frame_put(&b, MSG_C_INFO, 1, STR_NONE) == 0 &&
 	       send(fd, b.data, b.len, MSG_NOSIGNAL) == (ssize_t)b.len;
 }
 
 static void begin_one(struct round *r, const struct state *s, struct client_question *q)
 {
-	int fd = dial(s, q->id);
+	struct err ignored = { 0 };
+	int fd = FD_NONE;
 
+	/* A warden that does not accept, because it is stopped and its queue is full, is left out.
+	 */
+	(void)link_socket(s, q->id, &fd, &ignored);
 	if (fd >= 0 && !send_question(fd))
 		fd_close(&fd);
 	if (fd < 0)
@@ -92,7 +88,7 @@ static bool read_answer(struct asked *a, int fd)
 		return false;
 	a->q->known = used > 0 && f.type == MSG_C_STATE;
 	if (a->q->known)
-		client_take_state(&f, &a->q->state);
+		decode_status(&f, &a->q->state);
 	return true;
 }
 

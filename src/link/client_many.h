@@ -2,12 +2,12 @@
 /* The same question to many wardens, side by side. */
 #pragma once
 
-#include "link/client.h"
+#include "link/decode.h"
 
 struct client_question {
 	const char *id; /* borrowed; NULL: not asked */
 	bool known;	/* it has answered: */
-	struct client_state state;
+	struct sandbox_status state;
 };
 
 /*

@@ -214,3 +214,8 @@ void decode_call_row(const struct frame *f, struct link_call_row *ret)
 	decode_result(f, &ret->result);
 	join_args(f, ret->args, sizeof ret->args);
 }
+
+const char *call_row_state(const struct link_call_row *r)
+{
+	return r->running ? "running" : r->failed ? "failed" : r->result.reason;
+}

@@ -70,3 +70,5 @@ struct link_call_row {
 	char args[2048];	     /* separated by blanks, cut */
 };
 void decode_call_row(const struct frame *f, struct link_call_row *ret);
+/* running, failed, or the reason why it ended: exit, signal, timeout, … */
+const char *call_row_state(const struct link_call_row *r);

@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/clock.h"
 #include "link/decode.h"
@@ -258,40 +256,13 @@ int link_adopt(struct loop *loop, struct link_given given, const char *id,
 	return 0;
 }
 
-static int refuse_connect(const char *id, int err, struct err *e)
-{
-	if (err == EAGAIN) {
-		(void)err_set(e, ERR_UNAVAILABLE, "the warden of sandbox '%s' has many clients",
-			      id);
-		return err_code(e, "warden.busy", id);
-	}
-	(void)err_set(e, ERR_UNAVAILABLE, "no warden answers for sandbox '%s': %s", id,
-		      strerror(err));
-	(void)err_code(e, "sandbox.lost", id);
-	return err_hint(
-		e,
-		"it was lost; its files are a snapshot: cay snapshots %s; remove them with: "
-		"cay kill %s",
-		id, id);
-}
-
 int link_open(struct loop *loop, const struct state *s, const char *id, const struct link_ops *ops,
 	      void *owner, struct link **ret, struct err *e)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	auto_close int dir = FD_NONE;
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct link_given given = { .fd = FD_NONE };
 
-	if (fd < 0)
-		return err_sys(e, errno, "make a socket");
-	if (state_sandbox_open(s, id, &dir, e) < 0)
+	if (link_socket(s, id, &given.fd, e) < 0)
 		return -1;
-	/* By descriptor: the path may be longer than a socket address can be. */
-	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/sock", dir);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0)
-		return refuse_connect(id, errno, e);
-	given.fd = TAKE_FD(fd);
 	return link_adopt(loop, given, id, ops, owner, ret, e);
 }
 

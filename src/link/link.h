@@ -52,6 +52,8 @@ struct link_given {
 	uint32_t channel; /* the last number used */
 };
 
+/* A connected, non-blocking socket to a warden; the caller's. Errors as of link_open(). */
+int link_socket(const struct state *s, const char *id, int *ret_fd, struct err *e);
 /* UNAVAILABLE where no warden answers; code warden.busy: it has too many clients just now. */
 int link_open(struct loop *loop, const struct state *s, const char *id, const struct link_ops *ops,
 	      void *owner, struct link **ret, struct err *e);

@@ -58,6 +58,9 @@ int link_sync_trace(struct link *l, struct waiter *w, uint64_t *ret_seq, char re
 /* Until the warden says that all is gone. unclaimed: only while it has no owner, else CONFLICT. */
 int link_destroy(struct link *l, struct waiter *w, bool unclaimed, struct err *e);
 
+/* The same without a link, and until its warden is gone. One that does not answer is killed. */
+int link_end_sandbox(struct waiter *w, const struct state *s, const char *id, struct err *e);
+
 /* Lists. fn: non-zero stops. */
 int link_ps(struct link *l, struct waiter *w, int (*fn)(void *ctx, const struct link_process *p),
 	    void *ctx, struct err *e);

@@ -20,15 +20,10 @@ enum {
 
 #define PATIENCE_NS (5 * NS_PER_MS)
 
-static void close_all(int *fds, int n)
-{
-	for (int i = 0; i < n; i++)
-		fd_close(&fds[i]);
-}
-
 static void parcel_free(struct conn_parcel *p)
 {
-	close_all(p->fds, p->n);
+	for (int i = 0; i < p->n; i++)
+		fds_close_sent(&p->fds[i]);
 	free(p);
 }
 
@@ -56,11 +51,14 @@ void conn_done(struct conn *c)
 	loop_del(c->loop, &c->io);
 	loop_timer_stop(c->loop, &c->kick);
 	loop_timer_stop(c->loop, &c->patience);
-	fd_close(&c->fd);
+	if (c->hostile)
+		fds_close_socket(&c->fd);
+	else
+		fd_close(&c->fd);
 	drop_output(c);
 	buf_done(&c->in);
 	buf_done(&c->out);
-	close_all(c->fdq, c->fdq_len);
+	fds_discard(c->fdq, c->fdq_len);
 	if (c->gone)
 		*c->gone = true;
 	c->loop = NULL;
@@ -98,16 +96,13 @@ static int queue_fds(struct conn *c, const struct msghdr *m)
 	int came = fds_take(m, c->fdq + c->fdq_len, room);
 
 	c->fdq_len += came < room ? came : room;
-	return came > room || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+	return came > room || came > LIMIT_FRAME_FDS || m->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
 /* Returns bytes read, 0 at the end, or -errno. *ret_all: the socket is empty, wait for the loop. */
 static ssize_t receive(struct conn *c, bool *ret_all)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int) * LIMIT_FRAME_FDS)];
-		struct cmsghdr align;
-	} ctl;
+	union fds_control ctl;
 	struct iovec iov;
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
 	size_t most = c->chunk ? c->chunk : READ_MIN;
@@ -364,8 +359,11 @@ int conn_end(struct conn *c, size_t at, const int *fds, int nfds)
 	if (r == 0 && nfds > 0)
 		r = add_parcel(c, at, fds, nfds);
 	if (r < 0) {
-		for (int i = 0; i < nfds; i++)
-			(void)close(fds[i]);
+		for (int i = 0; i < nfds; i++) {
+			int fd = fds[i];
+
+			fds_close_sent(&fd);
+		}
 		conn_cancel(c, at);
 		return r;
 	}

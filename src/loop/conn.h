@@ -53,6 +53,9 @@ struct conn {
 	bool waits;		/* everything in out may wait for the next frame */
 	struct loop_timer patience;
 	bool *gone; /* set by conn_done() while a callback runs */
+	/* Set by the owner of a socket that no other process of ours has: conn_done() also clears
+	 * away the descriptors that the peer left in it (base/fds.h). */
+	bool hostile;
 };
 
 /* Owns fd, which must be a unix stream socket; makes it non-blocking. */

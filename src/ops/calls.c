@@ -12,8 +12,3 @@ int op_calls(struct cay *c, const char *ref, int (*fn)(void *ctx, const struct l
 		return -1;
 	return link_calls(l, &c->wait, 0, fn, ctx, e);
 }
-
-const char *call_state(const struct link_call_row *r)
-{
-	return r->running ? "running" : r->failed ? "failed" : r->result.reason;
-}

@@ -2,7 +2,7 @@
 #include "ops/destroy.h"
 
 #include "base/clock.h"
-#include "link/client.h"
+#include "link/wait.h"
 #include "store/snapshots.h"
 
 enum { RETRY_MS = 20, REMOVE_MS = 2000 };
@@ -40,7 +40,7 @@ int op_destroy(struct cay *c, const char *id, struct err *e)
 	struct err refused = { 0 };
 
 	if (state_is_alive(&c->state, id))
-		(void)client_destroy(&c->state, id, "killed", &refused);
+		(void)link_end_sandbox(&c->wait, &c->state, id, &refused);
 	/*
 	 * Where it failed because the warden has ended meanwhile, it has left what a lost one
 	 * leaves; and where another cay removes that at this moment, it holds the lock. Only a

@@ -185,7 +185,7 @@ void json_call(struct json *j, const struct link_call_row *r)
 	json_put_i64(j, "call", r->call);
 	json_put_text(j, "call_id", r->call_id);
 	json_put_text(j, "op", op_name(r->op));
-	json_put_text(j, "state", call_state(r));
+	json_put_text(j, "state", call_row_state(r));
 	put_left(j, "exit_code", ended, (uint64_t)r->result.code);
 	json_put_text(j, "error", r->error);
 	put_time(j, "started", r->start_ms * NS_PER_MS);

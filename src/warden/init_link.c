@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "warden/call/call.h"
 #include "warden/call/stream.h"
 #include "warden/limit/limits.h"
@@ -69,8 +70,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 		dial_answered(w, f, fds, s.err);
 		return;
 	}
-	for (int i = 0; i < f->nfds; i++) /* init has nothing else to give */
-		fd_close(&fds[i]);
+	fds_discard(fds, f->nfds); /* init has nothing else to give */
 	if (r == 0)
 		return;
 	if (r < 0 || read_said(&s, f->body) < 0) {
@@ -160,5 +160,6 @@ int init_link_open(struct warden *w, struct err *e)
 					     .drained = on_drained };
 	int r = conn_init(&w->init, &w->loop, w->driver->stream(w->cell), &ops);
 
+	w->init.hostile = true;
 	return r < 0 ? err_sys(e, -r, "connect to init") : 0;
 }

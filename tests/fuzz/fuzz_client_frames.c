@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "link/client.h"
+#include "link/decode.h"
 
 static void check_error(const struct frame *f)
 {
 	struct err e;
 
 	memset(&e, 0xff, sizeof e);
-	FUZZ_CHECK(client_take_error(f, &e) == -1);
+	FUZZ_CHECK(frame_error(f, &e) == -1);
 	FUZZ_CHECK(e.kind > ERR_NONE && e.kind < ERR_KIND_COUNT);
 	FUZZ_CHECK(memchr(e.msg, '\0', sizeof e.msg) && memchr(e.hint, '\0', sizeof e.hint));
 }
@@ -22,13 +22,13 @@ static void check_numbers(const struct frame *f)
 	struct field field;
 
 	while (field_next(&body, &field) > 0) {
-		uint64_t v = client_number(f, field.tag, 12345);
+		uint64_t v = frame_number(f, field.tag, 12345);
 
 		/* The first of a tag counts. */
-		FUZZ_CHECK(v == client_number(f, field.tag, 12345));
-		FUZZ_CHECK(v == client_number(f, field.tag, 54321) || v == 12345);
+		FUZZ_CHECK(v == frame_number(f, field.tag, 12345));
+		FUZZ_CHECK(v == frame_number(f, field.tag, 54321) || v == 12345);
 	}
-	FUZZ_CHECK(client_number(f, 0xfffe, 7) == 7 || f->body.n >= FIELD_HEADER);
+	FUZZ_CHECK(frame_number(f, 0xfffe, 7) == 7 || f->body.n >= FIELD_HEADER);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -50,10 +50,10 @@ static int add_row(const struct listing *l, const struct link_call_row *r)
 		(void)out_duration(r->result.duration_us, took);
 	k |= out_cellf(t, OUT_PLAIN, "%u", r->call);
 	k |= out_cell(t, OUT_PLAIN, r->call_id);
-	if (strcmp(call_state(r), "exit") == 0)
+	if (strcmp(call_row_state(r), "exit") == 0)
 		k |= out_cellf(t, OUT_PLAIN, "exit %d", r->result.code);
 	else
-		k |= out_cellf(t, r->running ? OUT_GREEN : OUT_PLAIN, "%s%s", call_state(r),
+		k |= out_cellf(t, r->running ? OUT_GREEN : OUT_PLAIN, "%s%s", call_row_state(r),
 			       r->running && r->detached ? " (detached)" : "");
 	k |= out_cell(t, OUT_PLAIN, out_age(since, l->now_ns, age));
 	k |= out_cell(t, OUT_PLAIN, took);

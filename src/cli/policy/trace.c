@@ -15,7 +15,6 @@
 #include "cli/cmd.h"
 #include "cli/context.h"
 #include "cli/output.h"
-#include "link/client.h"
 #include "ops/trace_open.h"
 #include "trace/filter.h"
 #include "trace/text.h"

@@ -40,7 +40,7 @@ struct item {
 	json_t *spec;
 	bool known; /* the warden answered */
 	const struct client_question *asked;
-	struct client_state info;
+	struct sandbox_status info;
 };
 
 static enum out_color state_color(const char *state)

@@ -2,7 +2,6 @@
 /* For fake_store.h: a store without layers and snapshots. */
 #pragma once
 
-#include "link/client.h"
 #include "store/flatten.h"
 #include "store/snapshots.h"
 #include "t.h"

@@ -344,13 +344,17 @@ int link_info(struct link *l, struct waiter *w, struct sandbox_status *ret, stru
 	return 0;
 }
 
-static int fake_info(const struct state *s, const char *id, struct client_state *ret)
+static int fake_info(const struct state *s, const char *id, struct sandbox_status *ret)
 {
 	if (!state_is_alive(s, id))
 		return -1;
-	*ret =
-		(struct client_state){ "running",  4242,       1,     7, 2048,
-				       UINT64_MAX, UINT64_MAX, false, "" };
+	*ret = (struct sandbox_status){ .state = "running",
+					.init_pid = 4242,
+					.calls_running = 1,
+					.calls_total = 7,
+					.rss_kb = 2048,
+					.ttl_left_ms = UINT64_MAX,
+					.idle_left_ms = UINT64_MAX };
 	return 0;
 }
 
@@ -361,12 +365,12 @@ void client_info_many(const struct state *s, struct client_question *qs, int n, 
 		qs[i].known = qs[i].id && fake_info(s, qs[i].id, &qs[i].state) == 0;
 }
 
-int client_destroy(const struct state *s, const char *id, const char *reason, struct err *e)
+int link_end_sandbox(struct waiter *w, const struct state *s, const char *id, struct err *e)
 {
 	struct fake_sandbox *b = fake_box(id);
 
+	(void)w;
 	(void)s;
-	(void)reason;
 	if (b->deaf)
 		return err_set(e, ERR_UNAVAILABLE, "sandbox '%s' does not answer", id);
 	fake_note("destroy", id);

@@ -16,7 +16,7 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 #include "base/limits.h"
-#include "link/client.h"
+#include "link/decode.h"
 #include "ops/background.h"
 #include "ops/create/options.h"
 #include "ops/create/recipe.h"
@@ -142,7 +142,7 @@ void creation_take_warnings(struct creation *n, const struct frame *f)
 {
 	struct str body = f->body, text;
 
-	while (client_next_warning(&body, &text))
+	while (warning_next(&body, &text))
 		warnings_add(&n->warnings, "limit.not_enforced", text);
 }
 
@@ -156,10 +156,10 @@ int creation_await(struct creation *n, struct err *e)
 	if (creation_await_frame(n->warden_fd, READY_TIMEOUT_MS, &in, &f, e) < 0)
 		return -1;
 	if (f.type == MSG_C_ERROR)
-		return client_take_error(&f, e);
+		return frame_error(&f, e);
 	if (f.type != MSG_C_READY)
 		return err_set(e, ERR_FAILED, "the warden answered something else");
-	n->start_us = client_number(&f, TAG_START_US, 0);
+	n->start_us = frame_number(&f, TAG_START_US, 0);
 	creation_take_warnings(n, &f);
 	(void)creation_move(n, CREATION_READY);
 	return 0;

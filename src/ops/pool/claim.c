@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/random.h"
-#include "link/client.h"
+#include "link/decode.h"
 #include "store/warm.h"
 
 enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
@@ -45,7 +45,7 @@ static int put_claim(struct buf *b, const struct creation *n, const char *key, c
 /* What it was built with and we cannot know. */
 static int take_built(struct creation *n, const struct frame *f)
 {
-	uint64_t base = client_number(f, TAG_UID_BASE, 0);
+	uint64_t base = frame_number(f, TAG_UID_BASE, 0);
 	struct str body = f->body;
 	struct field field;
 	size_t count = 0;
@@ -122,7 +122,7 @@ static bool ask(const struct creation *n, struct ready *r, const char *hostname,
 	while (r->asked < r->n) {
 		const char *id = r->ids[(r->start + r->asked++) % r->n];
 
-		if (client_dial(&n->cay->state, id, &a->fd, &ignored) == 0 &&
+		if (link_socket(&n->cay->state, id, &a->fd, &ignored) == 0 &&
 		    io_write_all(a->fd, request.data, request.len) == 0) {
 			(void)str_copy(a->id, sizeof a->id, str_of(id));
 			return true;
@@ -143,7 +143,7 @@ static bool take(struct creation *n, struct attempt *a)
 	if (creation_await_frame(a->fd, ANSWER_MS, &in, &f, &ignored) < 0 ||
 	    f.type != MSG_C_READY || take_built(n, &f) < 0)
 		return false;
-	n->start_us = client_number(&f, TAG_START_US, 0);
+	n->start_us = frame_number(&f, TAG_START_US, 0);
 	creation_take_warnings(n, &f);
 	(void)str_copy(n->row.id, sizeof n->row.id, str_of(a->id));
 	n->row.created_ns = clock_real_ns();

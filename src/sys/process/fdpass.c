@@ -89,10 +89,7 @@ static pid_t sender_of(struct msghdr *m)
 int fdpass_recv_from(int sock, void *msg, size_t size, int *fds, int max_fds, int *ret_nfds,
 		     pid_t *ret_pid)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int) * FDPASS_FDS) + CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} ctl;
+	union fds_control ctl;
 	struct iovec iov = { msg, size };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl };
 	ssize_t n;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fds.h"
 #include "sys/process/fdpass.h"
 #include "warden/call/stream.h"
 #include "warden/features.h"
@@ -57,7 +58,7 @@ void call_free(struct call *c)
 	loop_timer_stop(&w->loop, &c->timeout);
 	if (c->report_fd >= 0)
 		loop_del(&w->loop, &c->report_io);
-	fd_close(&c->report_fd);
+	fds_close_socket(&c->report_fd);
 	call_io_close(c);
 	if (c->watch)
 		watch_call_free(c->watch);
@@ -142,7 +143,7 @@ static void on_report(struct loop_io *io, uint32_t events)
 	(void)events;
 	r = fdpass_recv(c->report_fd, &byte, 1, &fd, 1, &n);
 	loop_del(&c->w->loop, &c->report_io);
-	fd_close(&c->report_fd);
+	fds_close_socket(&c->report_fd);
 	if (r < 0 || n != 1) {
 		c->watch_idle = true; /* it ended before it came so far */
 		maybe_free(c);
@@ -162,7 +163,7 @@ static void on_gate(struct loop_io *io, uint32_t events)
 	if (fdpass_recv_sender(c->report_fd, &pid) == 0 && guard_first_exec(c->w, pid))
 		(void)send(c->report_fd, "g", 1, MSG_NOSIGNAL);
 	loop_del(&c->w->loop, &c->report_io);
-	fd_close(&c->report_fd);
+	fds_close_socket(&c->report_fd);
 }
 
 static void on_timeout(struct loop_timer *t)

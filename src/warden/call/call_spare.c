@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "base/fds.h"
 #include "sys/process/fdpass.h"
 #include "warden/call/call.h"
 #include "warden/features.h"
@@ -51,7 +52,7 @@ static void close_order(struct spare *s)
 	loop_del(&s->w->loop, &s->io);
 	if (s->fd >= 0) /* also where a child of ours has a copy of it */
 		(void)shutdown(s->fd, SHUT_RDWR);
-	fd_close(&s->fd);
+	fds_close_socket(&s->fd);
 }
 
 void spare_free(struct spare *s)
@@ -62,7 +63,7 @@ void spare_free(struct spare *s)
 	s->call->spare = NULL;
 	/* A child that was taken reads its order from there, also when we have closed it. */
 	loop_del(&s->w->loop, &s->io);
-	fd_close(&s->fd);
+	fds_close_socket(&s->fd);
 	free(s);
 }
 
@@ -110,7 +111,7 @@ static void on_ready(struct loop_io *io, uint32_t events)
 	(void)events;
 	loop_del(&w->loop, &s->io);
 	if (r < 0 || n != (w->trace_level == TRACE_FULL)) {
-		fd_close(&fd);
+		fds_discard(&fd, 1);
 		give_up(s);
 		return;
 	}

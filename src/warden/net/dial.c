@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fds.h"
 #include "warden/call/stream.h"
 #include "warden/features.h"
 
@@ -72,7 +73,7 @@ static void hand_over(struct warden *w, const struct dial *d, int fd)
 	trace_num(&w->trace, "port", d->port);
 	(void)trace_end(&w->trace);
 	if (conn_begin(&d->client->conn, MSG_C_DIALED, d->chan, &at) < 0)
-		fd_close(&fd);
+		fds_discard(&fd, 1);
 	else
 		(void)conn_end(&d->client->conn, at, &fd, 1);
 }
@@ -120,8 +121,7 @@ void dial_answered(struct warden *w, const struct frame *f, int *fds, uint64_t e
 		free(d);
 		break;
 	}
-	for (int i = 0; i < f->nfds; i++)
-		fd_close(&fds[i]);
+	fds_discard(fds, f->nfds);
 }
 
 void dial_forget(struct warden *w, const struct client *c)

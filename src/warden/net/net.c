@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/fds.h"
 #include "sys/process/raw.h"
 #include "wire/gateway_proto.h"
 
@@ -178,8 +179,7 @@ static void pass_flow(struct net *n, const struct frame *f)
 /* They have no descriptors to give. */
 static void close_all(const struct frame *f, int *fds)
 {
-	for (int i = 0; i < f->nfds; i++)
-		fd_close(&fds[i]);
+	fds_discard(fds, f->nfds); /* the front parses hostile bytes: it may be anybody's */
 }
 
 void net_on_front(struct conn *c, const struct frame *f, int *fds)

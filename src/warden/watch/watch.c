@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/fds.h"
 #include "base/limits.h"
 #include "sys/process/raw.h"
 #include "sys/process/tracee.h"
@@ -35,7 +36,7 @@ static bool passes_guard(struct watch *w, int tid)
 static void hang_up(struct watch_call *c)
 {
 	loop_del(c->watch->loop, &c->io);
-	fd_close(&c->listener);
+	fds_discard(&c->listener, 1); /* init sent it */
 	watch_settle(c);
 }
 
@@ -109,7 +110,7 @@ void watch_call_free(struct watch_call *c)
 		proc_drop(c->watch, c->procs);
 	watch_gaps(c);
 	loop_del(c->watch->loop, &c->io);
-	fd_close(&c->listener);
+	fds_discard(&c->listener, 1); /* init sent it */
 	free(c);
 }
 

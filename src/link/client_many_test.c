@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "link/wait.h"
 #include "store/store_test.h"
 #include "wire/frame.h"
 
@@ -61,12 +62,16 @@ static pid_t begin_warden(const char *id, enum manner how)
 
 static void a_warden_that_refuses_to_end_is_killed(void)
 {
+	struct loop loop;
+	struct waiter w = { .loop = &loop, .cancel_fd = FD_NONE };
 	int status = 0;
 	pid_t pid;
 
 	t_state(&s);
 	pid = begin_warden("aaaaaaaaaaaa", REFUSES);
-	OK(client_destroy(&s, "aaaaaaaaaaaa", "test", &t_e));
+	CHECK(loop_init(&loop) == 0);
+	OK(link_end_sandbox(&w, &s, "aaaaaaaaaaaa", &t_e));
+	loop_done(&loop);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
 	      WTERMSIG(status) == SIGKILL);
 	CHECK(!state_is_alive(&s, "aaaaaaaaaaaa"));
