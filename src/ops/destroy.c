@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "link/client.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
 
 enum { RETRY_MS = 20, REMOVE_MS = 2000 };
@@ -57,7 +58,7 @@ int op_destroy(struct cay *c, const char *id, struct err *e)
 
 int op_reconcile(struct cay *c, const char *id, struct err *e)
 {
-	if (cay_catalog(c, e) < 0 || catalog_reconcile_one(c->catalog, &c->state, id, e) < 0)
+	if (cay_catalog(c, e) < 0 || reconcile_one(c->catalog, &c->state, id, e) < 0)
 		return -1;
 	catalog_free_layers_soon(c->catalog, &c->state);
 	return 0;

@@ -13,8 +13,9 @@
 #include "image/template.h"
 #include "ops/destroy.h"
 #include "ops/list.h"
-#include "store/pool.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
+#include "store/storage.h"
 
 enum { REMOVE_MS = 2000 };
 
@@ -162,7 +163,7 @@ static int sweep(struct cay *c, const struct gc_spec *spec, const struct leftove
 {
 	auto_close int lock = FD_NONE;
 	struct err rest = { 0 };
-	int done = catalog_reconcile(c->catalog, &c->state, 0, &r->removed, e), swept;
+	int done = reconcile_all(c->catalog, &c->state, 0, &r->removed, e), swept;
 
 	/* Before the lost go, which would have their layers removed with nobody counting. */
 	if (layers_lock(&c->state, true, &lock, done < 0 ? &rest : e) < 0)

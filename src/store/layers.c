@@ -14,8 +14,8 @@
 #include "base/dir.h"
 #include "base/failpoint.h"
 #include "store/db.h"
-#include "store/pool.h"
 #include "store/snapshots.h"
+#include "store/storage.h"
 #include "sys/files/voltree.h"
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)

@@ -4,7 +4,7 @@
  *
  * A sealed layer is the directory layers/ID with one directory N per mount that changed in its time
  * (the same numbers as below a sandbox's upper/). Its content never changes. It is in the state
- * directory, or in storage if the sandbox had its files there (sys/files/layer.h). Its row names
+ * directory, or in storage if the sandbox had its files there (store/layer_open.h). Its row names
  * the layer below it, so a chain of rows is a stack. A sandbox or a snapshot refers to the top of a
  * stack; without a top there is only the template.
  *
@@ -21,7 +21,7 @@
  * warden acts. Then one transaction stores the result and removes the row. A sandbox has at most
  * one operation in progress, by the process that holds the lock sandboxes/ID/op. A row without a
  * held lock belongs to a killed command: the command line asks the warden how far it came, and
- * store/lost.c checks what a dead sandbox left.
+ * ops/lost.c checks what a dead sandbox left.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
  *                         (up to an eighth more until trimmed)
  *   templates/            layers
  *   applying/NONCE        hash of the journal of a running cay apply (diff/apply_note.c)
- *   pool, pool.img        storage, if set up (store/pool.h)
+ *   pool, pool.img        storage, if set up (store/storage.h)
  *   warm/                 lists of ready sandboxes, if there are pools (store/warm.h)
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the directory,

@@ -17,8 +17,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "store/groups.h"
-#include "store/pool.h"
 #include "store/state.h"
+#include "store/storage.h"
 #include "sys/files/rmtree.h"
 
 enum { KEEP_MOST = 1 << 20, ENDED_SIZE = ID_SIZE + sizeof ".jsonl" - 1 };

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "link/client.h"
-#include "store/flatten.h"
+#include "ops/flatten_layers.h"
 #include "store/snapshots.h"
 #include "t.h"
 

@@ -15,6 +15,7 @@
 #include "cli/state/fake_snapshots.h"
 #include "link/client_many.h"
 #include "link/wait.h"
+#include "ops/reconcile.h"
 #include "store/catalog.h"
 #include "t.h"
 
@@ -268,8 +269,8 @@ int catalog_each_call(struct catalog *c, const char *id,
 	return 0;
 }
 
-int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
-		      struct err *e)
+int reconcile_all(struct catalog *c, const struct state *s, int most, int *ret_removed,
+		  struct err *e)
 {
 	(void)c;
 	(void)s;
@@ -364,7 +365,7 @@ int client_destroy(const struct state *s, const char *id, const char *reason, st
 	return 0;
 }
 
-int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
+int reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	(void)c;
 	(void)s;

@@ -16,6 +16,7 @@
 #include "link/wait.h"
 #include "ops/create/creation.h"
 #include "ops/pool/pool_key.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
 
 enum {
@@ -58,7 +59,7 @@ static void settle(struct keeper *k, const char *id)
 {
 	struct err ignored = { 0 };
 
-	if (catalog_reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
+	if (reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
 		catalog_free_layers_soon(k->c->catalog, &k->c->state);
 }
 

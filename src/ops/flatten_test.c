@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/dir.h"
+#include "ops/flatten_layers.h"
 #include "store/db.h"
-#include "store/flatten.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
 #include "wire/frame.h"

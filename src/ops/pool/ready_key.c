@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/pool/ready_key.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,8 +15,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/sha256.h"
-#include "store/pool.h"
-#include "store/warm.h"
+#include "store/storage.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -314,9 +315,8 @@ static void add_rlimits(struct sha256 *h)
 }
 
 /* A warden inherits all this, and so does what runs in its sandbox. */
-static int add_circumstances(struct sha256 *h)
+static int add_circumstances(struct sha256 *h, const char *ended)
 {
-	const char *ended = getenv("CAY_KEEP_ENDED");
 	int r = add_proc(h, "/proc/self/status", add_status);
 
 	if (r == 0)
@@ -332,8 +332,8 @@ static int add_circumstances(struct sha256 *h)
 	return r;
 }
 
-int warm_key(const struct state *s, const char *warden, struct str recipe, const char *top,
-	     char ret[WARM_KEY])
+int warm_key(const struct state *s, const char *warden, const char *keep_ended, struct str recipe,
+	     const char *top, char ret[WARM_KEY])
 {
 	uint8_t hash[SHA256_SIZE];
 	char hex[SHA256_HEX];
@@ -347,7 +347,7 @@ int warm_key(const struct state *s, const char *warden, struct str recipe, const
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
 		return r;
-	r = add_circumstances(&h);
+	r = add_circumstances(&h, keep_ended);
 	if (r < 0)
 		return r;
 	sha256_end(&h, hash);
