@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "link/client.h"
+#include "ops/layers_free.h"
 #include "ops/reconcile.h"
 #include "store/snapshots.h"
 
@@ -32,7 +33,7 @@ int op_remove(struct cay *c, const char *id, int wait_ms, struct err *e)
 		return -1;
 	if (catalog_del_sandbox(c->catalog, id, e) < 0)
 		return -1;
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	return 0;
 }
 
@@ -60,6 +61,6 @@ int op_reconcile(struct cay *c, const char *id, struct err *e)
 {
 	if (cay_catalog(c, e) < 0 || reconcile_one(c->catalog, &c->state, id, e) < 0)
 		return -1;
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	return 0;
 }

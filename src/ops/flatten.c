@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "ops/flatten_layers.h"
+#include "ops/layers_free.h"
 #include "store/snapshots.h"
 
 enum { URGENT = LIMIT_LAYERS - 2 };

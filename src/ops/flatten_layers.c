@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/limits.h"
+#include "ops/layers_free.h"
 #include "store/flatten_rows.h"
 #include "store/layer_open.h"
 #include "store/snapshots.h"
@@ -352,7 +353,7 @@ int flatten_all(struct catalog *c, const struct state *s, struct err *e)
 		struct err ignored;
 
 		r = each_top(c, s, e);
-		if (catalog_free_layers(c, s, NULL, NULL, r < 0 ? &ignored : e) < 0)
+		if (layers_free(c, s, NULL, NULL, r < 0 ? &ignored : e) < 0)
 			return -1;
 	} while (r > 0);
 	return r;

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "image/template.h"
 #include "ops/destroy.h"
+#include "ops/layers_free.h"
 #include "ops/list.h"
 #include "ops/reconcile.h"
 #include "store/snapshots.h"
@@ -105,7 +106,7 @@ static int free_layers(struct cay *c, struct gc_result *r, struct err *e)
 	uint64_t bytes = 0;
 	int done;
 
-	done = catalog_free_layers(c->catalog, &c->state, &r->layers, &bytes, e);
+	done = layers_free(c->catalog, &c->state, &r->layers, &bytes, e);
 	r->bytes += bytes;
 	if (done < 0 || pool_open(&c->state, &pool, e) < 0)
 		return -1;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "link/wait.h"
 #include "ops/create/creation.h"
+#include "ops/layers_free.h"
 #include "ops/pool/pool_key.h"
 #include "ops/reconcile.h"
 #include "store/snapshots.h"
@@ -60,7 +61,7 @@ static void settle(struct keeper *k, const char *id)
 	struct err ignored = { 0 };
 
 	if (reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
-		catalog_free_layers_soon(k->c->catalog, &k->c->state);
+		layers_free_soon(k->c->catalog, &k->c->state);
 }
 
 /* CONFLICT where it has got an owner. Waits until its warden is gone. */

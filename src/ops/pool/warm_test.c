@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include "ops/layers_free.h"
 #include "store/db.h"
 #include "store/pools.h"
 #include "store/snapshots.h"
@@ -372,16 +373,16 @@ static void layers_are_held_without_a_row(void)
 		 "INSERT INTO layers(id, parent, created_ns) VALUES('bbbbbbbbbb', 'cccccccccc', 1)",
 		 ""));
 	OK(catalog_hold_layers(c, "aaaaaaaaaa", layers, 2, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 2);
 	/* Not while it lives, and not before somebody looks. */
 	OK(state_lock(&s, "aaaaaaaaaa", &lock, &t_e));
 	OK(reconcile_all(c, &s, 0, NULL, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 2);
 	(void)close(lock);
 	OK(reconcile_all(c, &s, 0, NULL, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 0);
 	catalog_close(c);
 }
