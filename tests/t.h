@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Test harness: TAP on stdout, one process per test, 10 s limit each (times CAY_TEST_SLOW). */
+/* Test harness: TAP on stdout, one process per test, 40 s limit each (times CAY_TEST_SLOW). */
 #pragma once
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static inline unsigned t_limit_s(void)
 	const char *slower = getenv("CAY_TEST_SLOW");
 	unsigned long times = slower ? strtoul(slower, NULL, 10) : 1;
 
-	return 10 * (unsigned)(times > 0 && times < 1000 ? times : 1);
+	return 40 * (unsigned)(times > 0 && times < 1000 ? times : 1);
 }
 
 static pid_t t_me;

@@ -5,7 +5,8 @@
 #include "cli/cmd.h"
 
 extern const struct cmd cmd_run, cmd_create, cmd_exec, cmd_shell, cmd_cp, cmd_trace;
-extern const struct cmd cmd_ls, cmd_show, cmd_ps, cmd_kill, cmd_gc;
+extern const struct cmd cmd_calls, cmd_logs, cmd_attach;
+extern const struct cmd cmd_ls, cmd_show, cmd_why, cmd_ps, cmd_kill, cmd_gc;
 extern const struct cmd cmd_snapshot, cmd_snapshots, cmd_rollback, cmd_fork, cmd_tx;
 extern const struct cmd cmd_policy_check, cmd_policy_explain, cmd_policy_show;
 extern const struct cmd cmd_policy_set, cmd_net, cmd_port;

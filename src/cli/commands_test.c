@@ -30,22 +30,25 @@ static void ls_shows_what_lives(void)
 	CHECK_HAS(r->out, "aaaaaaaaaaaa  box   running  host");
 	CHECK_HAS(r->out, "1/7     -  /home/me/p\n");
 	CHECK_HAS(r->out, "1/7     -  -\n");
-	CHECK_LACKS(r->out, "cccccccccccc");
+	CHECK_HAS(r->out, "cccccccccccc  old   lost");
 	CHECK_LACKS(r->out, "\033");
 	CHECK_STR(r->err, "");
 	CHECK_HAS(fake.log, "reconcile:all");
 }
 
-static void ls_all_shows_the_lost_too(void)
+static void ls_all_is_the_default(void)
 {
+	char plain[512];
+
 	two_boxes();
-	CHECK_HAS(cay("ls", "--all", NULL)->out, "cccccccccccc  old   lost");
+	CHECK(str_copy(plain, sizeof plain, str_of(cay("ls", NULL)->out)));
+	CHECK_STR(cay("ls", "--all", NULL)->out, plain);
 }
 
 static void ls_quiet_prints_ids_only(void)
 {
 	two_boxes();
-	CHECK_STR(cay("ls", "-q", NULL)->out, "aaaaaaaaaaaa\nbbbbbbbbbbbb\n");
+	CHECK_STR(cay("ls", "-q", NULL)->out, "aaaaaaaaaaaa\nbbbbbbbbbbbb\ncccccccccccc\n");
 }
 
 static void ls_filters_by_label_and_value(void)
@@ -77,7 +80,10 @@ static void ls_json_is_one_object_per_line(void)
 		"\"labels\":{\"task\":\"42\"}}\n"
 		"{\"id\":\"bbbbbbbbbbbb\",\"name\":null,\"state\":\"running\",\"template\":\"host\","
 		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":1,"
-		"\"calls_total\":7,\"ttl_left_ms\":null,\"dirs\":[],\"labels\":{}}\n");
+		"\"calls_total\":7,\"ttl_left_ms\":null,\"dirs\":[],\"labels\":{}}\n"
+		"{\"id\":\"cccccccccccc\",\"name\":\"old\",\"state\":\"lost\",\"template\":\"host\","
+		"\"ephemeral\":false,\"created\":\"2026-01-02T03:00:00.000000Z\",\"calls_running\":null,"
+		"\"calls_total\":null,\"ttl_left_ms\":null,\"dirs\":[],\"labels\":{}}\n");
 }
 
 static void ls_of_nothing_is_silent_in_a_pipe(void)
@@ -412,7 +418,7 @@ static void a_state_that_cannot_be_opened_is_said(void)
 	CHECK_STR(r->err, "cay: state directory '/nowhere': Permission denied\n");
 }
 
-T_MAIN(T(ls_shows_what_lives), T(ls_all_shows_the_lost_too), T(ls_quiet_prints_ids_only),
+T_MAIN(T(ls_shows_what_lives), T(ls_all_is_the_default), T(ls_quiet_prints_ids_only),
        T(ls_filters_by_label_and_value), T(ls_filters_by_label_alone),
        T(ls_with_another_value_finds_nothing), T(ls_json_is_one_object_per_line),
        T(ls_of_nothing_is_silent_in_a_pipe), T(ls_survives_specs_that_are_no_objects),

@@ -25,6 +25,8 @@ int cli_open_state(struct cay *c, struct err *e)
 	const struct cay_config config = {
 		.net = { getenv("CAY_NAMESERVERS"), first_env(proxies), first_env(excepts) },
 		.keep_ended = getenv("CAY_KEEP_ENDED"),
+		.keep_days = getenv("CAY_KEEP_DAYS"),
+		.trace_max = getenv("CAY_TRACE_MAX"),
 	};
 
 	return cay_open(c, &config, e);
@@ -35,7 +37,7 @@ int cli_open(struct cay *c, struct err *e)
 	return cli_open_state(c, e) < 0 ? -1 : cay_catalog(c, e);
 }
 
-void cli_done(struct cay *c)
+void cli_let_go(struct cay *c)
 {
 	if (c->catalog) {
 		/* Others may be waiting for it, and what follows needs it no more. */
@@ -44,6 +46,11 @@ void cli_done(struct cay *c)
 	}
 	if (c->open)
 		cay_after(c);
+}
+
+void cli_done(struct cay *c)
+{
+	cli_let_go(c);
 	cay_close(c);
 }
 

@@ -12,5 +12,8 @@ int cli_open(struct cay *c, struct err *e);
 void cli_done(struct cay *c);
 DEFINE_AUTO(struct cay, cli_done)
 
+/* The same but for the connection: a command that lasts keeps nobody from the catalog. */
+void cli_let_go(struct cay *c);
+
 /* What an operation warns of, on stderr. */
 void cli_print_warnings(const struct warnings *w);

@@ -42,6 +42,8 @@ static const struct {
 	{ "sandbox.ephemeral", "make one with cay create, or cay run --keep" },
 	{ "sandbox.not_running", "its files may be a snapshot: cay snapshots %s" },
 	{ "sandbox.busy", "wait for it, or see what runs: cay ps %s" },
+	{ "call.not_found", "list them with: cay calls %s" },
+	{ "call.not_detached", "start it with: cay exec --detach" },
 	{ "snapshot.of_another", "make a sandbox of it: cay fork %s" },
 	{ "snapshot.of_transaction", "end it with: cay tx commit %s, or cay tx abort %s" },
 	{ "snapshot.none", "take one with: cay snapshot %s" },

@@ -318,5 +318,7 @@ int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 	ctx->help |= common.help;
 	if (common.color)
 		ctx->color = common.color;
+	if (r == 0 && ctx->nargs < argc)
+		argv[ctx->nargs] = NULL; /* a command's own arguments end as argv does */
 	return r < 0 ? r : check_color(ctx, e);
 }

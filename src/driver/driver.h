@@ -125,6 +125,7 @@ struct cell_spec {
 	struct cell_limits limits;
 	bool nosuid;  /* no mount has setuid programs */
 	bool network; /* has a gateway */
+	bool nested;  /* commands may make namespaces and mounts of their own */
 	struct cell_meanwhile meanwhile;
 };
 

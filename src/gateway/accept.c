@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New connections: where they wanted to go, and whose they are. */
+/* Accept connections of the sandbox: find their destination and the call that owns them. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 enum {
 	ORIGINAL_DST = 80,
 	REST_MS = 20,
-	SEARCHES_A_S = 100, /* among all sockets inside, of which there can be many */
+	SEARCHES_A_S = 100, /* each lists all sockets of the sandbox, which can be many */
 };
 
 struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target *from,
@@ -57,7 +57,7 @@ static void watch_inlets(struct gateway *g, bool on)
 			(void)loop_mod(&g->loop, &g->tcp[i].io, on ? EPOLLIN : 0);
 }
 
-/* Where the client meant to connect to, before the rules led it here. */
+/* The destination that the client asked for, before the redirect. */
 static bool original(int fd, int family, struct target *ret)
 {
 	struct sockaddr_storage was = { 0 };
@@ -77,14 +77,14 @@ static void on_rested(struct loop_timer *t)
 		accept_hold(g, false);
 }
 
-/* It cannot be taken, and the loop would tell of it for ever: after a while there is room. */
+/* Accepting failed, and epoll would report the socket again at once: stop listening for a while. */
 static void rest(struct gateway *g)
 {
 	watch_inlets(g, false);
 	loop_timer_set(&g->loop, &g->rest, REST_MS * NS_PER_MS, on_rested);
 }
 
-/* One a turn: to learn that there is no other costs as much as to take one, and the loop tells. */
+/* One per turn: a failing accept(2) costs as much as a successful one, and epoll reports more. */
 static void on_connection(struct loop_io *io, uint32_t events)
 {
 	struct inlet *in = container_of(io, struct inlet, io);
@@ -126,7 +126,7 @@ int accept_begin(struct gateway *g)
 		g->tcp[i] = (struct inlet){ .g = g, .family = i ? AF_INET6 : AF_INET };
 		if (fd < 0)
 			continue;
-		/* Those that are accepted inherit it. */
+		/* Accepted sockets inherit it. */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		r = loop_add(&g->loop, &g->tcp[i].io, fd, EPOLLIN, on_connection);
 		g->tcp[i].io.first = true;

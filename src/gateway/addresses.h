@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and their addresses inside. Each name that is looked up gets the next number, and by it
- * an IPv4 and an IPv6 address; a connection to one leads back to the name. The last LIMIT_NET_NAMES
- * names are known. A number is given again only after all others were, so that an address which
- * a program has kept for too long leads nowhere rather than elsewhere.
+ * Addresses for names. Each name that the sandbox looks up gets the next number, and with it an
+ * IPv4 and an IPv6 address of a private range. A connection to such an address leads back to the
+ * name. Only the last LIMIT_NET_NAMES names are kept. A number is reused only after all others, so
+ * an address that a program kept too long leads nowhere instead of to another name.
  */
 #pragma once
 
@@ -31,6 +31,6 @@ struct pool {
 int pool_give(struct pool *p, const char *name, struct ip *ret4, struct ip *ret6);
 /* The name of an address, or NULL; until the next pool_give(). */
 const char *pool_find(const struct pool *p, const struct ip *ip);
-/* The address is one that names have, known or not. */
+/* True if the address is in the private range, whether its name is known or not. */
 bool pool_has(const struct ip *ip);
 void pool_done(struct pool *p);

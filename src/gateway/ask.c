@@ -11,8 +11,8 @@
 #include "gateway/gateway.h"
 
 enum {
-	BATCH = 64,					/* answers of one turn */
-	OUT_MOST = 2 * LIMIT_DIAL_ASKS * DIAL_ASK_SIZE, /* each ask, and that it is cancelled */
+	BATCH = 64,					/* answers per turn */
+	OUT_MOST = 2 * LIMIT_DIAL_ASKS * DIAL_ASK_SIZE, /* each ask and its cancellation */
 };
 
 static void watch(struct gateway *g)
@@ -67,7 +67,7 @@ void ask_cancel(struct gateway *g, uint32_t slot, uint32_t *serial)
 {
 	const struct dial_ask a = { .kind = DIAL_ASK_CANCEL, .slot = slot, .serial = *serial };
 
-	/* Where it cannot be sent, the answer is dropped by its serial number. */
+	/* If this cannot be sent, the answer is dropped by its serial number. */
 	if (*serial)
 		(void)send_packet(g, &a);
 	*serial = 0;
@@ -111,7 +111,7 @@ static void on_answers(struct loop_io *io, uint32_t events)
 		n = recvmsg(io->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (n <= 0) { /* the dialer is gone: the warden will end us too */
+		if (n <= 0) { /* the dialer ended: the warden ends the front too */
 			loop_del(&g->loop, io);
 			return;
 		}

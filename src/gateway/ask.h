@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front's way to its dialer: asks go, answers come (wire/dial_ask.h). The slots of asks are
- * those of flows, and behind them those of DNS queries.
+ * The front's connection to its dialer: sends asks, receives answers (wire/dial_ask.h). Slots of
+ * flows come first, then slots of DNS queries.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct gateway;
 struct asker {
 	int fd;
 	struct loop_io io;
-	struct buf out; /* packets that do not go yet */
+	struct buf out; /* packets that the socket has not taken yet */
 	uint32_t serial;
 };
 
@@ -22,5 +22,5 @@ struct asker {
 int ask_begin(struct gateway *g, int fd);
 /* Send an ask with a serial number of its own, *ret_serial (never 0). 0 or -errno. */
 int ask_send(struct gateway *g, struct dial_ask *a, uint32_t *ret_serial);
-/* The ask with this number is no longer wanted, and the number becomes 0. Legal on 0. */
+/* Cancel the ask with this number and set the number to 0. Legal on 0. */
 void ask_cancel(struct gateway *g, uint32_t slot, uint32_t *serial);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front's stream to the warden: configuration and policies come, events go. */
+/* The front's stream to the warden: receives configuration and policies, sends events. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 enum {
 	LAST_WORDS_MS = 200,
-	EVENTS_MOST = 4 * LIMIT_CONN_HIGH, /* that the warden has not taken */
+	EVENTS_MOST = 4 * LIMIT_CONN_HIGH, /* bytes that the warden has not read */
 	EVENTS_MS = 5000,
 };
 
@@ -61,7 +61,8 @@ static void push(struct gateway *g)
 {
 	g->news = false;
 	conn_push(&g->warden);
-	if (conn_backlog(&g->warden) > EVENTS_MOST) /* rather than lose one, all wait */
+	if (conn_backlog(&g->warden) >
+	    EVENTS_MOST) /* never lose an event: stop all connections instead */
 		(void)conn_flush(&g->warden, EVENTS_MS);
 	if (conn_backlog(&g->warden) > LIMIT_CONN_HIGH)
 		accept_hold(g, true);
@@ -80,7 +81,8 @@ static void on_idle(struct loop *l)
 {
 	struct gateway *g = container_of(l, struct gateway, loop);
 
-	/* One at a time, for an answer may come meanwhile. News first: sockets are looked for. */
+	/* One per turn, because an answer may arrive in between. Connections first: the warden
+	 * searches for their sockets, which may vanish. */
 	if (g->news)
 		push(g);
 	else
@@ -140,10 +142,10 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 	for (int i = 0; i < f->nfds; i++)
 		fd_close(&fds[i]);
 	if (r < 0)
-		_exit(3); /* the warden sees it, and starts another */
+		_exit(3); /* the warden notices and starts a new gateway */
 }
 
-/* The sandbox ends, or its warden has died: what there is to tell of is told where it is heard. */
+/* The sandbox ends, or its warden died: send the remaining events if somebody still reads. */
 static void on_closed(struct conn *c, int err)
 {
 	struct gateway *g = container_of(c, struct gateway, warden);

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "policy/address.h"
 
-/* A rule for exactly this address, and not for a range that happens to hold it. */
+/* True for a rule that names exactly this address; a range that contains it does not count. */
 static bool names_exactly(const struct policy_rule *r, const struct ip *ip)
 {
 	for (size_t i = 0; r && i < r->naddresses; i++)
@@ -40,7 +40,7 @@ static int finish(int fd, const struct sockaddr_storage *sa, socklen_t n)
 	return connect(fd, (const void *)sa, n) == 0 || errno == EISCONN ? 0 : -errno;
 }
 
-/* To this host a connection is open when connect(2) has returned, though it says it is not yet. */
+/* To an address of this host the connection is established although connect(2) said EINPROGRESS. */
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open)
 {
 	struct sockaddr_storage sa;

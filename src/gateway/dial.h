@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses may be dialled, and how. Only the dialer dials; the front decides likewise. */
+/* Decide which addresses may be dialled, and dial them. Only the dialer dials; the front decides
+ * with the same code. */
 #pragma once
 
 #include "policy/policy.h"
@@ -13,7 +14,7 @@ void dial_verdict(const struct policy *p, const struct policy_query *q, bool loc
 
 /* A non-blocking connection that is under way, or established (*ret_open); fd or -errno. */
 int dial_start(const struct ip *ip, uint16_t port, bool *ret_open);
-/* One that was under way is established: 0, or why it is not as -errno. */
+/* A pending connection became writable: 0 if it is established, else -errno. */
 int dial_finish(int fd);
-/* Have the kernel notice when the other end is gone without a word. */
+/* Enable keepalive, so that the kernel notices a peer that vanished. */
 void dial_keep(int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks of the front: read, decided by name and port, answered. */
+/* Read the front's asks, decide them by name and port, answer them. */
 #include "gateway/dialer.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include "sys/process/fdpass.h"
 
 enum {
-	BATCH = 64,	   /* asks of one turn; others wait in the socket */
-	RETRY_MS = 5,	   /* too many descriptors of this user are on their way */
-	REFUSALS_A_S = 50, /* reported a second; the rest is counted */
+	BATCH = 64,	   /* asks per turn; the rest waits in the socket */
+	RETRY_MS = 5,	   /* after ETOOMANYREFS: too many descriptors of this user are in flight */
+	REFUSALS_A_S = 50, /* reports per second; further refusals are only counted */
 };
 
 void dialling_query(const struct dialling *a, struct policy_query *q)
@@ -22,10 +22,10 @@ void dialling_query(const struct dialling *a, struct policy_query *q)
 	if (a->ask.addr.len)
 		q->addr = ip_plain(a->ask.addr);
 	q->proto = (enum policy_proto)a->ask.proto;
-	/* The front compares the name in the hello. Here it is enough that one can be right. */
+	/* The front compares the name in the TLS hello. Here some name must be possible. */
 	q->has_sni = true;
 	q->sni = q->name;
-	/* The front judges bytes that cannot be read. Here the client may still be silent. */
+	/* The front handles unreadable first bytes. Here the client may still be silent. */
 	q->silent = true;
 }
 
@@ -75,7 +75,7 @@ static void send_answers(struct dialer *d)
 			loop_timer_set(&d->loop, &d->retry, RETRY_MS * NS_PER_MS, on_retry);
 			break;
 		}
-		forget(d->to_send); /* it was sent, or there is no front any more */
+		forget(d->to_send); /* it was sent, or the front ended */
 	}
 	dialer_watch(d);
 }
@@ -178,8 +178,7 @@ static void begin(struct dialling *a)
 		if (dialling_count(a, v.rule))
 			dialling_via(a);
 	} else if (a->ask.name[0]) {
-		/* Before the lookup, which tells a name server something even where it finds
-		 * nothing. */
+		/* Before the lookup: even a failing lookup sends the name to a name server. */
 		if (dialling_count_total(a))
 			look_up(a);
 	} else {
@@ -216,7 +215,7 @@ static int take_ask(struct dialer *d, const struct dial_ask *ask)
 static void on_front(struct loop_io *io, uint32_t events)
 {
 	struct dialer *d = container_of(io, struct dialer, front);
-	char packet[DIAL_ASK_SIZE + 1]; /* a longer packet is seen to be longer */
+	char packet[DIAL_ASK_SIZE + 1]; /* one byte more, to detect a longer packet */
 	struct dial_ask ask;
 
 	if (events & EPOLLOUT)
@@ -226,7 +225,7 @@ static void on_front(struct loop_io *io, uint32_t events)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
-		if (n <= 0) { /* the warden will end us too */
+		if (n <= 0) { /* the warden ends the dialer too */
 			loop_del(&d->loop, &d->front);
 			return;
 		}

@@ -23,30 +23,30 @@
 #include "wire/dial_ask.h"
 #include "wire/gateway_proto.h"
 
-/* One ask, from when it is read until its answer is sent. */
+/* One ask, from its arrival until its answer is sent. */
 struct dialling {
 	struct dialer *d;
 	struct dial_ask ask;
 	struct resolve_wait wait;
 	struct resolve_answer addrs;
-	int at; /* the address that is tried */
+	int at; /* index of the address being tried */
 	bool via;
 	bool counted_total;			/* against the sandbox's limits */
 	bool counted;				/* by this rule, of the policy with this number: */
-	const struct policy_rule *counted_rule; /* to be compared; its policy may be gone */
+	const struct policy_rule *counted_rule; /* only compared; its policy may be freed */
 	uint64_t counted_policy;
-	bool denied; /* an address was, for this reason: */
+	bool denied; /* an address was denied, for this reason: */
 	enum policy_reason reason;
 	int err;	   /* why the last address failed, positive */
 	unsigned via_step; /* of the conversation with the host's proxy */
-	size_t seen;	   /* bytes of the proxy's answer that are not enough */
+	size_t seen;	   /* bytes of the proxy's incomplete answer */
 	int fd;
 	struct loop_io io;
 	uint64_t deadline_ns;	/* 0: none */
 	uint64_t policy_number; /* that decided */
 	struct dial_answer answer;
 	bool answered;
-	struct dialling *next; /* whose answer is to be sent after this one */
+	struct dialling *next; /* next in the queue of answers */
 };
 
 struct dialer {
@@ -56,7 +56,7 @@ struct dialer {
 	struct loop_io front;
 	int route_fd; /* asks the kernel which addresses are the host's own */
 	struct policy *policy;
-	uint64_t policy_number; /* how many there were */
+	uint64_t policy_number; /* number of policies so far */
 	struct meter total;
 	struct meter *meters; /* by rule */
 	struct ledger *ledger;
@@ -66,9 +66,9 @@ struct dialer {
 	uint32_t nasks, top;
 	struct dialling *to_send, **to_send_end;
 	struct loop_timer tick, retry;
-	struct bucket refusals; /* how many are reported */
+	struct bucket refusals; /* limits reports of refusals */
 	uint64_t unreported;
-	bool held;   /* the warden takes no more reports: no new asks */
+	bool held;   /* the warden reads no reports: read no asks */
 	bool broken; /* the front broke the protocol */
 };
 
@@ -78,27 +78,27 @@ int dialer_begin(struct dialer *d, int warden_fd, int front_fd, int route_fd);
 /* The first policy holds: read asks. */
 int dialer_serve(struct dialer *d);
 void dialer_watch(struct dialer *d);
-/* What the policy is asked about it, but for the address. */
+/* Fill the policy query for an ask, without the address. */
 void dialling_query(const struct dialling *a, struct policy_query *q);
-/* The answers. Each ends the ask; a is gone afterwards. */
+/* Answer the ask and free a. */
 void dialling_done(struct dialling *a);
 void dialling_fail(struct dialling *a, int err);
 void dialling_deny(struct dialling *a, enum policy_reason reason);
 void dialling_limit(struct dialling *a, enum meter_hit hit);
 
 /* dialer_connect.c */
-/* The name was resolved, or there is none: try one address after the other. */
+/* Try the resolved addresses one after the other. */
 void dialling_next(struct dialling *a);
-/* 0 where it is under way, a may be gone; -1: a->err. */
+/* 0: connecting, or a is freed. -1: failed, see a->err. */
 int dialling_start(struct dialling *a, const struct ip *ip, uint16_t port);
 /* The socket is connected to the target: pass it to the front. */
 void dialling_give(struct dialling *a);
-/* Count it against the sandbox's limits, once. False if one is reached: a is gone. */
+/* Count the ask once against the sandbox's limits. False if a limit is reached; a is freed. */
 bool dialling_count_total(struct dialling *a);
 /* The same, and against the limits of each rule once. */
 bool dialling_count(struct dialling *a, const struct policy_rule *rule);
 void dialling_deadline(struct dialling *a, uint64_t ms);
-/* Close the socket and wait for nothing. */
+/* Close the socket and cancel all waits. */
 void dialling_stop(struct dialling *a);
 
 /* dialer_via.c */
@@ -109,7 +109,7 @@ void dialling_via_greet(struct dialling *a);
 
 /* dialer_control.c */
 int dialer_control_begin(struct dialer *d, int fd);
-/* Tell the warden what became of an ask: connected, or refused for this reason (a word). */
+/* Report the result of an ask to the warden: connected, or refused with this reason (one word). */
 void dialer_report(const struct dialling *a, const char *refused);
-/* The front sent something that is no ask. */
+/* The front sent an invalid ask. */
 void dialer_report_broken(struct dialer *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resolver of the sandbox. It says which names exist for it: those that the policy may allow
- * and the world knows get addresses of the pool, others do not exist, and an extended error says
- * why. A name that is not allowed never leaves, so that queries carry nothing out.
+ * The resolver of the sandbox. A name that the policy may allow and that exists gets an address of
+ * the private range (pool.h). For every other name the answer is NXDOMAIN with an extended error
+ * that says why. A denied name is never sent out, so DNS queries cannot carry data out.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 enum {
 	TTL_S = 60,
 	BATCH = 64,	  /* datagrams of one turn */
-	EVENTS_A_S = 200, /* queries that are told, a second; the rest is counted */
+	EVENTS_A_S = 200, /* query events per second; further queries are only counted */
 };
 
 struct udp_peer {
@@ -27,7 +27,7 @@ struct udp_peer {
 	struct sockaddr_storage addr;
 };
 
-/* A query on its way to an answer. */
+/* A query that waits for its answer. */
 struct dns_pending {
 	struct gateway *g;
 	uint32_t slot;	/* in queries */
@@ -68,7 +68,7 @@ static const char *type_name(uint16_t type, char out[16])
 	return out;
 }
 
-/* Not more of them than a trace can take: a flood is one number. */
+/* Bound the events, so that a flood of queries does not fill the trace. */
 static bool may_tell(struct gateway *g)
 {
 	uint64_t now = clock_mono_ns();
@@ -213,7 +213,7 @@ void dns_answered(struct gateway *g, const struct dial_answer *a)
 	pending_free(p);
 }
 
-/* What needs no look at the world. False: it does. */
+/* Answer without asking a name server. False if one must be asked. */
 static bool answer_now(struct gateway *g, const struct dns_query *q,
 		       const struct sockdiag_owner *owner, struct outcome *o)
 {
@@ -272,7 +272,7 @@ static struct dns_pending *pending_new(struct gateway *g, const struct dns_query
 	return p;
 }
 
-/* Frees p where it fails. */
+/* Frees p on failure. */
 static int look_up(struct dns_pending *p)
 {
 	struct dial_ask a = { .kind = DIAL_ASK_RESOLVE, .slot = LIMIT_NET_FLOWS + p->slot };

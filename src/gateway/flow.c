@@ -10,7 +10,7 @@
 
 enum {
 	OWN_MS = 200,
-	SILENCE_MS = 10 * 1000, /* a client that says nothing speaks nothing that we know */
+	SILENCE_MS = 10 * 1000, /* a client that is silent this long has an unknown protocol */
 	LAST_READS = 16,
 	TICK_MS = 200,
 	TICK_RATE_MS = 10,
@@ -85,7 +85,7 @@ static void unthrottle(struct flow *f)
 	}
 }
 
-/* The time to tell what the client speaks is over. */
+/* The time to detect the protocol is over. */
 static bool look_is_over(const struct flow *f)
 {
 	if (f->looked)
@@ -122,11 +122,11 @@ static void on_deadline(struct flow *f)
 		begin(f);
 		break;
 	case FLOW_LOOK:
-		f->looked = f->silent = true; /* silence is an answer too, for now */
+		f->looked = f->silent = true; /* a silent client counts as opaque until it speaks */
 		f->proto = PROTO_TCP;
 		flow_step(f);
 		break;
-	case FLOW_DIAL: /* the dialer keeps the time */
+	case FLOW_DIAL: /* the dialer has the deadline */
 		break;
 	case FLOW_PASS:
 		on_pass_deadline(f);
@@ -182,7 +182,7 @@ void flow_close_one(struct gateway *g)
 		(void)close(g->closing[--g->nclosing]);
 }
 
-/* Closing sends packets, and both ends know already: the next connection goes first. */
+/* Closing sends packets, and both ends know already: accept the next connection first. */
 static void close_later(struct gateway *g, struct side *s)
 {
 	if (s->fd < 0)
@@ -214,7 +214,7 @@ static void flow_free(struct flow *f, bool reset)
 		if (reset)
 			linger_none(f->side[i].fd);
 		close_later(g, &f->side[i]);
-		if (f->way[i].pipe) { /* not empty: of no use to others */
+		if (f->way[i].pipe) { /* it holds data, so it cannot be reused */
 			(void)close(f->way[i].pipe->r);
 			(void)close(f->way[i].pipe->w);
 			free(f->way[i].pipe);
@@ -257,7 +257,7 @@ void flow_end_all(struct gateway *g, const char *reason)
 			flow_end(g->flows[i], reason, true);
 }
 
-/* Which target a connection has that came to one of our own addresses. */
+/* The target of a connection to one of the gateway's own addresses. */
 static bool take_front(struct flow *f)
 {
 	struct ip gateway = gateway_ip(f->dst.len == 4 ? AF_INET : AF_INET6);
@@ -290,7 +290,7 @@ static void begin(struct flow *f)
 		name = pool_find(f->g->pool, &f->dst);
 		if (name)
 			f->name = strdup(name);
-		if (!f->name) { /* an address that was kept for too long */
+		if (!f->name) { /* its name was forgotten: too many names were looked up since */
 			flow_query(f, &q);
 			flow_deny(f, &q, &none);
 			return;
@@ -355,7 +355,7 @@ void flow_owned(struct gateway *g, uint32_t slot)
 	begin(f);
 }
 
-/* --- what is awaited --- */
+/* --- events --- */
 
 static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 {
@@ -378,7 +378,7 @@ static uint32_t wanted(const struct flow *f, enum flow_dir dir)
 	       (s->full ? EPOLLOUT : 0);
 }
 
-/* Errors and hang-ups cannot be masked: unread ones come once and not for ever. */
+/* epoll always reports errors and hang-ups: use edge-triggered mode where they stay unread. */
 static uint32_t masked(uint32_t events)
 {
 	return events & READ ? events : events | EPOLLET;
@@ -405,7 +405,7 @@ static void on_last(struct flow *f, uint32_t events)
 {
 	char sink[4096];
 	ssize_t n;
-	int left = LAST_READS; /* who sends on and on is cut at the deadline */
+	int left = LAST_READS; /* a client that keeps sending is cut at the deadline */
 
 	do {
 		n = recv(f->side[UP].fd, sink, sizeof sink, MSG_DONTWAIT);
@@ -476,7 +476,7 @@ void flow_step(struct flow *f)
 		l = flow_look(f);
 
 		if (l == LOOK_DONE)
-			flow_step(f); /* once: it has looked */
+			flow_step(f); /* not repeated: the protocol is known now */
 		if (l != LOOK_MORE)
 			return;
 		if (!f->deadline_ns)

@@ -2,16 +2,16 @@
 /*
  * One connection of the sandbox.
  *
- *   OWN    the warden looks whose it is, where control groups do not tell
- *   FRONT  it came to the proxy's or the resolver's port: the target is still to be told
- *   LOOK   the first bytes are awaited, as far as the policy needs them
- *   DIAL   the dialer was asked: its answer is awaited
- *   PASS   bytes go both ways
- *   LAST   refused in words: the client reads them and closes
+ *   OWN    the warden searches for the owner, because there are no control groups
+ *   FRONT  a connection to the proxy or resolver port: the target is not known yet
+ *   LOOK   waits for the first bytes, if the policy needs them
+ *   DIAL   waits for the dialer's answer
+ *   PASS   passes bytes both ways
+ *   LAST   denied: the client reads the reason and closes
  *
- * The first bytes are only looked at (MSG_PEEK) and stay in the kernel; so does what a slow side
- * has not taken yet: in the sockets, or in a pipe that is borrowed while it is not empty. So an
- * open connection costs this struct and two descriptors.
+ * The front peeks at the first bytes (MSG_PEEK), so they stay in the kernel. Bytes for a slow side
+ * wait in the kernel too, in the sockets or in a borrowed pipe. An open connection therefore costs
+ * this struct and two descriptors.
  */
 #pragma once
 
@@ -32,18 +32,18 @@ struct side {
 	struct loop_io io;
 	struct flow *f;
 	int fd;
-	bool eof;    /* nothing more comes from it */
-	bool hup;    /* nothing more comes after what is there */
-	bool shut;   /* it was told that nothing more comes */
-	bool full;   /* it takes no more for now */
-	bool ready;  /* something may be there; else the loop will tell */
-	bool quiet;  /* not to be read now, for another reason */
-	size_t seen; /* bytes that were looked at and are not enough */
+	bool eof;    /* its end was read */
+	bool hup;    /* it closed; unread bytes may remain */
+	bool shut;   /* SHUT_WR was sent to it */
+	bool full;   /* its send buffer is full */
+	bool ready;  /* it may have bytes; else epoll reports them */
+	bool quiet;  /* reading is paused by the HTTP code */
+	size_t seen; /* peeked bytes that were not enough to decide */
 };
 
 /* From one side to the other. */
 struct way {
-	struct pipe *pipe; /* while it holds something */
+	struct pipe *pipe; /* NULL while empty */
 	size_t held;
 	uint64_t bytes;
 	bool throttled;
@@ -69,9 +69,9 @@ struct http_way {
 
 struct http_relay {
 	struct http_way way[2];
-	struct http_pending pending[HTTP_PENDING]; /* requests without their answer */
+	struct http_pending pending[HTTP_PENDING]; /* requests whose answer is outstanding */
 	unsigned first, n;
-	bool absolute; /* requests to a proxy: the target has the host */
+	bool absolute; /* proxy requests: the host is in the target */
 };
 
 struct flow {
@@ -79,74 +79,72 @@ struct flow {
 	uint32_t slot;
 	enum flow_state state;
 	enum flow_front front;
-	struct side side[2]; /* by where bytes come from: UP the client, DOWN the world */
+	struct side side[2]; /* source of bytes: UP the client, DOWN the server */
 	struct way way[2];
 	char *name; /* canonical, or NULL: an address */
 	struct ip dst;
 	uint16_t port;
-	struct target from, to; /* the client's socket, as it sees itself */
-	bool owned;		/* owner is known, as far as it can be */
+	struct target from, to; /* the client's socket: own and peer address */
+	bool owned;		/* the search for the owner is over */
 	struct sockdiag_owner owner;
 	const struct policy_rule *rule;
-	bool counted; /* by the meters */
-	bool open;    /* it was connected: CONNECT is told before anything else of it */
-	bool told;    /* CONNECT was told, so CLOSE will be */
+	bool counted; /* the meters include it */
+	bool open;    /* established: CONNECT must be its first event */
+	bool told;    /* CONNECT was sent, so CLOSE must follow */
 	bool tls_told;
-	bool refused; /* DENY or FAIL was told */
-	bool looked;  /* proto is what it is */
-	bool sniff;   /* it is to be looked at what it speaks, in passing */
-	bool silent;  /* it was decided on before its first bytes told all: look again once it is
-			 open */
-	bool likely;  /* it has begun to speak TLS, HTTP or ssh, and must go on with it */
+	bool refused; /* DENY or FAIL was sent */
+	bool looked;  /* proto is final */
+	bool sniff;   /* detect the protocol while passing bytes */
+	bool silent;  /* decided before the protocol was known: decide again once open */
+	bool likely;  /* began like TLS, HTTP or ssh, and must continue so */
 	enum policy_proto proto;
-	uint64_t look_by_ns; /* in PASS: when what was judged is let go, or a likely beginning ended
-			      */
-	char *first; /* what was let go before it was known what it begins: SNIFF_LINE bytes */
+	uint64_t look_by_ns; /* in PASS: deadline for detecting the protocol */
+	char *first;	     /* bytes passed on before the protocol was known; at most SNIFF_LINE */
 	size_t nfirst;
 	struct tls_hello *hello;
 	struct http_relay *http;
 	struct dns_pending *dns;
 	bool dns_waits;
-	uint32_t asked;	   /* number of the ask to the dialer that is under way; 0: none */
-	struct ip dialled; /* len 0: nothing yet, or the host's proxy */
-	bool local;	   /* dialled is one of the host's own */
+	uint32_t asked;	   /* number of the pending ask to the dialer; 0: none */
+	struct ip dialled; /* len 0: none yet, or through the host's proxy */
+	bool local;	   /* dialled is an address of the host */
 	uint64_t began_ns, deadline_ns;
 	bool greeted; /* SOCKS: the greeting was answered */
 };
 
 /* flow.c */
-/* What a slow side has not taken waits in the kernel: bound that where there are many, else 0. */
+/* Size of the kernel buffers per connection if there are many connections, else 0. */
 int flow_buffer(const struct gateway *g);
 void flow_fit_buffers(const struct gateway *g, int fd);
 /* Takes fd. */
 void flow_new(struct gateway *g, int fd, const struct target *from, const struct target *to);
-/* Look whose it is, once: before anything is told of it, or answered. */
+/* Find the owner, once, before the first event or answer. */
 const struct sockdiag_owner *flow_owner(struct flow *f);
-/* The warden has looked whose it is. */
+/* The warden found the owner. */
 void flow_owned(struct gateway *g, uint32_t slot);
-/* Decide with what is known, and do what follows. May free f. */
+/* Decide by what is known, and act on it. May free f. */
 void flow_step(struct flow *f);
-/* Let go, and tell. reset: the client sees a reset rather than an end. */
+/* Close both sides and send the event. reset: the client gets a reset instead of an end. */
 void flow_end(struct flow *f, const char *reason, bool reset);
 void flow_end_all(struct gateway *g, const char *reason);
 void flow_close_reset(int *fd);
-/* One of those that have ended and are not closed yet. */
+/* Close one of the sockets that wait for it. */
 void flow_close_one(struct gateway *g);
 
 /* flow_refuse.c */
 void flow_tell_failed(struct flow *f, const char *reason);
-/* The peer said something wrong or is refused: told, answered as the client can understand. */
+/* Send the denial as an event, and answer the client in its protocol. */
 void flow_deny(struct flow *f, const struct policy_query *q, const struct policy_verdict *v);
 void flow_deny_limit(struct flow *f, const struct policy_rule *rule, enum meter_hit hit);
 void flow_refuse_http(struct flow *f, int status, const char *why);
-/* Allowed, but the world does not let us. */
+/* Allowed, but the target cannot be reached. */
 void flow_fail(struct flow *f, int err);
 void flow_query(const struct flow *f, struct policy_query *q);
 void flow_deadline(struct flow *f, uint64_t ms);
 uint64_t flow_recheck_all(struct gateway *g);
 int flow_list(struct gateway *g, uint32_t chan);
 void flow_subject(struct flow *f, struct subject *s);
-/* Say these bytes to the client and close. */
+/* Send these bytes to the client, then close. */
 void flow_last_words(struct flow *f, struct str words);
 /* Watch for what the state needs. */
 void flow_watch(struct flow *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an allowed target to an open connection, which the dialer makes. */
+/* Ask the dialer to connect to an allowed target, and take over the socket. */
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ void flow_tell_tls(struct flow *f)
 	event_end(g, at, EVENT_SOON);
 }
 
-/* The first bytes go before anything is told of it: the client waits for them. */
+/* Send the first bytes before the event: the client waits for the answer. */
 static void opened(struct flow *f)
 {
 	struct gateway *g = f->g;
@@ -56,7 +56,7 @@ static void opened(struct flow *f)
 		f->sniff = true;
 	}
 	f->state = FLOW_PASS;
-	f->side[UP].ready = true; /* most clients have spoken by now */
+	f->side[UP].ready = true; /* most clients have sent something by now */
 	if (flow_front_opened(f) < 0) {
 		flow_end(f, "reset by the client", true);
 		return;
@@ -127,11 +127,12 @@ void flow_dial(struct flow *f)
 		return;
 	}
 	f->state = FLOW_DIAL;
-	(void)flow_owner(f); /* while the dialer is busy: a short connection is soon gone */
+	(void)flow_owner(
+		f); /* while the dialer works: the owner of a short connection soon exits */
 	flow_watch(f);
 }
 
-/* Our own policy decides with the address too: it may be newer, and it tells the rule. */
+/* Decide again with the address: the front's policy may be newer, and the event needs the rule. */
 static void take_connection(struct flow *f, const struct dial_answer *a, int fd)
 {
 	struct policy_query q;
@@ -178,7 +179,7 @@ void flow_answered(struct flow *f, const struct dial_answer *a, int fd)
 
 	switch (a->outcome) {
 	case DIAL_DONE:
-		if (owned < 0) /* we had no descriptor left for it */
+		if (owned < 0) /* the front had no free descriptor */
 			flow_fail(f, EMFILE);
 		else
 			take_connection(f, a, TAKE_FD(owned));

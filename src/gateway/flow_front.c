@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections to the gateway itself: the resolver by TCP, and proxies for those who insist. */
+/* Connections to the gateway itself: DNS over TCP, and the HTTP and SOCKS proxies. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static int say(struct flow *f, const void *words, size_t n)
 	return send(f->side[UP].fd, words, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n ? 0 : -1;
 }
 
-/* From here on it is a connection like those that come by themselves. */
+/* The target is known: treat it like a redirected connection. */
 static void go_to(struct flow *f, const struct host *h, uint16_t port, size_t used)
 {
 	flow_discard(&f->side[UP], used);
@@ -141,6 +141,8 @@ void flow_front(struct flow *f)
 	}
 	if (f->front == FRONT_DNS)
 		front_dns(f, in);
+	else if (in.n == 0 && f->side[UP].eof)
+		flow_end(f, "closed without data", false);
 	else if (f->front == FRONT_SOCKS)
 		front_socks(f, in);
 	else

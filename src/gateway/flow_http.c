@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain HTTP: every request is checked before a byte of it goes out, and goes out as it came.
- * Heads are read in place; bodies of known length are spliced, chunked ones followed so that the
- * next request is found where it really begins. Answers are followed only for the trace: one that
- * cannot be read is passed as it is.
+ * Plain HTTP. The front checks each request head before it passes a byte of it on, and passes it
+ * unchanged. It splices bodies with a length, and parses chunked bodies to find where the next
+ * request begins. It parses answers only for the trace; an answer that it cannot parse passes too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 enum { ROUNDS = 64 };
 
-/* Send what is peeked at, at most n bytes of it: how many went, or -1 and f gone. */
+/* Send up to n of the peeked bytes. Returns how many, or -1 and f is freed. */
 static int64_t pass_some(struct flow *f, enum flow_dir dir, struct str in, uint64_t n)
 {
 	struct side *from = &f->side[dir], *to = &f->side[!dir];
@@ -73,10 +72,11 @@ static void remember(struct flow *f, const struct http_head *h)
 	memcpy(p->path, h->path.p, n);
 	p->path[n] = '\0';
 	p->rule = f->rule;
-	p->upgrade = h->websocket; /* behind any other, requests could not be judged */
+	p->upgrade = h->websocket; /* after any other upgrade the front could not check requests */
 }
 
-/* A request that may go, 1; one that goes to another host of a proxy's client, 0; -1: f is gone. */
+/* 1: the request is allowed. 0: it names another host than this connection's (proxy). -1: f is
+ * freed. */
 static int check_request(struct flow *f, const struct http_head *h)
 {
 	char host[HOST_TEXT];
@@ -115,7 +115,7 @@ static int check_request(struct flow *f, const struct http_head *h)
 	return flow_dial_recount(f, v.rule) ? 1 : -1;
 }
 
-/* 1 where a head was read, 0 where more must come, -1 and f gone. */
+/* 1: a head was read. 0: more bytes are needed. -1: f is freed. */
 static int read_request(struct flow *f, struct str in)
 {
 	static struct http_head head;
@@ -125,7 +125,7 @@ static int read_request(struct flow *f, struct str in)
 	int ok;
 
 	if (r->n == HTTP_PENDING) {
-		s->quiet = true; /* until an answer has come */
+		s->quiet = true; /* until an answer arrives */
 		return 0;
 	}
 	n = http_request_parse(in, &head);
@@ -142,7 +142,7 @@ static int read_request(struct flow *f, struct str in)
 		return -1;
 	}
 	ok = check_request(f, &head);
-	if (ok == 0) { /* the client opens another connection for it */
+	if (ok == 0) { /* the client opens another connection for that host */
 		if (r->n == 0) {
 			flow_end(f, "another host", false);
 			return -1;
@@ -190,7 +190,7 @@ static int read_response(struct flow *f, struct str in)
 	flow_await_more(s, 0);
 	if (in.n == 0)
 		return 0;
-	if (n <= 0) { /* whatever it is, it is for the client to read */
+	if (n <= 0) { /* not HTTP: pass it to the client unparsed */
 		w->phase = PHASE_RAW;
 		return 1;
 	}
@@ -208,7 +208,7 @@ static int read_response(struct flow *f, struct str in)
 	return 1;
 }
 
-/* Bytes of `in` that belong to the body, and whether it ends there. */
+/* Count the bytes of `in` that belong to the body; *ret_end if the body ends there. */
 static int follow(struct http_body *b, struct str in, size_t *ret_used, bool *ret_end)
 {
 	struct str rest = in, data;
@@ -250,7 +250,7 @@ static int pass_chunked(struct flow *f, enum flow_dir dir, struct str in)
 	return 1;
 }
 
-/* 1 where there may be more to do, 0 where it waits, -1 and f gone. */
+/* 1: call again. 0: wait for an event. -1: f is freed. */
 static int step(struct flow *f, enum flow_dir dir)
 {
 	struct http_way *w = &f->http->way[dir];
@@ -309,7 +309,7 @@ void flow_http(struct flow *f)
 {
 	if (run(f, UP) < 0 || run(f, DOWN) < 0)
 		return;
-	/* An answer may have made room for the next request, or opened a tunnel. */
+	/* An answer frees a place for the next request, or turns the connection into a tunnel. */
 	if (run(f, UP) < 0)
 		return;
 	flow_settle(f);

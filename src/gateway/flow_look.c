@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the client speaks, by its first bytes. They stay in the kernel while they are judged. Only
- * bytes that were judged are let go before the judgement is final; f->first remembers them, at most
- * SNIFF_LINE, so that the next look sees the whole beginning.
+ * Detect the protocol by the client's first bytes. The bytes stay in the kernel (MSG_PEEK) until
+ * the policy has decided. If the decision needs more bytes than the client sends, the front passes
+ * on only the bytes that it has checked. f->first keeps them, at most SNIFF_LINE, so that the next
+ * check sees the whole beginning.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ void flow_await_more(struct side *s, size_t than)
 	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
-/* The first bytes, with those that were let go. */
+/* The client's first bytes: those passed on before (f->first), then those in the socket. */
 static int peek_first(struct flow *f, struct str *ret)
 {
 	if (f->nfirst > SNIFF_LINE)
@@ -98,13 +99,14 @@ static int remember_first(struct flow *f, struct str in, size_t n)
 int flow_let_go(struct flow *f)
 {
 	struct side *s = &f->side[UP];
-	size_t judged = s->seen; /* bytes that came since may complete a request */
+	size_t judged =
+		s->seen; /* only these were checked; bytes that came since may complete a request */
 	uint64_t left = judged;
 	struct str in;
 	int r = flow_flush(f, UP);
 
 	if (r <= 0)
-		return r; /* the server has not taken the last ones yet */
+		return r; /* the server has not read the previous bytes yet */
 	if (judged == 0 || flow_peek(s, &in) < 0 || in.n == 0)
 		return 0; /* the next read finds out why */
 	if (remember_first(f, in, judged) < 0)
@@ -139,17 +141,17 @@ static enum look look_tls(struct flow *f, struct str in)
 	if (n == 0 && !f->side[UP].hup && in.n < SCRATCH)
 		return await_first(f, in, true);
 	spoke(f, PROTO_TLS);
-	if (n <= 0) /* no name in it could be trusted */
+	if (n <= 0) /* unreadable: it gives no name to trust */
 		*f->hello = (struct tls_hello){ .why = "it cannot be read" };
 	return LOOK_DONE;
 }
 
 static enum look look_http(struct flow *f, struct str in)
 {
-	static struct http_head head; /* large, and of no use after this */
+	static struct http_head head; /* static because it is large; not used after this function */
 	int64_t n;
 
-	if (f->nfirst) { /* the server has its beginning: the request cannot be judged any more */
+	if (f->nfirst) { /* the server already has its beginning: too late to check the request */
 		spoke(f, PROTO_HTTP);
 		flow_refuse_http(f, 400,
 				 "the first line has pauses, or is too long to be judged; "

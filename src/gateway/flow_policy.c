@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a new policy means for connections that are there, and a list of them. */
+/* Apply a new policy to open connections, and list connections. */
 #include <string.h>
 
 #include "gateway/dial.h"
@@ -38,7 +38,7 @@ uint64_t flow_recheck_all(struct gateway *g)
 
 		if (!f)
 			continue;
-		/* Of whichever: the rules of the last policy are about to go. */
+		/* In every state: the rules of the old policy are freed next. */
 		f->rule = same_rule(g->policy, f->rule);
 		for (int k = 0; f->http && k < HTTP_PENDING; k++)
 			f->http->pending[k].rule = same_rule(g->policy, f->http->pending[k].rule);

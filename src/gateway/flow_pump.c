@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes from one side to the other, without copying them here: splice(2) through a pipe. */
+/* Pass bytes from one side to the other without copying: splice(2) through a pipe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,10 +10,12 @@
 
 enum {
 	PIPES_KEPT = 32,
-	ROUNDS = 2,	       /* then it is the turn of others */
-	LITTLE = 16 * 1024,    /* less than this is all that was there */
-	SNIFF_MS = 300,	       /* a client that has begun and waits speaks something of its own */
-	LIKELY_MS = 10 * 1000, /* unless it began with what we know: pauses do not hide it */
+	ROUNDS = 2,	    /* then other connections get a turn */
+	LITTLE = 16 * 1024, /* a shorter read emptied the socket */
+	SNIFF_MS = 300,	    /* a client that pauses this long after its first bytes has an unknown
+			       protocol */
+	LIKELY_MS =
+		10 * 1000, /* unless the bytes begin a known protocol: a pause must not hide it */
 };
 
 static struct pipe *pipe_get(struct gateway *g)
@@ -31,12 +33,12 @@ static struct pipe *pipe_get(struct gateway *g)
 		free(p);
 		return NULL;
 	}
-	(void)fcntl(fds[0], F_SETPIPE_SZ, LIMIT_NET_PIPE); /* less will do too */
+	(void)fcntl(fds[0], F_SETPIPE_SZ, LIMIT_NET_PIPE); /* a smaller pipe works too */
 	*p = (struct pipe){ .r = fds[0], .w = fds[1] };
 	return p;
 }
 
-/* It must be empty, or it is closed. */
+/* Keep an empty pipe for reuse; close any other. */
 static void pipe_free(struct pipe *p)
 {
 	(void)close(p->r);
@@ -99,8 +101,8 @@ void flow_count(struct flow *f, enum flow_dir dir, uint64_t n)
 }
 
 /*
- * 1 where something came, 0 where nothing does now, -1 and f gone. Where it is known that nothing
- * is there it is not tried: the loop tells as long as something is.
+ * 1: bytes were read. 0: none now. -1: f is freed. Does not try if the socket is known to be empty:
+ * epoll reports new bytes.
  */
 static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 {
@@ -142,7 +144,7 @@ static int fill(struct flow *f, enum flow_dir dir, uint64_t limit)
 	return 0;
 }
 
-/* 1 where all went, 0 where the other side is full, -1 and f gone. */
+/* 1: everything was written. 0: the other side is full. -1: f is freed. */
 static int drain(struct flow *f, enum flow_dir dir, uint64_t *limit)
 {
 	struct side *to = &f->side[!dir];
@@ -194,7 +196,7 @@ int flow_flush(struct flow *f, enum flow_dir dir)
 	return drain(f, dir, &any);
 }
 
-/* This side has said all, and it has been passed on. */
+/* This side ended, and all its bytes were passed on. */
 static bool is_over(const struct flow *f, enum flow_dir dir)
 {
 	return f->side[dir].eof && !f->way[dir].pipe;
@@ -202,7 +204,7 @@ static bool is_over(const struct flow *f, enum flow_dir dir)
 
 void flow_settle(struct flow *f)
 {
-	if (is_over(f, UP) && is_over(f, DOWN)) { /* closing tells both */
+	if (is_over(f, UP) && is_over(f, DOWN)) { /* closing signals the end to both */
 		flow_end(f, "closed", false);
 		return;
 	}
@@ -217,7 +219,8 @@ void flow_settle(struct flow *f)
 	flow_watch(f);
 }
 
-/* The client has begun and waits. The deadline is shared with rates, so it may come earlier. */
+/* The client pauses after its first bytes. Rate limits share this deadline, so it can fire early.
+ */
 static void await_rest(struct flow *f, bool restart)
 {
 	uint64_t now = clock_mono_ns();
@@ -228,9 +231,8 @@ static void await_rest(struct flow *f, bool restart)
 		flow_deadline(f, f->look_by_ns > now ? (f->look_by_ns - now) / NS_PER_MS + 1 : 1);
 }
 
-/*
- * What the client speaks, told only by what it sends now: 1 it may go on, 0 not yet, -1 f is gone.
- */
+/* Detect the protocol of a connection that is open already. 1: allowed. 0: undecided. -1: f is
+ * freed. */
 static int look_in_passing(struct flow *f)
 {
 	struct policy_query q;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends that are not the client's own: refused by the policy, or unreachable. */
+/* End a connection that the policy denies or whose target is unreachable. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ void flow_last_words(struct flow *f, struct str words)
 {
 	struct side *s = &f->side[UP];
 
-	/* Little, into a buffer that is empty: it fits, or nobody reads. */
+	/* A short text into an empty socket buffer: it fits, or the client is gone. */
 	(void)send(s->fd, words.p, words.n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(s->fd, SHUT_WR);
 	ask_cancel(f->g, f->slot, &f->asked);
@@ -62,11 +62,12 @@ static void tell_denied(struct flow *f, const struct refusal *r)
 	event_end(g, at, EVENT_NOW);
 }
 
-/* In words where the client understands them, else by a reset. */
+/* Answer in the client's protocol if possible, else reset the connection. */
 static void refuse(struct flow *f, const struct refusal *r, int status)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(8192);
-	bool midway = f->http && f->http->n; /* an answer is under way: nothing fits between */
+	bool midway =
+		f->http && f->http->n; /* an answer is in progress: another would corrupt it */
 
 	tell_denied(f, r);
 	if (f->front == FRONT_SOCKS && f->state < FLOW_PASS) {

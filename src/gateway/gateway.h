@@ -13,8 +13,8 @@
  * socket. All that it has is what it was given: sockets of the sandbox, and established connections
  * from the dialer (dialer.h), which decides by the policy too.
  *
- * One thread, one loop. What it holds for others is bounded: LIMIT_NET_* in base/limits.h. Data
- * of connections is never copied here to wait: it waits in the kernel (flow.h).
+ * One thread, one loop. Everything that a peer can make it keep is bounded by LIMIT_NET_* in
+ * base/limits.h. Data of a slow connection waits in the kernel, not here (flow.h).
  */
 #pragma once
 
@@ -30,7 +30,7 @@
 struct flow;
 struct gateway;
 
-/* As enum net_fd of the driver. */
+/* The same order as enum net_fd of the driver. */
 enum { SOCK_DIAG, SOCK_TCP4, SOCK_UDP4, SOCK_TCP6, SOCK_UDP6, SOCKS };
 
 struct inlet {
@@ -44,7 +44,7 @@ struct gateway {
 	struct conn warden;
 	int fds[SOCKS];
 	struct inlet tcp[2], udp[2];
-	struct asker asker; /* of the dialer */
+	struct asker asker; /* asks the dialer */
 	struct policy *policy;
 	struct ledger *ledger;
 	struct meter total;
@@ -52,20 +52,21 @@ struct gateway {
 	struct pool *pool;
 	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
 	uint32_t nflows, top, *free_slots, nfree;
-	uint32_t nwaiting, nthrottled; /* of them with a deadline; of these for their rate */
+	uint32_t nwaiting,
+		nthrottled; /* flows with a deadline; of these, flows stopped by a rate limit */
 	struct loop_timer tick;
-	struct pipe *pipes; /* that are empty */
+	struct pipe *pipes; /* empty ones, for reuse */
 	int npipes;
-	struct dns_pending *queries[LIMIT_NET_QUERIES]; /* by slot, behind those of flows */
+	struct dns_pending *queries[LIMIT_NET_QUERIES]; /* by slot; slots of flows come first */
 	uint32_t nqueries;
-	struct bucket searches;	  /* for owners that are not where they should be */
-	struct bucket dns_events; /* how many queries are told */
+	struct bucket searches;	  /* full searches for a socket's owner */
+	struct bucket dns_events; /* query events */
 	uint64_t dns_untold;
-	bool ask;  /* the warden tells whose a connection is */
-	bool news; /* some that is to be told when nothing else is to do */
-	int closing[LIMIT_NET_CLOSING], nclosing; /* ended connections, likewise */
-	struct loop_timer rest;			  /* from new connections, where there is no room */
-	bool held; /* the warden takes no more events: no new connections */
+	bool ask;				  /* the warden finds the owner of a connection */
+	bool news;				  /* events are queued; send them when idle */
+	int closing[LIMIT_NET_CLOSING], nclosing; /* sockets to close when idle */
+	struct loop_timer rest;			  /* accepting rests until then */
+	bool held;				  /* the warden reads no events: accept nothing */
 };
 
 /* One end of a connection. */
@@ -74,7 +75,7 @@ struct target {
 	uint16_t port;
 };
 
-/* What an event is about. */
+/* The subject of an event. */
 struct subject {
 	const struct sockdiag_owner *owner; /* or NULL */
 	struct str name;
@@ -84,15 +85,16 @@ struct subject {
 };
 
 /*
- * When the warden hears of it, which wakes it: a refusal before the client does, so that it is in
- * the result of a call that ends with it; a connection when its first bytes are on their way, and
- * soon, for the process is looked for; an end whenever there is other news, or after 5 ms.
+ * When an event is sent, which wakes the warden:
+ * NOW    a denial goes out before the client sees it, so the call's result contains it
+ * SOON   a connection, after its first bytes; soon, because the warden searches for its process
+ * LATER  a close, together with the next event or after 5 ms
  */
 enum event_when { EVENT_NOW, EVENT_SOON, EVENT_LATER };
 
 /* control.c */
 int control_begin(struct gateway *g, int fd);
-/* An event is begun, filled by field_put*() to &g->warden.out, and ended. */
+/* Write an event: begin, field_put*() to &g->warden.out, end. */
 int event_begin(struct gateway *g, enum gw_kind kind, uint32_t slot, const struct subject *s,
 		size_t *ret_at);
 void event_end(struct gateway *g, size_t at, enum event_when when);
@@ -106,8 +108,8 @@ struct meter *meter_of(struct gateway *g, const struct policy_rule *rule);
 /* dns.c */
 int dns_begin(struct gateway *g);
 /*
- * One query, by whoever. send gets the answer, now or later, with the same ctx; unless it is
- * cancelled. *ret: the query that waits, NULL where it has been answered.
+ * Answer one query. Calls send with the answer and ctx, now or later, unless the query is
+ * cancelled. *ret: the waiting query, or NULL if send was called already.
  */
 struct dns_pending;
 typedef void dns_send(void *ctx, struct str answer);
@@ -118,10 +120,10 @@ void dns_answered(struct gateway *g, const struct dial_answer *a);
 
 /* accept.c */
 int accept_begin(struct gateway *g);
-/* Our own address, as the sandbox sees it. */
+/* The gateway's address inside the sandbox. */
 struct ip gateway_ip(int family);
 void accept_hold(struct gateway *g, bool hold);
 
-/* Whose socket it was; a zeroed owner where it is gone. */
+/* The owner of a socket; all zero if the socket is gone. */
 struct sockdiag_owner whose(struct gateway *g, int protocol, const struct target *from,
 			    const struct target *to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What c-ares asks the C library for and a jail does not have: the names of services, of devices
- * and of the host. Answered here, so that nobody tries to open files for them.
+ * Functions of the C library that c-ares calls and that would open files: service, device and host
+ * names. The jail has no files, so they are replaced here.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * c-ares makes the identifiers of its queries from /dev/urandom, and from this where there is no
- * such file. libc's begins with the same number in every process: identifiers could be guessed.
+ * c-ares takes random query ids from /dev/urandom, or from rand() if that file is missing. libc's
+ * rand() starts with the same number in every process, so query ids could be guessed.
  */
 int rand(void)
 {

@@ -33,7 +33,7 @@ enum {
 	HEAP_MOST = 256 << 20,
 };
 
-/* What a sanitizer needs to say where something happened. */
+/* System calls that a sanitizer needs for its report. */
 #ifdef CAY_SANITIZED
 #define SANITIZER_CALLS \
 	SYS_open, SYS_openat, SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_readlink, SYS_stat, \
@@ -42,8 +42,7 @@ enum {
 #define SANITIZER_CALLS
 #endif
 
-/* Of both: the loop, messages, memory, clocks. sendto and sendmsg are seccomp_few.h's own matter.
- */
+/* System calls of front and dialer. seccomp_few.h handles sendto and sendmsg itself. */
 #define SHARED_CALLS \
 	SANITIZER_CALLS SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_ctl, SYS_getsockopt, \
 		SYS_setsockopt, SYS_getsockname, SYS_getpeername, SYS_recvfrom, SYS_recvmsg, \
@@ -69,7 +68,8 @@ static int limit_self(void)
 	files.rlim_cur = files.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return -errno;
-	/* The shadow of all memory would count, and reports are files. */
+	/* A sanitizer needs address space for its shadow memory, and writes its report to a file.
+	 */
 	if (!sanitized && (setrlimit(RLIMIT_FSIZE, &none) < 0 || setrlimit(RLIMIT_DATA, &heap) < 0))
 		return -errno;
 	return prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A new policy for a living gateway. */
+/* Replace the policy of a running gateway. */
 #include <stdlib.h>
 
 #include "gateway/flow.h"
@@ -10,7 +10,7 @@ struct meter *meter_of(struct gateway *g, const struct policy_rule *rule)
 	return meters_find(g->meters, g->policy, rule);
 }
 
-/* Connections that are open are counted anew by flow_recheck_all(): they change their rules. */
+/* flow_recheck_all() counts open connections again: their rules change. */
 int policy_set(struct gateway *g, struct str compiled, uint64_t *ret_cut)
 {
 	struct meter used = g->total, *meters;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why something was refused, as a client reads it. */
+/* The text of a denial, for the client. */
 #pragma once
 
 #include "base/buf.h"

@@ -12,8 +12,8 @@
 #include "base/limits.h"
 
 enum {
-	KEPT = 128,	  /* answers */
-	KEEP_MOST_S = 60, /* as the addresses that we give inside */
+	KEPT = 128,	  /* cached answers */
+	KEEP_MOST_S = 60, /* like the TTL of addresses given to the sandbox */
 	KEEP_FAILURE_S = 2,
 	TIMEOUT_MS = 2000, /* of one try */
 	TRIES = 3,
@@ -92,7 +92,7 @@ static struct ares_io **find_io(struct resolver *r, int fd)
 	return at;
 }
 
-/* c-ares tells what it waits for. */
+/* Called by c-ares: watch this socket for these events. */
 static void on_state(void *ctx, ares_socket_t fd, int readable, int writable)
 {
 	struct resolver *r = ctx;
@@ -113,7 +113,7 @@ static void on_state(void *ctx, ares_socket_t fd, int readable, int writable)
 	}
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return; /* then it times out */
+		return; /* the query then times out */
 	a->r = r;
 	if (loop_add(r->loop, &a->io, fd, events, on_io) < 0) {
 		free(a);
@@ -145,7 +145,7 @@ static void keep(struct resolver *r, const char *name, const struct resolve_answ
 	(*at)->answer = *a;
 }
 
-/* One family after the other, so that a host without IPv6 finds the IPv4 address soon. */
+/* Alternate the families, so that a host without IPv6 soon tries an IPv4 address. */
 static unsigned take_addrs(const struct ares_addrinfo *info, struct resolve_answer *a)
 {
 	static const int families[] = { AF_INET, AF_INET6 };

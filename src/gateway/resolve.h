@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names to addresses outside, by c-ares and the host's own nameservers. Answers are kept for a
- * while; several who ask for one name wait for one answer.
+ * Resolve names with c-ares and the host's name servers. Answers are cached. Several lookups of one
+ * name share one query.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct resolve_answer {
 	struct ip addrs[RESOLVE_ADDRS]; /* IPv6 and IPv4 in turn */
 };
 
-/* Embedded by whoever waits. */
+/* One waiting lookup; embedded in its owner. */
 struct resolve_wait {
 	struct resolve_wait *next;
-	struct lookup *lookup; /* NULL: waits for nothing */
+	struct lookup *lookup; /* NULL: not waiting */
 	void (*fn)(struct resolve_wait *w, const struct resolve_answer *a);
 };
 
@@ -27,7 +27,7 @@ struct resolver;
 
 /* servers: "address[:port],…". */
 int resolver_new(struct loop *l, const char *servers, struct resolver **ret);
-/* fn runs later, or within this call where the answer is known. 0 or -errno: too many wait. */
+/* Calls fn later, or at once if the answer is cached. 0, or -errno if too many lookups wait. */
 int resolve(struct resolver *r, const char *name, struct resolve_wait *w,
 	    void (*fn)(struct resolve_wait *, const struct resolve_answer *));
 void resolve_cancel(struct resolve_wait *w);

@@ -10,7 +10,7 @@
 #include "wire/proxy.h"
 #include "wire/socks5_client.h"
 
-/* Ready to be said: a header's value, or RFC 1929's message. */
+/* Build the authentication as it is sent: a header value, or the message of RFC 1929. */
 static int put_auth(struct via *v, struct str userinfo)
 {
 	auto_done(buf_done) struct buf user = BUF_INIT(PROXY_PASSWORD_MOST);
@@ -47,7 +47,7 @@ int via_parse(struct via *v, struct str url)
 	return 0;
 }
 
-/* example.com, .example.com and *.example.com all stand for the name and what is below it. */
+/* example.com, .example.com and *.example.com all match the name and its subdomains. */
 static bool excepts(const char *item, size_t n, const char *name)
 {
 	size_t len = strlen(name);

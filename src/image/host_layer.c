@@ -19,12 +19,13 @@
 #include "base/limits.h"
 #include "image/host_accounts.h"
 #include "image/host_etc.h"
+#include "image/host_home.h"
 #include "image/host_mask.h"
 #include "image/host_var.h"
 #include "image/layer.h"
 #include "sys/files/rmtree.h"
 
-#define PREFIX	  "v3-" /* the format of a layer: changing it rebuilds all layers */
+#define PREFIX	  "v4-" /* the format of a layer: changing it rebuilds all layers */
 #define UNDER_WAY ".new-"
 
 enum {
@@ -231,7 +232,7 @@ static int fill(int dir, const struct host_root *root, struct err *e)
 	if (layer < 0)
 		return err_sys(e, errno, "cannot open 'root' of the layer");
 	if (make_top(layer, root, e) < 0 || host_etc_make(layer, &report, e) < 0 ||
-	    host_var_make(layer, &report, e) < 0 || make_masks(dir, root, &report, e) < 0 ||
+	    host_home_make(layer, e) < 0 || host_var_make(layer, &report, e) < 0 || make_masks(dir, root, &report, e) < 0 ||
 	    layer_file(dir, "left-out", buf_str(&report), &text, e) < 0)
 		return -1;
 	/* After a power failure, a named layer must not miss files that never reached the disk. */

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "image/host_copy.h"
+#include "image/host_packages.h"
 #include "image/layer.h"
 
 enum {
@@ -89,6 +90,8 @@ int host_var_make(int layer, struct buf *report, struct err *e)
 		if (layer_dir(layer, dirs[i].path, &attr, e) < 0)
 			return -1;
 	}
+	if (host_packages_make(layer, e) < 0)
+		return -1;
 	if (layer_link(layer, "var/run", "/run", e) < 0 ||
 	    layer_link(layer, "var/lock", "/run/lock", e) < 0)
 		return -1;

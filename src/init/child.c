@@ -26,6 +26,8 @@
 
 enum { LOCKED_USER = 1000 };
 
+bool child_nested;
+
 static int fail_to, gate = FD_NONE, order = FD_NONE;
 static enum run_stage stage;
 
@@ -105,11 +107,14 @@ static void install_filter(const struct request *r)
 {
 	bool ahead = r->fds[FD_ORDER] >= 0;
 	bool listen = r->op == OP_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
-	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen);
+	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen, child_nested);
 	struct stand_by_ready ready = { .pid = getpid() };
 	char c = 'l';
 	int err = 0;
 
+	if (fd == -EBUSY)
+		fail(EBUSY, "an outer sandbox records the programs here already; take --trace "
+			    "calls for this one");
 	if (fd < 0)
 		fail(-fd, "install the list of system calls");
 	if (ahead)
@@ -253,6 +258,27 @@ static void drop_doubles(struct request *r)
 		r->envp[kept] = NULL;
 }
 
+/* As Debian's ~/.profile does it: what the user installs goes first. Root has no such place. */
+static void put_path(struct request *r, const struct user *u)
+{
+	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	char path[LIMIT_PATH + sizeof usual];
+
+	(void)snprintf(path, sizeof path, "%s/.local/bin:%s", u->home, usual);
+	put_env(r, "PATH", u->uid == 0 ? usual : path);
+}
+
+/* Go does not look for a limit of memory by itself. A tenth is left for what it does not count. */
+static void put_go_limit(struct request *r)
+{
+	char text[32];
+
+	if (!r->memory)
+		return;
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)(r->memory / 10 * 9));
+	put_env(r, "GOMEMLIMIT", text);
+}
+
 static void fill_env(struct request *r, const struct user *u)
 {
 	drop_doubles(r);
@@ -260,8 +286,15 @@ static void fill_env(struct request *r, const struct user *u)
 	put_env(r, "USER", u->name);
 	put_env(r, "LOGNAME", u->name);
 	put_env(r, "SHELL", u->shell);
-	put_env(r, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	put_path(r, u);
 	put_env(r, "LANG", "C.UTF-8");
+	put_go_limit(r);
+	/* An overlay cannot lie on the overlay that is the root here. */
+	if (child_nested)
+		put_env(r, "CAY_STATE", "/dev/shm/cay");
+	/* It needs ptrace, and without ptrace it ends every program that was built with it. */
+	if (r->profile == PROFILE_LOCKED)
+		put_env(r, "LSAN_OPTIONS", "detect_leaks=0");
 }
 
 static const char *env_path(const struct request *r)

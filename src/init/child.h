@@ -11,6 +11,9 @@
 
 #include "init/request.h"
 
+/* Commands may make namespaces and mounts of their own (--nested). Set once, before the first. */
+extern bool child_nested;
+
 /* What the child reports if it cannot continue; one write to fail_fd. */
 struct child_failure {
 	int sys;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Connections to ports of the sandbox's loopback device. */
 #pragma once
 
 #include <stdint.h>
 
+#include "loop/loop.h"
+
 /*
- * A socket connected to a port of the sandbox's loopback, IPv4 first; or -errno. It may still be
- * connecting if the server is slow to accept.
+ * Connect to the port at 127.0.0.1, then at [::1], where some servers listen only. Never blocks.
+ * done runs once, maybe before this returns: with a connected socket, which it owns, or -errno of
+ * the first address.
  */
-int dial_inside(uint16_t port);
+void dial_inside(struct loop *l, uint16_t port, uint32_t chan, void (*done)(uint32_t chan, int fd));

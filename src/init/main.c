@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "init/child.h"
 #include "init/dial.h"
+#include "init/mover.h"
 #include "init/request.h"
 #include "init/rlimits.h"
 #include "init/stream.h"
@@ -49,6 +50,7 @@ static struct job *jobs;
 static struct job *ending; /* whose process is gone, and whose output is being sent */
 static bool streaming;	   /* no descriptors pass: stream.h */
 static bool paused;
+static pid_t mover; /* 0: none */
 
 /* If the warden cannot be reached, exit. */
 static void must(int r)
@@ -113,8 +115,18 @@ static void finish(struct job *j, int status, const struct rusage *ru)
 	job_free(j);
 }
 
+static void say_prepared(int err)
+{
+	must(CONN_SAY(&warden, MSG_PREPARED, 0, { TAG_ERRNO, (uint64_t)err, NULL }));
+}
+
 static void on_reaped(pid_t pid, int status, const struct rusage *ru)
 {
+	if (pid == mover) {
+		mover = 0;
+		say_prepared(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR);
+		return;
+	}
 	for (struct job **at = &jobs; *at; at = &(*at)->next) {
 		struct job *j = *at;
 
@@ -248,6 +260,26 @@ static void on_kill(const struct frame *f)
 			(void)kill(j->pid, (int)sig);
 }
 
+static void on_prepare(const struct frame *f)
+{
+	static struct move_order order;
+	struct raw_clone_args args = { .exit_signal = SIGCHLD };
+
+	if (mover || move_order_parse(&order, f->body) < 0) {
+		say_prepared(EINVAL);
+		return;
+	}
+	oom_order_command();
+	mover = raw_clone3(&args);
+	if (mover == 0)
+		mover_run(&order);
+	oom_order_init();
+	if (mover < 0) {
+		mover = 0;
+		say_prepared(EAGAIN);
+	}
+}
+
 /* Every process of the sandbox descends from us: without children we are alone. */
 static int enter_generation(const int *fds, int nfds)
 {
@@ -297,27 +329,30 @@ static void dial_stream(uint32_t chan, int fd)
 	must(CONN_SAY(&warden, MSG_DIALED, chan, { TAG_ERRNO, (uint64_t)-r, NULL }));
 }
 
+static void on_dialed(uint32_t chan, int fd)
+{
+	size_t at;
+
+	if (fd < 0) {
+		must(CONN_SAY(&warden, MSG_DIALED, chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
+		return;
+	}
+	if (streaming) {
+		dial_stream(chan, fd);
+		return;
+	}
+	must(conn_begin(&warden, MSG_DIALED, chan, &at));
+	must(conn_end(&warden, at, &fd, 1));
+}
+
 static void on_dial(const struct frame *f)
 {
 	struct str body = f->body;
 	struct field field;
 	uint64_t port;
-	size_t at;
-	int fd;
 
-	if (field_next(&body, &field) != 1 || field.tag != TAG_PORT || field_u64(field, &port) < 0)
-		return;
-	fd = dial_inside((uint16_t)port);
-	if (fd < 0) {
-		must(CONN_SAY(&warden, MSG_DIALED, f->chan, { TAG_ERRNO, (uint64_t)-fd, NULL }));
-		return;
-	}
-	if (streaming) {
-		dial_stream(f->chan, fd);
-		return;
-	}
-	must(conn_begin(&warden, MSG_DIALED, f->chan, &at));
-	must(conn_end(&warden, at, &fd, 1));
+	if (field_next(&body, &field) == 1 && field.tag == TAG_PORT && field_u64(field, &port) == 0)
+		dial_inside(&loop, (uint16_t)port, f->chan, on_dialed);
 }
 
 static void on_frame(struct conn *c, const struct frame *f, int *fds)
@@ -346,6 +381,9 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		break;
 	case MSG_DIAL:
 		on_dial(f);
+		break;
+	case MSG_PREPARE:
+		on_prepare(f);
 		break;
 	case MSG_STOP:
 		_exit(0);
@@ -402,9 +440,17 @@ static void default_signals(void)
 static int take_list(void)
 {
 	struct seccomp_program p;
-	int r = seccomp_program_build(&p);
+	int r = seccomp_program_build(&p, child_nested);
 
 	return r < 0 ? r : seccomp_program_install(&p);
+}
+
+static int enter_landlock(void)
+{
+	auto_close int queues = open("/dev/mqueue", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return landlock_enter(&(struct landlock){
+		.root_fd = KEEL, .queues_fd = queues, .only_scopes = child_nested });
 }
 
 int main(int argc, char **argv)
@@ -417,12 +463,13 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return io_write_all(STDOUT_FILENO, version, sizeof version - 1) < 0;
 	streaming = argc > 1 && strcmp(argv[1], "--stream") == 0;
+	child_nested = argc > 1 && strcmp(argv[1], "--nested") == 0;
 	oom_order_begin();
 	rlimits_begin();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return 1;
 	/* Once, for all commands: init keeps its own privileges until an exec. */
-	if (caps_bound(caps_root_inside) < 0 || landlock_enter(KEEL) < 0 || take_list() < 0)
+	if (caps_bound(caps_root_inside) < 0 || enter_landlock() < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
 	(void)prctl(PR_SET_NAME, "cay-init"); /* otherwise it is a memfd's name, or a number */

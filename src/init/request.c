@@ -62,6 +62,8 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 		r->files = v;
 	else if (f.tag == TAG_DISK)
 		r->disk = v;
+	else if (f.tag == TAG_MEMORY)
+		r->memory = v;
 	else if (f.tag == TAG_PIDS)
 		r->pids = v;
 	else if (f.tag == TAG_FDS)
@@ -95,6 +97,7 @@ static int take_field(struct request *r, struct field f, int *fds, int nfds)
 	case TAG_FDS:
 	case TAG_FILES:
 	case TAG_DISK:
+	case TAG_MEMORY:
 	case TAG_PIDS:
 	case TAG_TRACE:
 		return take_number(r, f, fds, nfds);

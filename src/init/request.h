@@ -24,6 +24,7 @@ struct request {
 	enum profile profile;
 	bool listen;		    /* a spare: the warden sees its execs */
 	uint64_t files, disk, pids; /* rlimits; 0: unchanged */
+	uint64_t memory;	    /* limit of the sandbox, to tell runtimes; 0: none */
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 

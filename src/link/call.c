@@ -239,6 +239,13 @@ static int begin(struct link *l, struct link_call *c, uint8_t type, struct buf *
 	return r;
 }
 
+static uint64_t start_deadline(uint64_t asked)
+{
+	if (asked == LINK_NO_DEADLINE)
+		return 0;
+	return asked ? asked : LINK_START_MS;
+}
+
 int link_call(struct link *l, struct link_call *c, const struct call_spec *spec,
 	      const struct link_call_ops *ops)
 {
@@ -252,7 +259,7 @@ int link_call(struct link *l, struct link_call *c, const struct call_spec *spec,
 				 .joins = spec->idempotent,
 				 .room = spec->idempotent ? 0 : LIMIT_STDIN_WINDOW,
 				 .window = window_of(spec->window) };
-	return begin(l, c, MSG_C_EXEC, &body, spec->start_ms ? spec->start_ms : LINK_START_MS);
+	return begin(l, c, MSG_C_EXEC, &body, start_deadline(spec->start_ms));
 }
 
 int link_attach(struct link *l, struct link_call *c, const struct call_attach *how,

@@ -30,10 +30,11 @@ struct call_spec {
 	uint64_t retain_bytes; /* 0: as much as may be */
 	struct str fields;     /* more fields, as on the wire; first */
 	uint64_t window;       /* 0: LINK_WINDOW; LINK_NO_OUTPUT: detached, without output */
-	uint64_t start_ms;     /* deadline for STARTED; 0: LINK_START_MS */
+	uint64_t start_ms;     /* deadline for STARTED; 0: LINK_START_MS; or LINK_NO_DEADLINE */
 };
 
-#define LINK_NO_OUTPUT UINT64_MAX
+#define LINK_NO_OUTPUT	 UINT64_MAX
+#define LINK_NO_DEADLINE UINT64_MAX
 enum { LINK_WINDOW = 256 * 1024, LINK_START_MS = 30000 };
 
 /* What a call is joined with. */

@@ -43,6 +43,18 @@ static int number_int(const struct frame *f, uint16_t tag)
 	return (int)(frame_number(f, tag, 0) & INT32_MAX);
 }
 
+bool warning_next(struct str *fields, struct str *ret)
+{
+	struct field field;
+
+	while (field_next(fields, &field) > 0)
+		if (field.tag == TAG_WARNING && field.value.n) {
+			*ret = field.value;
+			return true;
+		}
+	return false;
+}
+
 int frame_error(const struct frame *f, struct err *e)
 {
 	enum err_kind kind;

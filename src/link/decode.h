@@ -10,6 +10,8 @@ uint64_t frame_number(const struct frame *f, uint16_t tag, uint64_t otherwise);
 /* The text of the first such field, cut to size; false, and empty, where there is none or it holds
  * a NUL. */
 bool frame_text(const struct frame *f, uint16_t tag, char *out, size_t size);
+/* The next thing that READY or STARTED warns of. fields: theirs, consumed. */
+bool warning_next(struct str *fields, struct str *ret);
 /* Fill e from MSG_C_ERROR. Returns -1. */
 int frame_error(const struct frame *f, struct err *e);
 

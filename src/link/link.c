@@ -375,6 +375,12 @@ size_t link_backlog(const struct link *l)
 	return l->conn.loop ? conn_backlog(&l->conn) : 0;
 }
 
+void link_watch(struct link *l, const struct link_ops *ops, void *owner)
+{
+	l->ops = ops;
+	l->owner = owner;
+}
+
 void *link_owner(const struct link *l)
 {
 	return l->owner;

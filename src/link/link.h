@@ -65,6 +65,8 @@ int link_give(struct link *l, struct link_given *ret, struct err *e);
 void link_free(struct link *l);
 DEFINE_AUTO_PTR(struct link, link_free)
 
+/* Who hears of it from now on. */
+void link_watch(struct link *l, const struct link_ops *ops, void *owner);
 void *link_owner(const struct link *l);
 const char *link_id(const struct link *l);
 struct loop *link_loop(const struct link *l);

@@ -158,6 +158,46 @@ static void a_list_ends_when_its_reader_has_enough(void)
 	tear_down();
 }
 
+static void say_call(uint32_t chan)
+{
+	say(MSG_C_CALL, chan, TAG_CALL, 9, TAG_STATE, "running");
+	say_plain(MSG_C_END, chan);
+}
+
+static void say_no_call(uint32_t chan)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(1000);
+
+	CHECK(field_put_c(&b, TAG_KIND, "not_found") == 0);
+	CHECK(field_put_c(&b, TAG_CODE, "call.not_found") == 0);
+	say_raw(MSG_C_ERROR, chan, buf_str(&b));
+}
+
+static void one_call_is_found_or_is_an_error(void)
+{
+	struct link_call_row row = { 0 };
+	pid_t pid;
+
+	set_up(3);
+	pid = script(MSG_C_CALLS, say_call);
+	CHECK(link_call_find(link_, &waiter, 9, NULL, &row, &e) == 0);
+	CHECK(row.call == 9 && row.running && row.result.fields.n == 0);
+	join(pid);
+	pid = script(MSG_C_CALLS, say_no_call);
+	CHECK(link_call_find(link_, &waiter, 0, "mine", &row, &e) == -1);
+	CHECK(e.kind == ERR_NOT_FOUND && row.call == 9);
+	CHECK_STR(e.code, "call.not_found");
+	join(pid);
+	tear_down();
+
+	set_up(0);
+	pid = script(MSG_C_CALLS, say_unknown);
+	CHECK(link_call_find(link_, &waiter, 9, NULL, &row, &e) == -1);
+	CHECK_STR(e.code, "call.none");
+	join(pid);
+	tear_down();
+}
+
 static void die(uint32_t chan)
 {
 	(void)chan;
@@ -184,5 +224,5 @@ static void a_warden_that_dies_is_an_error_and_so_is_what_follows(void)
 
 T_MAIN(T(the_state_is_waited_for), T(another_answer_is_an_error),
        T(a_wait_ends_at_its_deadline_or_by_its_cancel), T(a_lease_that_is_not_given_is_given_up),
-       T(a_list_ends_when_its_reader_has_enough),
+       T(a_list_ends_when_its_reader_has_enough), T(one_call_is_found_or_is_an_error),
        T(a_warden_that_dies_is_an_error_and_so_is_what_follows))

@@ -352,6 +352,17 @@ int link_flows(struct link *l, struct waiter *w, int (*fn)(void *ctx, const stru
 	return ask_wait(l, w, &q, MSG_C_NET, STR_NONE, ASK_MS, e);
 }
 
+/* A warden of version 2 says that it does not know the question. */
+static int not_listed(const struct link *l, struct err *e)
+{
+	if (link_version(l) != 2 || e->kind != ERR_INVALID)
+		return -1;
+	(void)err_set(e, ERR_NOT_FOUND,
+		      "the warden of sandbox '%s' is of an older version and keeps no calls",
+		      link_id(l));
+	return err_code(e, "call.none", link_id(l));
+}
+
 struct call_ctx {
 	int (*fn)(void *ctx, const struct link_call_row *r);
 	void *ctx;
@@ -373,7 +384,34 @@ int link_calls(struct link *l, struct waiter *w, uint32_t call,
 
 	if (call && field_put_u64(&body, TAG_CALL, call) < 0)
 		return err_sys(e, ENOMEM, "ask");
-	return ask_wait(l, w, &q, MSG_C_CALLS, buf_str(&body), ASK_MS, e);
+	return ask_wait(l, w, &q, MSG_C_CALLS, buf_str(&body), ASK_MS, e) < 0 ? not_listed(l, e)
+									      : 0;
+}
+
+static int take_one_call(void *ctx, const void *row)
+{
+	struct link_call_row *ret = ctx;
+
+	*ret = *(const struct link_call_row *)row;
+	ret->result.fields = STR_NONE; /* they were the frame's */
+	return 0;
+}
+
+int link_call_find(struct link *l, struct waiter *w, uint32_t call, const char *call_id,
+		   struct link_call_row *ret, struct err *e)
+{
+	auto_done(buf_done) struct buf body = BUF_INIT(4096);
+	struct link_call_row row = { 0 };
+	struct waited q = { .take = take_call_row, .fn = take_one_call, .ctx = &row };
+	int r = call ? field_put_u64(&body, TAG_CALL, call)
+		     : field_put_c(&body, TAG_CALL_ID, call_id);
+
+	if (r < 0)
+		return err_sys(e, -r, "ask for a call");
+	if (ask_wait(l, w, &q, MSG_C_CALLS, buf_str(&body), ASK_MS, e) < 0)
+		return not_listed(l, e);
+	*ret = row;
+	return 0;
 }
 
 struct dial_wait {

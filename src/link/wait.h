@@ -67,5 +67,10 @@ int link_flows(struct link *l, struct waiter *w, int (*fn)(void *ctx, const stru
 int link_calls(struct link *l, struct waiter *w, uint32_t call,
 	       int (*fn)(void *ctx, const struct link_call_row *r), void *ctx, struct err *e);
 
+/* One call, by its number or, where that is 0, the newest with the caller's id. NOT_FOUND, code
+ * call.not_found. A warden of version 2 knows none: NOT_FOUND, code call.none. */
+int link_call_find(struct link *l, struct waiter *w, uint32_t call, const char *call_id,
+		   struct link_call_row *ret, struct err *e);
+
 /* A connected socket to a port inside; the caller's. */
 int link_dial_wait(struct link *l, struct waiter *w, uint16_t port, int *ret_fd, struct err *e);

@@ -35,11 +35,27 @@ static void spawn(const char *program, char **argv, char **envp)
 	(void)posix_spawn_file_actions_destroy(&fa);
 }
 
+void record_env(const struct cay_config *c, struct record_env *env, char **envp)
+{
+	const struct {
+		const char *name, *value;
+	} rows[RECORD_ENV] = { { "CAY_KEEP_ENDED", c->keep_ended },
+			       { "CAY_KEEP_DAYS", c->keep_days },
+			       { "CAY_TRACE_MAX", c->trace_max } };
+	int n = 0;
+
+	for (int i = 0; i < RECORD_ENV; i++)
+		if (rows[i].value && snprintf(env->text[i], RECORD_ENV_TEXT, "%s=%s", rows[i].name,
+					      rows[i].value) < RECORD_ENV_TEXT)
+			envp[n++] = env->text[i];
+	envp[n] = NULL;
+}
+
 void background_start(struct cay *c, const char *const *words)
 {
-	char state[LIMIT_PATH + 16], keep[64];
-	char *argv[WORDS + 2] = { "cay" }, *envp[] = { state, NULL, NULL };
-	const char *ended = c->config.keep_ended;
+	char state[LIMIT_PATH + 16];
+	char *argv[WORDS + 2] = { "cay" }, *envp[RECORD_ENV + 2] = { state };
+	struct record_env env;
 	struct err ignored = { 0 };
 
 	if (cay_programs(c, &ignored) < 0)
@@ -47,8 +63,7 @@ void background_start(struct cay *c, const char *const *words)
 	for (int i = 0; i < WORDS && words[i]; i++)
 		argv[i + 1] = (char *)words[i];
 	(void)snprintf(state, sizeof state, "CAY_STATE=%s", c->state.dir);
-	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
-		envp[1] = keep;
+	record_env(&c->config, &env, envp + 1);
 	spawn(c->programs.cay, argv, envp);
 }
 

@@ -33,7 +33,10 @@ struct host_net {
 
 struct cay_config {
 	struct host_net net;
-	const char *keep_ended; /* how many traces of ended sandboxes are kept; NULL: as built in */
+	/* Settings of the record; each may be NULL: as built in. */
+	const char *keep_ended; /* how many ended sandboxes are remembered */
+	const char *keep_days;	/* and for how many days */
+	const char *trace_max;	/* size of a trace */
 };
 
 /* What operations want done in the background once the front has its answer. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/operation.h"
+#include "ops/reconcile.h"
 #include "store/warm.h"
 
 /* How many are claimed at once, and so the most that one failure takes with it. */
@@ -36,6 +37,22 @@ static void from_snapshot(const struct snapshot_row *snap, struct fork_source *r
 	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(snap->top));
 }
 
+/* One whose warden died has left its files as a snapshot. 1, 0 if it is not lost, -1. */
+static int from_lost(struct cay *c, const char *id, struct fork_source *ret, struct err *e)
+{
+	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
+	int r;
+
+	if (state_is_alive(&c->state, id))
+		return 0;
+	if (reconcile_one(c->catalog, &c->state, id, e) < 0)
+		return -1;
+	r = catalog_last_snapshot(c->catalog, id, SNAPSHOT_LOST, &snap, e);
+	if (r > 0)
+		from_snapshot(&snap, ret);
+	return r;
+}
+
 int fork_source_open(struct cay *c, const char *ref, struct fork_source *ret, struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
@@ -48,8 +65,10 @@ int fork_source_open(struct cay *c, const char *ref, struct fork_source *ret, st
 		from_snapshot(&snap, ret);
 	if (r != 0)
 		return r < 0 ? -1 : 0;
-	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(c->catalog, ref, &box, &none) == 0)
-		return from_sandbox(c, box.id, ret, e);
+	if (strncmp(ref, "snap:", 5) != 0 && catalog_find(c->catalog, ref, &box, &none) == 0) {
+		r = from_lost(c, box.id, ret, e);
+		return r == 0 ? from_sandbox(c, box.id, ret, e) : r < 0 ? -1 : 0;
+	}
 	if (catalog_find_snapshot(c->catalog, ref, &snap, e) < 0) {
 		if (e->kind == ERR_NOT_FOUND && none.kind != ERR_NONE &&
 		    none.kind != ERR_NOT_FOUND) {

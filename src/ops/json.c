@@ -140,6 +140,10 @@ void json_shown(struct json *j, const struct show_result *r)
 	if (r->known)
 		put_status(j, &r->info);
 	put_stored(j, "options", r->spec, "null");
+	if (r->policy.now) {
+		json_key(j, "policy");
+		json_policy_record(j, &r->policy);
+	}
 	json_put_text(j, "lacks", show_lacks(r));
 	json_put_arr(j, "calls");
 	for (int i = 0; i < r->calls.n; i++)
@@ -162,6 +166,40 @@ void json_process(struct json *j, const struct link_process *p)
 	json_put_ms(j, "cpu_ms", p->cpu_us);
 	json_put_u64(j, "rss_bytes", p->rss_kb * 1024);
 	json_put_text(j, "args", p->args);
+	json_end(j);
+}
+
+static const char *op_name(enum call_op op)
+{
+	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
+					     "write_tree" };
+
+	return (size_t)op < ARRAY_LEN(names) ? names[op] : NULL;
+}
+
+void json_call(struct json *j, const struct link_call_row *r)
+{
+	bool ended = !r->running && !r->failed;
+
+	json_obj(j);
+	json_put_i64(j, "call", r->call);
+	json_put_text(j, "call_id", r->call_id);
+	json_put_text(j, "op", op_name(r->op));
+	json_put_text(j, "state", call_state(r));
+	put_left(j, "exit_code", ended, (uint64_t)r->result.code);
+	json_put_text(j, "error", r->error);
+	put_time(j, "started", r->start_ms * NS_PER_MS);
+	if (ended)
+		json_put_ms(j, "duration_ms", r->result.duration_us);
+	else
+		json_put_nil(j, "duration_ms");
+	json_put_bool(j, "detached", r->detached);
+	json_put_bool(j, "tty", r->tty);
+	json_put_u64(j, "stdout_bytes", r->out_bytes);
+	json_put_u64(j, "stderr_bytes", r->err_bytes);
+	json_put_u64(j, "kept_from", r->kept_from);
+	json_put_u64(j, "kept_to", r->kept_to);
+	json_put_text(j, "args", r->args);
 	json_end(j);
 }
 

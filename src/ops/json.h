@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ops/apply.h"
+#include "ops/calls.h"
 #include "ops/copy/copy.h"
 #include "ops/create/create.h"
 #include "ops/diff.h"
@@ -30,6 +31,7 @@ void json_shown(struct json *j, const struct show_result *r);
 /* What the profile promises and this sandbox cannot keep, or NULL. */
 const char *show_lacks(const struct show_result *r);
 void json_process(struct json *j, const struct link_process *p);
+void json_call(struct json *j, const struct link_call_row *r);
 void json_order(struct json *j, const struct order_result *r);
 void json_snapshot_made(struct json *j, const struct snapshot_result *r);
 void json_snapshot(struct json *j, const struct snapshot_row *row);

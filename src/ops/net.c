@@ -77,7 +77,7 @@ static int read_trace(struct net_result *r, struct cay *c, const char *ref, stru
 
 	if (op_trace_open(c, ref, &file, e) < 0)
 		return -1;
-	trace_lines_init(&lines, file.fd);
+	trace_open_lines(&file, &lines);
 	while (trace_lines_next(&lines, &line) > 0) {
 		auto_done(trace_event_done) struct trace_event ev = { 0 };
 		struct err ignored = { 0 };

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/policy.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
 #include "link/wait.h"
 #include "policy/compile.h"
+#include "policy/describe.h"
 #include "store/snapshots.h"
 
 static bool is_json(struct str name, struct str text)
@@ -122,11 +126,67 @@ static int set_policy(struct cay *c, struct link *l, const char *id, struct str 
 	return -1;
 }
 
-int op_policy_set(struct cay *c, const char *ref, struct str compiled, uint64_t *ret_cut,
-		  struct err *e)
+void policy_set_result_done(struct policy_set_result *r)
+{
+	json_decref(r->added);
+	json_decref(r->removed);
+	json_decref(r->dropped);
+	*r = (struct policy_set_result){ 0 };
+}
+
+static json_t *json_of(struct str s)
+{
+	return json_stringn(s.p ? s.p : "", s.n);
+}
+
+static int note_added(void *ctx, const struct policy_rule *r, struct str text)
+{
+	struct policy_set_result *ret = ctx;
+
+	(void)r;
+	return json_array_append_new(ret->added, json_of(text)) < 0 ? -ENOMEM : 0;
+}
+
+/* Rules of --allow and --deny have one target each. */
+static int note_removed(void *ctx, const struct policy_rule *r, struct str text)
+{
+	struct policy_set_result *ret = ctx;
+	char target[LIMIT_PATH], address[CIDR_TEXT] = "";
+
+	if (json_array_append_new(ret->removed, json_of(text)) < 0)
+		return -ENOMEM;
+	if (!str_is(r->origin, "--allow") && !str_is(r->origin, "--deny"))
+		return 0;
+	if (r->naddresses)
+		cidr_text(&r->addresses[0], address);
+	(void)snprintf(target, sizeof target, "%.*s %.*s%s", STR_ARG(r->origin),
+		       r->nhosts ? (int)r->hosts[0].n : 0, r->nhosts ? r->hosts[0].p : "", address);
+	return json_array_append_new(ret->dropped, json_string(target)) < 0 ? -ENOMEM : 0;
+}
+
+static int compare(const struct policy *was, struct str compiled, struct policy_set_result *ret)
+{
+	auto_done(policy_free) struct policy *is = NULL;
+	int r = policy_decode(compiled, &is);
+
+	ret->added = json_array();
+	ret->removed = json_array();
+	ret->dropped = json_array();
+	if (r == 0)
+		r = policy_each_added(was, is, note_added, ret);
+	if (r == 0 && was)
+		r = policy_each_added(is, was, note_removed, ret);
+	return r;
+}
+
+int op_policy_set(struct cay *c, const char *ref, struct str compiled,
+		  struct policy_set_result *ret, struct err *e)
 {
 	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	auto_done(policy_record_done) struct policy_record was = { 0 };
+	auto_done(policy_set_result_done) struct policy_set_result r = { 0 };
 	auto_done(link_free) struct link *l = NULL;
+	int failed;
 
 	if (cay_catalog(c, e) < 0 || catalog_find(c->catalog, ref, &row, e) < 0 ||
 	    link_connect(&c->wait, &c->state, row.id, &l, e) < 0)
@@ -134,5 +194,31 @@ int op_policy_set(struct cay *c, const char *ref, struct str compiled, uint64_t 
 	/* A warden of version 2 has no lease, and wants none. */
 	if (link_lease(l, &c->wait, e) < 0 && strcmp(e->code, "lease.none") != 0)
 		return -1;
-	return set_policy(c, l, row.id, compiled, ret_cut, e);
+	/* Compared before it is set: an error afterwards would deny what has happened. */
+	if (policy_record_now(c, row.id, &was, e) < 0)
+		return -1;
+	failed = compare(was.now, compiled, &r);
+	if (failed < 0)
+		return err_sys(e, -failed, "compare the policies of sandbox '%s'", row.id);
+	if (set_policy(c, l, row.id, compiled, &r.cut, e) < 0)
+		return -1;
+	*ret = r;
+	r = (struct policy_set_result){ 0 };
+	return 0;
+}
+
+static void put_array(struct json *j, const char *key, const json_t *array)
+{
+	auto_free char *text = json_dumps(array, JSON_COMPACT);
+
+	json_put_raw(j, key, text ? str_of(text) : STR("[]"));
+}
+
+void json_policy_set(struct json *j, const struct policy_set_result *r)
+{
+	json_obj(j);
+	json_put_u64(j, "connections_cut", r->cut);
+	put_array(j, "added", r->added);
+	put_array(j, "removed", r->removed);
+	json_end(j);
 }

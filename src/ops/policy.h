@@ -4,7 +4,7 @@
 
 #include "ops/cay.h"
 #include "ops/create/create_spec.h"
-#include "policy/policy.h"
+#include "ops/policy_record.h"
 
 struct policy_spec {
 	const char *preset; /* none, coding, research, open; NULL: none */
@@ -21,6 +21,17 @@ struct policy_spec {
  */
 int op_policy_compile(const struct policy_spec *spec, struct buf *ret_compiled, struct policy **ret,
 		      struct err *e);
-/* Another policy for a living sandbox and its forks; *ret_cut: connections that it ended. */
-int op_policy_set(struct cay *c, const char *ref, struct str compiled, uint64_t *ret_cut,
-		  struct err *e);
+
+/* What another policy changed. Arrays of rules as texts (policy/describe.h). */
+struct policy_set_result {
+	uint64_t cut; /* connections that it ended */
+	json_t *added, *removed;
+	json_t *dropped; /* of the removed rules the targets that were given with --allow, --deny */
+};
+
+/* Another policy for a living sandbox and its forks, in the place of the whole last one. */
+int op_policy_set(struct cay *c, const char *ref, struct str compiled,
+		  struct policy_set_result *ret, struct err *e);
+void policy_set_result_done(struct policy_set_result *r);
+DEFINE_AUTO(struct policy_set_result, policy_set_result_done)
+void json_policy_set(struct json *j, const struct policy_set_result *r);

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "ops/lost.h"
 #include "store/dead.h"
+#include "store/end_note.h"
 #include "store/locks.h"
 #include "store/storage.h"
 
@@ -90,6 +91,7 @@ static int reconcile_dead(struct sweep *w, const char *id, int lock, struct err 
 									   : has_files(w->s, id, e);
 	if (keep < 0)
 		return -1;
+	end_note_write(w->s, id);
 	if (keep && state_end_processes(id, e) < 0)
 		return e->sys == EBUSY ? 0 : -1;
 	if (keep)

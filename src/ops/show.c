@@ -19,6 +19,7 @@ void show_result_done(struct show_result *v)
 	}
 	free(v->calls.rows);
 	json_decref(v->spec);
+	policy_record_done(&v->policy);
 	sandbox_row_done(&v->row);
 }
 
@@ -102,6 +103,17 @@ static int load_calls(struct show_result *v, struct cay *c, struct err *e)
 	return r;
 }
 
+/* Reading the history reads the whole trace: only of those that have a network. */
+static int load_policy(struct show_result *v, struct cay *c, struct err *e)
+{
+	if (policy_record_now(c, v->row.id, &v->policy, e) < 0)
+		return -1;
+	if (!v->policy.now)
+		return 0;
+	policy_record_done(&v->policy);
+	return op_policy_record(c, v->row.id, &v->policy, e);
+}
+
 static int load(struct show_result *v, struct cay *c, const char *ref, struct err *e)
 {
 	auto_done(link_free) struct link *l = NULL;
@@ -112,6 +124,8 @@ static int load(struct show_result *v, struct cay *c, const char *ref, struct er
 		return -1;
 	if (v->calls.failed)
 		return err_sys(e, ENOMEM, "calls of sandbox '%s'", v->row.id);
+	if (load_policy(v, c, e) < 0)
+		return -1;
 	v->spec = options_load(&v->row);
 	if (strcmp(v->row.state, "lost") == 0 || !state_is_alive(&c->state, v->row.id)) {
 		/* The row may not have been told yet. */

@@ -4,6 +4,7 @@
 
 #include "link/wait.h"
 #include "ops/create/options.h"
+#include "ops/policy_record.h"
 
 enum { LOG_TAIL = 2048 };
 
@@ -19,8 +20,9 @@ struct show_result {
 	struct call_list calls;
 	bool known; /* the warden answered */
 	struct sandbox_status info;
-	const char *reason; /* why it is lost, or NULL */
-	char log[LOG_TAIL]; /* the last line of a lost warden's log */
+	struct policy_record policy; /* of a sandbox with a network */
+	const char *reason;	     /* why it is lost, or NULL */
+	char log[LOG_TAIL];	     /* the last line of a lost warden's log */
 };
 
 int op_show(struct cay *c, const char *ref, struct show_result *ret, struct err *e);

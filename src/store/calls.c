@@ -5,7 +5,6 @@
  * counts once, whoever reads it and whenever a reader is interrupted. Lines of other kinds and
  * invalid lines are skipped: checking a trace is the verifier's task.
  */
-#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "store/db.h"
+#include "store/trace_files.h"
 
 enum {
 	CHUNK = 64 * 1024,
@@ -166,7 +166,9 @@ static int take_line(struct catalog *c, const char *id, struct str line, struct 
 }
 
 struct reader {
-	int fd;
+	int fd; /* of the segment, or FD_NONE */
+	int state_fd;
+	uint64_t start;	   /* of the segment; offsets are those of the whole trace */
 	struct buf text;   /* from `at` on */
 	int64_t at;	   /* offset of the first byte not yet read */
 	bool in_long_line; /* the start of this long line was dropped */
@@ -174,6 +176,7 @@ struct reader {
 
 static void reader_done(struct reader *r)
 {
+	fd_close(&r->fd);
 	buf_done(&r->text);
 }
 DEFINE_AUTO(struct reader, reader_done)
@@ -207,6 +210,34 @@ static int take_lines(struct catalog *c, const char *id, struct reader *r, struc
 	return 0;
 }
 
+/* A segment ends with a line, so nothing is left of it. */
+static bool next_segment(const char *id, struct reader *r)
+{
+	int fd = r->text.len || (uint64_t)r->at == r->start
+			 ? -ENOENT
+			 : trace_file_open(r->state_fd, id, (uint64_t)r->at);
+
+	if (fd < 0)
+		return false;
+	fd_close(&r->fd);
+	r->fd = fd;
+	r->start = (uint64_t)r->at;
+	return true;
+}
+
+/* Where to go on; 1, or 0 where there is no trace. What was dropped meanwhile is skipped. */
+static int open_at(const char *id, struct reader *r, struct err *e)
+{
+	r->fd = trace_file_find(r->state_fd, id, (uint64_t)r->at, &r->start);
+	if (r->fd == -ENOENT)
+		return 0;
+	if (r->fd < 0)
+		return err_sys(e, -r->fd, "cannot open the trace of '%s'", id);
+	if ((uint64_t)r->at < r->start)
+		r->at = (int64_t)r->start;
+	return 1;
+}
+
 /* Read up to BATCH bytes. 1: the end of the file was reached. */
 static int take_batch(struct catalog *c, const char *id, struct reader *r, struct err *e)
 {
@@ -215,9 +246,12 @@ static int take_batch(struct catalog *c, const char *id, struct reader *r, struc
 
 		if (buf_reserve(&r->text, CHUNK) < 0)
 			return err_sys(e, ENOMEM, "cannot index the calls of '%s'", id);
-		n = pread(r->fd, r->text.data + r->text.len, CHUNK, r->at + (off_t)r->text.len);
+		n = pread(r->fd, r->text.data + r->text.len, CHUNK,
+			  r->at + (off_t)r->text.len - (off_t)r->start);
 		if (n < 0)
 			return err_sys(e, errno, "cannot read the trace of '%s'", id);
+		if (n == 0 && next_segment(id, r))
+			continue;
 		if (n == 0)
 			return 1;
 		buf_grew(&r->text, (size_t)n);
@@ -243,13 +277,18 @@ static int get_indexed(struct catalog *c, const char *id, int64_t *ret, struct e
 }
 
 /* One transaction. 1: there is nothing more. */
-static int index_batch(struct catalog *c, const char *id, int fd, struct err *e)
+static int index_batch(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
-	auto_done(reader_done) struct reader r = { .fd = fd,
+	auto_done(reader_done) struct reader r = { .fd = FD_NONE,
+						   .state_fd = s->fd,
 						   .text = BUF_INIT(LIMIT_EVENT + 2 * CHUNK) };
 	/* Read it again, now that no other process can move it. */
-	int found = get_indexed(c, id, &r.at, e);
-	int end = found > 0 ? take_batch(c, id, &r, e) : 1;
+	int found = get_indexed(c, id, &r.at, e), end = 1;
+
+	if (found > 0)
+		found = open_at(id, &r, e);
+	if (found > 0)
+		end = take_batch(c, id, &r, e);
 
 	if (found < 0 || end < 0)
 		return -1;
@@ -259,49 +298,44 @@ static int index_batch(struct catalog *c, const char *id, int fd, struct err *e)
 	return end;
 }
 
-static int index_from(struct catalog *c, const char *id, int fd, struct err *e)
+static int index_from(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	int end = 0;
 
 	while (end == 0) {
 		if (db_begin(c, false, e) < 0)
 			return -1;
-		end = index_batch(c, id, fd, e);
+		end = index_batch(c, s, id, e);
 		if (db_end(c, end < 0 ? -1 : 0, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The sandbox's trace, or the one it left. FD_NONE if there is none. */
-static int open_trace(const struct state *s, const char *id)
+/* Whether there is more than was read. 1, 0 or -1. */
+static int has_more(const struct state *s, const char *id, int64_t at, struct err *e)
 {
-	char path[sizeof "sandboxes//trace.jsonl" + ID_SIZE];
-	int fd;
+	auto_close int fd = FD_NONE;
+	uint64_t start = 0;
+	struct stat st;
 
-	(void)snprintf(path, sizeof path, "sandboxes/%s/trace.jsonl", id);
-	fd = openat(s->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	(void)snprintf(path, sizeof path, "ended/%s.jsonl", id);
-	return openat(s->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = trace_file_last(s->fd, id, &start);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, fd < 0 ? -fd : errno, "cannot open the trace of '%s'", id);
+	return start + (uint64_t)st.st_size > (uint64_t)at;
 }
 
 int catalog_index_calls(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
-	auto_close int fd = FD_NONE;
-	struct stat st;
 	int64_t at = 0;
 	int r = get_indexed(c, id, &at, e);
 
 	if (r <= 0)
 		return r < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "no sandbox '%s'", id);
-	fd = open_trace(s, id);
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, errno, "cannot open the trace of '%s'", id);
-	return st.st_size > at ? index_from(c, id, fd, e) : 0;
+	r = has_more(s, id, at, e);
+	return r > 0 ? index_from(c, s, id, e) : r;
 }
 
 int db_lose_calls(struct catalog *c, const char *id, struct err *e)

@@ -7,11 +7,13 @@
  *                         the sandbox has no row in the catalog (store/locks.h). For a snapshot of
  *                         kind SNAPSHOT_FORK, the forking process holds it
  *   uids                  one byte per range of uids, locked by the warden that has it
- *   sandboxes/ID/         sock, trace.jsonl, upper/N, work/N.G, stage, files.index (when large),
- *                         op (lock of snapshots and rollbacks), next, old (during a switch)
- *   layers/ID/N           sealed layers (store/snapshots.h)
- *   ended/ID.jsonl        traces of ended sandboxes: the latest LIMIT_ENDED, or CAY_KEEP_ENDED
- *                         (up to an eighth more until trimmed)
+ *   sandboxes/ID/         sock, trace.jsonl and its further segments (base/trace_name.h), policy
+ *                         (compiled, what the gateway obeys), upper/N, work/N.G, stage, files.index
+ * (when large), op (lock of snapshots and rollbacks), next, old (during a switch) layers/ID/N
+ * sealed layers (store/snapshots.h) ended/ID.jsonl        traces of ended sandboxes, with their
+ * segments: the latest LIMIT_ENDED, or CAY_KEEP_ENDED (up to an eighth more until trimmed), for
+ *                         LIMIT_ENDED_DAYS, or CAY_KEEP_DAYS (0: any age)
+ *   ended/ID.end.json     the end of a sandbox that could not write it itself (store/end_note.h)
  *   templates/            layers
  *   applying/NONCE        hash of the journal of a running cay apply (diff/apply_note.c)
  *   pool, pool.img        storage, if set up (store/storage.h)
@@ -80,10 +82,13 @@ void state_unlock(const struct state *s, const char *id, int fd);
 int state_take_slot(const struct state *s, int slots, int *ret_slot, int *ret_fd, struct err *e);
 /* Open the directory of a sandbox; NOT_FOUND. The caller owns the fd. */
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e);
-/* Move the trace of an ended sandbox to ended/. 1, 0 if it has none, or -errno. */
+/* Move the trace of an ended sandbox, and the note of its end, to ended/. 1, 0 if it has none, or
+ * -errno. */
 int state_save_trace(const struct state *s, const char *id);
-/* Then remove older ones. 0 or -errno. */
+/* Then remove those above CAY_KEEP_ENDED and older than CAY_KEEP_DAYS. 0 or -errno. */
 int state_trim_ended(const struct state *s);
+/* True, with the id, for a file of an ended sandbox in ended/. */
+bool state_is_ended_file(const char *name, char ret_id[ID_SIZE]);
 /*
  * Remove a dead sandbox's files: move its trace to ended/ (and trim older ones), delete the rest
  * and its control groups (cay-ID), the lock last. The caller holds the lock in lock_fd, which is

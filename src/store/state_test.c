@@ -326,6 +326,7 @@ static void the_newest_traces_are_kept(void)
 
 	t_state(&s);
 	CHECK(setenv("CAY_KEEP_ENDED", "2", 1) == 0);
+	CHECK(setenv("CAY_KEEP_DAYS", "0", 1) == 0);
 	t_put(&s, "ended/old00000.jsonl", "");
 	age(&s, "ended/old00000.jsonl", 1000);
 	t_put(&s, "ended/newer000.jsonl", "");
@@ -350,6 +351,7 @@ static void traces_never_pass_the_limit_and_an_eighth(void)
 
 	t_state(&s);
 	CHECK(setenv("CAY_KEEP_ENDED", "16", 1) == 0);
+	CHECK(setenv("CAY_KEEP_DAYS", "0", 1) == 0);
 	for (int i = 0; i < 40; i++) {
 		snprintf(id, sizeof id, "aaaaaa%02d", i);
 		CHECK(mkdirat(s.fd, t_path("sandboxes", id, ""), 0700) == 0);

@@ -8,10 +8,12 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/trace_name.h"
 
 enum {
 	KEEP_LINE = 4 * 1024, /* memory that an idle trace keeps */
 	KEEP_BATCH = 16 * 1024,
+	SEGMENT_LEAST = 2 * LIMIT_EVENT,
 };
 
 int trace_create(struct trace *t, int dirfd, const char *name, const char *sandbox, struct err *e)
@@ -40,6 +42,55 @@ void trace_done(struct trace *t)
 	buf_done(&t->batch);
 }
 
+void trace_limit(struct trace *t, int dirfd, uint64_t bytes)
+{
+	t->dirfd = dirfd;
+	t->segment_max = bytes / LIMIT_TRACE_SEGMENTS;
+	if (bytes && t->segment_max < SEGMENT_LEAST)
+		t->segment_max = SEGMENT_LEAST;
+}
+
+/* Say that the oldest segment is gone, and only then remove it. */
+static void drop_oldest(struct trace *t)
+{
+	struct trace_segment s = t->old[0];
+	char hash[SHA256_HEX], name[TRACE_NAME];
+
+	t->nold--;
+	memmove(t->old, t->old + 1, t->nold * sizeof *t->old);
+	sha256_hex(s.head, hash);
+	(void)trace_begin(t, "trace.drop", 0, 0);
+	trace_num(t, "up_to", (int64_t)s.seq);
+	trace_text(t, "hash", str_of(hash));
+	trace_text(t, "what", STR("older events, so that the trace stays within its size"));
+	/* What was not said stays: a verifier would take it for somebody else's work. */
+	if (trace_end(t) < 0 || trace_flush(t) < 0)
+		return;
+	trace_name(name, "trace", s.start);
+	(void)unlinkat(t->dirfd, name, 0);
+}
+
+/* Go on in another file. If that cannot be made, the trace goes on in this one. */
+static void rotate(struct trace *t)
+{
+	char name[TRACE_NAME];
+	int fd;
+
+	if (trace_flush(t) < 0)
+		return;
+	trace_name(name, "trace", t->offset);
+	fd = openat(t->dirfd, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	t->old[t->nold] = (struct trace_segment){ .start = t->start, .seq = t->seq };
+	memcpy(t->old[t->nold++].head, t->head, sizeof t->head);
+	fd_close(&t->fd);
+	t->fd = fd;
+	t->start = t->offset;
+	if (t->nold == LIMIT_TRACE_SEGMENTS)
+		drop_oldest(t);
+}
+
 /*
  * Report events lost to a full disk at the place where they are missing. Wait until the disk
  * accepts events again; otherwise each lost event would leave its own gap.
@@ -62,6 +113,8 @@ uint64_t trace_begin(struct trace *t, const char *kind, uint32_t call, uint64_t 
 {
 	char time[CLOCK_TEXT_SIZE];
 
+	if (t->segment_max && t->offset + t->batch.len - t->start >= t->segment_max)
+		rotate(t);
 	if (t->lost > 0)
 		admit_loss(t);
 	buf_clear(&t->line);
@@ -177,6 +230,7 @@ int trace_flush(struct trace *t)
 		}
 		done += (size_t)w;
 	}
+	t->offset += done;
 	buf_shift(&t->batch, done);
 	buf_trim(&t->batch, KEEP_BATCH);
 	return r;

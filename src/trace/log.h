@@ -15,6 +15,11 @@
  * If the disk is full, events collect up to LIMIT_TRACE_BATCH. Further events are lost and counted;
  * a trace.gap event reports them before the next event that fits.
  *
+ * A trace with trace_limit() is written in segments (base/trace_name.h). The chain of hashes goes
+ * on from one to the next. Where there are too many, the oldest is dropped: first a trace.drop
+ * event says up to which event, and with which hash, so that a verifier knows what is missing and
+ * that nobody else removed it.
+ *
  * Text that is not valid UTF-8 is written as {"b64":"…"}: no byte of a sandbox is lost, and none
  * can break the line.
  */
@@ -25,11 +30,23 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/sha256.h"
 #include "wire/json_write.h"
 
+struct trace_segment {
+	uint64_t start;		   /* offset in the whole trace */
+	uint64_t seq;		   /* its last event */
+	uint8_t head[SHA256_SIZE]; /* hash of that */
+};
+
 struct trace {
 	int fd;
+	int dirfd;		/* borrowed, with trace_limit() */
+	uint64_t start, offset; /* of the segment, and of the next byte that is written */
+	uint64_t segment_max;	/* 0: one file without a limit */
+	struct trace_segment old[LIMIT_TRACE_SEGMENTS]; /* complete ones, oldest first */
+	unsigned nold;
 	uint64_t seq;		   /* number of the last event begun */
 	uint8_t head[SHA256_SIZE]; /* hash of the last event ended */
 	uint64_t lost;		   /* events dropped since the last trace.gap */
@@ -40,6 +57,11 @@ struct trace {
 
 /* Create `name` below dirfd (it must not exist) for the sandbox. */
 int trace_create(struct trace *t, int dirfd, const char *name, const char *sandbox, struct err *e);
+/*
+ * Keep the trace within about this many bytes (0: without a limit). It must have been created as
+ * trace.jsonl below dirfd, which must outlive it.
+ */
+void trace_limit(struct trace *t, int dirfd, uint64_t bytes);
 /* Drops what was not flushed. Allowed on a zeroed trace. */
 void trace_done(struct trace *t);
 

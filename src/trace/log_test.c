@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/trace_name.h"
 #include "t.h"
 #include "trace/read.h"
 #include "trace/verify.h"
@@ -221,7 +222,93 @@ static void an_idle_trace_holds_little_memory(void)
 	remove_dir();
 }
 
-T_MAIN(T(the_layout_is_as_promised), T(an_existing_trace_is_never_written_over),
+/* The segments of a trace as one stream, from the first that there is. */
+static struct {
+	uint64_t start;
+	int fd;
+} reading;
+
+static int next_segment(void *ctx)
+{
+	off_t at = lseek(reading.fd, 0, SEEK_CUR);
+	char name[TRACE_NAME];
+	int fd;
+
+	(void)ctx;
+	if (at <= 0)
+		return -1;
+	trace_name(name, "trace", reading.start + (uint64_t)at);
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	close(reading.fd);
+	reading.fd = fd;
+	reading.start += (uint64_t)at;
+	return fd;
+}
+
+static int verify_segments(uint64_t start, struct trace_summary *ret, struct err *e)
+{
+	auto_done(trace_lines_done) struct trace_lines lines = { 0 };
+	char name[TRACE_NAME];
+	int r;
+
+	trace_name(name, "trace", start);
+	reading.start = start;
+	reading.fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	CHECK(reading.fd >= 0);
+	trace_lines_init(&lines, reading.fd);
+	lines.next = next_segment;
+	r = trace_verify_lines(&lines, "k3x9abcdefgh", NULL, ret, e);
+	close(reading.fd);
+	return r;
+}
+
+/* Writes until n segments have begun. */
+static void write_segments(struct trace *t, int n)
+{
+	static char text[8 * 1024];
+
+	memset(text, 'x', sizeof text);
+	for (uint64_t start = t->start; n > 0;) {
+		write_event(t, (struct str){ text, sizeof text });
+		n -= t->start != start;
+		start = t->start;
+	}
+	CHECK(trace_flush(t) == 0);
+}
+
+static void segments_are_one_chain_and_the_oldest_is_dropped_with_notice(void)
+{
+	struct trace_summary got;
+	struct err e = { 0 };
+	struct trace t;
+	uint64_t first;
+
+	make_dir();
+	CHECK(trace_create(&t, dirfd, "trace.jsonl", "k3x9abcdefgh", &e) == 0);
+	trace_limit(&t, dirfd, 1);
+	write_segments(&t, LIMIT_TRACE_SEGMENTS - 1);
+	CHECK(t.nold == LIMIT_TRACE_SEGMENTS - 1);
+	CHECK(verify_segments(0, &got, &e) == 0 && got.dropped == 0 && got.head.seq == t.seq);
+	first = t.old[1].start;
+	write_segments(&t, 1);
+	CHECK(faccessat(dirfd, "trace.jsonl", F_OK, 0) < 0);
+	CHECK(verify_segments(first, &got, &e) == 0 && got.dropped > 0 && got.head.seq == t.seq);
+	/* One more that the trace does not know of. */
+	CHECK(verify_segments(t.old[1].start, &got, &e) < 0 && strstr(e.msg, "were removed"));
+	for (unsigned i = 0; i <= t.nold; i++) {
+		char name[TRACE_NAME];
+
+		trace_name(name, "trace", i < t.nold ? t.old[i].start : t.start);
+		CHECK(unlinkat(dirfd, name, 0) == 0);
+	}
+	trace_done(&t);
+	CHECK(rmdir(dir) == 0);
+}
+
+T_MAIN(T(segments_are_one_chain_and_the_oldest_is_dropped_with_notice),
+       T(the_layout_is_as_promised), T(an_existing_trace_is_never_written_over),
        T(an_event_too_long_is_dropped_and_its_number_used_again),
        T(a_short_write_is_continued_where_it_stopped),
        T(a_full_disk_costs_events_and_says_how_many),

@@ -45,6 +45,16 @@ static ssize_t fill(struct trace_lines *l)
 	return n < 0 ? -errno : n;
 }
 
+/* A segment ends with a line: only there the trace goes on in another file. */
+static bool next_file(struct trace_lines *l)
+{
+	int fd = l->next ? l->next(l->ctx) : FD_NONE;
+
+	if (fd >= 0)
+		l->fd = fd;
+	return fd >= 0;
+}
+
 int trace_lines_next(struct trace_lines *l, struct str *ret)
 {
 	size_t seen = 0; /* bytes already searched for a newline */
@@ -65,6 +75,8 @@ int trace_lines_next(struct trace_lines *l, struct str *ret)
 		}
 		seen = rest;
 		n = fill(l);
+		if (n == 0 && rest == 0 && next_file(l))
+			continue;
 		if (n <= 0)
 			return (int)n;
 	}

@@ -14,6 +14,10 @@
 
 struct trace_lines {
 	int fd; /* borrowed */
+	/* At the end of a file: the next one of the trace, or FD_NONE; the old fd is closed by it.
+	 */
+	int (*next)(void *ctx);
+	void *ctx;
 	struct buf in;
 	size_t at;     /* bytes of `in` already returned */
 	uint64_t line; /* number of the last line returned, from 1 */

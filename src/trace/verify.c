@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -10,8 +11,10 @@
 #include "trace/read.h"
 
 struct verifier {
-	struct trace_lines lines;
+	struct trace_lines *lines;
 	const struct trace_head *head; /* or NULL */
+	char first_prev[SHA256_HEX];   /* of the first event, if it is not event 1 */
+	bool drop_seen;		       /* the trace says that the events before it were dropped */
 	struct trace_summary so_far;
 	struct err *e;
 };
@@ -24,11 +27,11 @@ static int fail(struct verifier *v, uint64_t line, const char *what)
 /* The next complete line. 1, 0 at the end, -1. */
 static int next_line(struct verifier *v, struct str *ret)
 {
-	int r = trace_lines_next(&v->lines, ret);
+	int r = trace_lines_next(v->lines, ret);
 
 	if (r == -E2BIG)
 		return err_set(v->e, ERR_FAILED, "line %" PRIu64 ": longer than %d bytes",
-			       v->lines.line + 1, LIMIT_EVENT);
+			       v->lines->line + 1, LIMIT_EVENT);
 	if (r < 0)
 		return err_sys(v->e, -r, "cannot read the trace");
 	return r;
@@ -48,7 +51,7 @@ static bool peek(struct verifier *v, struct trace_event *ret)
 	struct err ignored;
 	struct str line;
 
-	return trace_lines_next(&v->lines, &line) == 1 &&
+	return trace_lines_next(v->lines, &line) == 1 &&
 	       trace_event_parse(line, ret, &ignored) == 0;
 }
 
@@ -60,17 +63,17 @@ static uint64_t find_later(struct verifier *v, uint64_t seq)
 		struct err ignored;
 		struct str line;
 
-		if (trace_lines_next(&v->lines, &line) != 1)
+		if (trace_lines_next(v->lines, &line) != 1)
 			return 0;
 		if (trace_event_parse(line, &ev, &ignored) == 0 && ev.seq == seq)
-			return v->lines.line;
+			return v->lines->line;
 	}
 }
 
 /* The sequence number is unexpected: lines are missing, repeated or reordered. */
 static int wrong_seq(struct verifier *v, uint64_t seq)
 {
-	uint64_t want = v->so_far.head.seq + 1, at = v->lines.line, later;
+	uint64_t want = v->so_far.head.seq + 1, at = v->lines->line, later;
 	const char *many = seq - want > 1 ? "s" : "";
 	char upto[40] = "";
 
@@ -100,7 +103,7 @@ static int wrong_seq(struct verifier *v, uint64_t seq)
 static int wrong_prev(struct verifier *v, struct str line, uint64_t seq)
 {
 	auto_done(trace_event_done) struct trace_event next = { 0 };
-	uint64_t at = v->lines.line;
+	uint64_t at = v->lines->line;
 	char own[SHA256_HEX];
 	const char *why = "the line before it, or this line itself, was changed";
 
@@ -131,7 +134,7 @@ static int wrong_sandbox(struct verifier *v, struct str id)
 	(void)text_safe_cut(&safe, id, 64);
 	return err_set(v->e, ERR_FAILED,
 		       "line %" PRIu64 ": an event of sandbox '%s' in the trace of '%s'",
-		       v->lines.line, safe.data ? safe.data : "", v->so_far.sandbox);
+		       v->lines->line, safe.data ? safe.data : "", v->so_far.sandbox);
 }
 
 /* The first event sets the sandbox if the caller did not. */
@@ -142,6 +145,28 @@ static bool same_sandbox(struct verifier *v, struct str id)
 	return id.n > 0 && str_copy(v->so_far.sandbox, sizeof v->so_far.sandbox, id);
 }
 
+/* The first line may be that of a later segment. Then the trace has to say so (note_drop). */
+static void begin_late(struct verifier *v, const struct trace_event *ev)
+{
+	struct trace_head *last = &v->so_far.head;
+
+	if (v->lines->line != 1 || ev->seq == 1)
+		return;
+	v->so_far.dropped = last->seq = ev->seq - 1;
+	(void)str_copy(v->first_prev, sizeof v->first_prev, ev->prev);
+	(void)str_copy(last->hash, sizeof last->hash, ev->prev);
+}
+
+static void note_drop(struct verifier *v, const struct trace_event *ev)
+{
+	const char *hash = json_string_value(json_object_get(ev->json, "hash"));
+	json_int_t up_to = json_integer_value(json_object_get(ev->json, "up_to"));
+
+	if (str_is(ev->kind, "trace.drop") && up_to > 0 && (uint64_t)up_to == v->so_far.dropped &&
+	    hash && strcmp(hash, v->first_prev) == 0)
+		v->drop_seen = true;
+}
+
 static int check_line(struct verifier *v, struct str line)
 {
 	auto_done(trace_event_done) struct trace_event ev = { 0 };
@@ -149,9 +174,11 @@ static int check_line(struct verifier *v, struct str line)
 	struct err why;
 
 	if (trace_event_parse(line, &ev, &why) < 0)
-		return fail(v, v->lines.line, why.msg);
+		return fail(v, v->lines->line, why.msg);
 	if (!same_sandbox(v, ev.sandbox))
 		return wrong_sandbox(v, ev.sandbox);
+	begin_late(v, &ev);
+	note_drop(v, &ev);
 	if (ev.seq != last->seq + 1)
 		return wrong_seq(v, ev.seq);
 	if (!str_is(ev.prev, last->hash))
@@ -162,25 +189,40 @@ static int check_line(struct verifier *v, struct str line)
 		return err_set(v->e, ERR_FAILED,
 			       "line %" PRIu64 ": event %" PRIu64 " is not the one that the "
 			       "sandbox wrote: it was changed, or the trace was written anew",
-			       v->lines.line, ev.seq);
+			       v->lines->line, ev.seq);
 	return 0;
+}
+
+/* The beginning is missing, and the sandbox did not say that it dropped it. */
+static int not_dropped(struct verifier *v)
+{
+	uint64_t n = v->so_far.dropped;
+	char which[64] = " 1 was";
+
+	if (n > 1)
+		(void)snprintf(which, sizeof which, "s 1 to %" PRIu64 " were", n);
+	return err_set(v->e, ERR_FAILED,
+		       "line 1: event %" PRIu64 " stands where event 1 belongs: event%s removed",
+		       n + 1, which);
 }
 
 static int check_end(struct verifier *v)
 {
 	uint64_t seq = v->so_far.head.seq;
-	size_t rest = trace_lines_rest(&v->lines);
+	size_t rest = trace_lines_rest(v->lines);
 
+	if (v->so_far.dropped && !v->drop_seen)
+		return not_dropped(v);
 	if (rest > 0 && !(v->head && seq >= v->head->seq))
 		return err_set(v->e, ERR_FAILED,
 			       "line %" PRIu64
 			       ": cut off after %zu bytes, in the middle of an event",
-			       v->lines.line + 1, rest);
+			       v->lines->line + 1, rest);
 	if (v->head && seq < v->head->seq)
 		return err_set(v->e, ERR_FAILED,
 			       "line %" PRIu64 ": the trace ends at event %" PRIu64
 			       ", but its sandbox has written %" PRIu64 ": the end was cut off",
-			       v->lines.line, seq, v->head->seq);
+			       v->lines->line, seq, v->head->seq);
 	return 0;
 }
 
@@ -195,19 +237,25 @@ static int verify_lines(struct verifier *v)
 	return r < 0 ? -1 : check_end(v);
 }
 
-int trace_verify(int fd, const char *sandbox, const struct trace_head *head,
-		 struct trace_summary *ret, struct err *e)
+int trace_verify_lines(struct trace_lines *lines, const char *sandbox,
+		       const struct trace_head *head, struct trace_summary *ret, struct err *e)
 {
-	struct verifier v = { .head = head, .e = e };
-	int r;
+	struct verifier v = { .lines = lines, .head = head, .e = e };
 
 	if (sandbox && !str_copy(v.so_far.sandbox, sizeof v.so_far.sandbox, str_of(sandbox)))
 		return err_set(e, ERR_INVALID, "sandbox id '%s' is too long", sandbox);
 	memset(v.so_far.head.hash, '0', SHA256_HEX - 1);
-	trace_lines_init(&v.lines, fd);
-	r = verify_lines(&v);
-	trace_lines_done(&v.lines);
-	if (r == 0)
-		*ret = v.so_far;
-	return r;
+	if (verify_lines(&v) < 0)
+		return -1;
+	*ret = v.so_far;
+	return 0;
+}
+
+int trace_verify(int fd, const char *sandbox, const struct trace_head *head,
+		 struct trace_summary *ret, struct err *e)
+{
+	auto_done(trace_lines_done) struct trace_lines lines = { 0 };
+
+	trace_lines_init(&lines, fd);
+	return trace_verify_lines(&lines, sandbox, head, ret, e);
 }

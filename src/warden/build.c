@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/number.h"
 #include "sys/ns/userns.h"
 #include "warden/call/call.h"
 #include "warden/features.h"
@@ -111,6 +113,8 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 		w->ephemeral = v != 0;
 	else if (f.tag == TAG_TRACE)
 		w->trace_level = v == TRACE_CALLS ? TRACE_CALLS : TRACE_FULL;
+	else if (f.tag == TAG_NESTED)
+		w->spec.nested = v != 0;
 	else if (f.tag == TAG_PROFILE)
 		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
@@ -172,6 +176,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_EPHEMERAL:
 	case TAG_TRACE:
 	case TAG_PROFILE:
+	case TAG_NESTED:
 	case TAG_UID_BASE:
 		return take_number(w, f, e);
 	case TAG_ID:
@@ -318,6 +323,17 @@ static void trace_texts(struct trace *t, struct str body, uint16_t tag, const ch
 		trace_array_end(t);
 }
 
+/* How large the trace may become; the creator passes the user's wish on. */
+static uint64_t trace_size(void)
+{
+	const char *v = getenv("CAY_TRACE_MAX");
+	uint64_t bytes;
+
+	if (v && size_parse(v, &bytes) == 0)
+		return bytes;
+	return (uint64_t)LIMIT_TRACE_SEGMENT * LIMIT_TRACE_SEGMENTS;
+}
+
 int build_trace(struct warden *w, struct str body, struct err *e)
 {
 	struct trace *t = &w->trace;
@@ -325,6 +341,7 @@ int build_trace(struct warden *w, struct str body, struct err *e)
 
 	if (trace_create(t, w->dir_fd, "trace.jsonl", w->spec.id, e) < 0)
 		return -1;
+	trace_limit(t, w->dir_fd, trace_size());
 	w->created_event = trace_begin(t, "sandbox.create", 0, 0);
 	trace_texts(t, body, TAG_TEXT, "template", false);
 	trace_texts(t, body, TAG_NAME, "name", false);
@@ -333,6 +350,8 @@ int build_trace(struct warden *w, struct str body, struct err *e)
 	trace_text(t, "driver", str_of(w->driver->name));
 	trace_text(t, "mode", w->rootful ? STR("rootful") : STR("rootless"));
 	trace_text(t, "profile", w->profile == PROFILE_LOCKED ? STR("locked") : STR("dev"));
+	if (w->spec.nested)
+		trace_bool(t, "nested", true);
 	if (w->spec.network)
 		trace_bool(t, "network", true);
 	trace_array(t, "mounts");
@@ -372,6 +391,7 @@ static int start_watching(struct warden *w, struct err *e)
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
+	watch_renames(w->watch, init_link_prepare, w);
 	return w->warm ? 0 : walk_open(w, e);
 }
 

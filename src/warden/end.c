@@ -48,7 +48,9 @@ static void last_events(struct warden *w)
 		return;
 	walk_now(w);
 	(void)trace_begin(&w->trace, "sandbox.end", 0, w->created_event);
+	trace_text(&w->trace, "cause", str_of(end_cause_name(w->end_cause)));
 	trace_text(&w->trace, "reason", str_of(w->end_reason));
+	who_trace(&w->trace, &w->ended_by);
 	(void)trace_end(&w->trace);
 	(void)trace_flush(&w->trace);
 }
@@ -143,7 +145,7 @@ static bool is_alone(struct warden *w)
 			   : w->driver->others(w->cell, &pid) == 0;
 }
 
-void warden_end(struct warden *w, const char *reason)
+void warden_end(struct warden *w, enum end_cause cause, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
@@ -152,7 +154,10 @@ void warden_end(struct warden *w, const char *reason)
 		(void)w->driver->freeze(w->cell, false, 0);
 	warm_close(w);
 	w->state = SANDBOX_ENDING;
+	w->end_cause = cause;
 	w->end_reason = reason;
+	if (w->asking)
+		who_set(&w->ended_by, w->asking->pid, w->asking->uid);
 	w->alone = is_alone(w);
 	if (!w->alone && w->cell)
 		w->driver->kill(w->cell);

@@ -354,7 +354,7 @@ void fx_end(void)
 	static const bool never = false;
 
 	if (!fx.ended)
-		warden_end(fx.w, "the test is over");
+		warden_end(fx.w, END_FAILED, "the test is over");
 	fx.stuck = false;
 	(void)fx_until(&never);
 	CHECK(fx.ended && !fx.w->cell && fake.live == 0 && !fx.w->calls && !fx.w->spare);

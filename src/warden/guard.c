@@ -54,7 +54,7 @@ void guard_refuse(struct warden *w, const struct err *e)
 	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
 	trace_text(&w->trace, "detail", str_of(e->msg));
 	warden_trace_end(w);
-	warden_end(w, w->refusal.msg);
+	warden_end(w, END_FAILED, w->refusal.msg);
 }
 
 /* A driver without HAS_VERIFY has nothing that could be verified from outside. */
@@ -150,7 +150,7 @@ void guard_lost_init(struct warden *w, const char *why)
 	if (w->state != SANDBOX_RUNNING)
 		return;
 	(void)err_set(&w->refusal, ERR_FAILED, "%s", why);
-	warden_end(w, w->refusal.msg);
+	warden_end(w, END_FAILED, w->refusal.msg);
 }
 
 /* The last look at init, and one at what it has made. */

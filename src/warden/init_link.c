@@ -74,18 +74,21 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	if (r == 0)
 		return;
 	if (r < 0 || read_said(&s, f->body) < 0) {
-		warden_end(w, "init broke the protocol");
+		warden_end(w, END_FAILED, "init broke the protocol");
 		return;
 	}
 	if (f->type == MSG_HELLO) {
 		loop_timer_stop(&w->loop, &w->hello_timer);
 		w->init_greeted = s.version == PROTO_INIT_VERSION;
 		if (!w->init_greeted)
-			warden_end(w, "init speaks another version of the protocol");
+			warden_end(w, END_FAILED, "init speaks another version of the protocol");
 		else
 			guard_look_later(w, VERIFY_HELLO);
 	} else if (f->type == MSG_REAPED) {
 		on_reaped(w, &s);
+	} else if (f->type == MSG_PREPARED) {
+		if (w->watch)
+			watch_prepared(w->watch, (int)(s.err & 0xfff));
 	} else if (f->type == MSG_ENTERED) {
 		generation_entered(w, (int)(s.err & 0xfff));
 	} else {
@@ -101,12 +104,12 @@ static void on_closed(struct conn *conn, int err)
 
 	conn_done(&w->init);
 	if (limits_killed_init(w))
-		warden_end(w, "out of memory: even init was killed");
+		warden_end(w, END_OOM, "out of memory: even init was killed");
 	else if (!guard_is_whole(w))
 		guard_lost_init(w, broke ? "init broke the protocol"
 					 : "init ended while the sandbox was being built");
 	else
-		warden_end(w, broke ? "init broke the protocol" : "init ended");
+		warden_end(w, END_FAILED, broke ? "init broke the protocol" : "init ended");
 }
 
 static void on_drained(struct conn *conn)
@@ -138,6 +141,16 @@ static void on_entered(void *ctx, int err)
 void init_link_events(struct warden *w)
 {
 	w->events = (struct cell_events){ send_order, on_entered, w };
+}
+
+int init_link_prepare(void *ctx, const struct watch_rename *r)
+{
+	struct warden *w = ctx;
+
+	return CONN_SAY(&w->init, MSG_PREPARE, 0, { TAG_PID, (uint64_t)r->tid, NULL },
+			{ TAG_FLAGS, r->flags, NULL }, { TAG_DIRFD, (uint32_t)r->dirfd[0], NULL },
+			{ TAG_DIRFD, (uint32_t)r->dirfd[1], NULL }, { TAG_PATH, 0, r->path[0] },
+			{ TAG_PATH, 0, r->path[1] });
 }
 
 int init_link_open(struct warden *w, struct err *e)

@@ -15,6 +15,17 @@ static const struct {
 	[SANDBOX_GONE] = { "gone", 0 },
 };
 
+const char *end_cause_name(enum end_cause c)
+{
+	static const char *const names[END_CAUSES] = {
+		[END_FAILED] = "failed",   [END_COMMAND] = "command", [END_KILLED] = "killed",
+		[END_TTL] = "ttl",	   [END_IDLE] = "idle",	      [END_OOM] = "oom",
+		[END_CREATOR] = "creator", [END_TOLD] = "told",	      [END_UNCLAIMED] = "unclaimed",
+	};
+
+	return names[c];
+}
+
 const char *sandbox_state_name(enum sandbox_state s)
 {
 	return states[s].name;

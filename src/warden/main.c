@@ -75,8 +75,11 @@ static void on_signal(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	/* Taken, or it would end us once it is let through again (warden_leave). */
-	if (read(io->fd, &si, sizeof si) == (ssize_t)sizeof si)
-		warden_end(w, "its warden was told to end");
+	if (read(io->fd, &si, sizeof si) != (ssize_t)sizeof si)
+		return;
+	if (sandbox_may_move(w->state, SANDBOX_ENDING))
+		who_set(&w->ended_by, (int)si.ssi_pid, si.ssi_uid);
+	warden_end(w, END_TOLD, "its warden was told to end");
 }
 
 static int watch_signals(struct warden *w)

@@ -21,7 +21,17 @@ void warden_fail(struct warden *w, const char *what, int err)
 	if (w->state == SANDBOX_ENDING || w->state == SANDBOX_GONE)
 		return;
 	(void)snprintf(w->failure, sizeof w->failure, "%s: %s", what, strerror(err));
-	warden_end(w, w->failure);
+	warden_end(w, END_FAILED, w->failure);
+}
+
+void warden_trace_asker(struct warden *w)
+{
+	struct who who;
+
+	if (!w->asking)
+		return;
+	who_set(&who, w->asking->pid, w->asking->uid);
+	who_trace(&w->trace, &who);
 }
 
 int warden_trace_end(struct warden *w)

@@ -21,6 +21,7 @@
 #include "trace/log.h"
 #include "warden/changes/changes.h"
 #include "warden/changes/changes_base.h"
+#include "warden/client/who.h"
 #include "warden/lifecycle.h"
 #include "warden/watch/watch.h"
 
@@ -37,8 +38,9 @@ struct client {
 	struct conn conn;
 	bool creator;
 	bool greeted;
-	unsigned version;     /* of the protocol */
-	int pid;	      /* of its process, as it was when it connected */
+	unsigned version; /* of the protocol */
+	int pid;	  /* of its process, as it was when it connected */
+	uint32_t uid;
 	bool wants_destroyed; /* is told when all is gone, on that channel */
 	uint32_t destroy_chan;
 	struct viewer *viewers; /* record.h */
@@ -159,8 +161,11 @@ struct warden {
 	uint64_t expires_at_ms;		    /* real time; 0: never, or it is paused */
 	uint64_t paused_ns;
 	const char *end_reason;
-	char failure[256]; /* of warden_fail(), which end_reason points to */
-	bool removed;	   /* its files too: nothing is left to be settled */
+	enum end_cause end_cause;
+	struct client *asking; /* whose request is handled now; NULL: nobody's */
+	struct who ended_by;   /* who asked for the end, or nobody */
+	char failure[256];     /* of warden_fail(), which end_reason points to */
+	bool removed;	       /* its files too: nothing is left to be settled */
 	/* execve(2), for what becomes of us in the end; tests take another. */
 	int (*exec)(const char *path, char *const argv[], char *const envp[]);
 	struct loop_timer end_timer;
@@ -181,6 +186,8 @@ void warden_free(struct warden *w);
 void warden_fail(struct warden *w, const char *what, int err);
 /* End the event that was begun and write it; failing to is such a thing. 0 or -errno. */
 int warden_trace_end(struct warden *w);
+/* Add the client whose request is handled now to the event that is being built. */
+void warden_trace_asker(struct warden *w);
 
 /*
  * guard.c: the sandbox is looked at from outside before anything runs in it. Whoever made it to run
@@ -250,6 +257,8 @@ int client_error(struct client *c, uint32_t chan, const struct err *e, enum run_
 /* init_link.c */
 void init_link_events(struct warden *w); /* what the driver is given to reach it */
 int init_link_open(struct warden *w, struct err *e);
+/* For watch_renames(). */
+int init_link_prepare(void *ctx, const struct watch_rename *r);
 
 /* walk.c: file changes */
 int walk_open(struct warden *w, struct err *e);
@@ -269,7 +278,7 @@ int ps_pids(const struct warden *w, long *pids, int most);
 long ps_inside_pid(long pid, struct buf *b);
 
 /* end.c: take the sandbox down, on the next turn of the loop, which then stops. */
-void warden_end(struct warden *w, const char *reason);
+void warden_end(struct warden *w, enum end_cause cause, const char *reason);
 /* What remains once the loop has stopped: settle what is left, or nothing. */
 void warden_settle(struct warden *w);
 /* The same, and leave. */

@@ -26,7 +26,7 @@ static void look_again(struct loop_timer *t)
 	struct warden *w = container_of(t, struct warden, warm_timer);
 
 	if (faccessat(w->warm_fd, w->spec.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		warden_end(w, "it is not listed as ready any more");
+		warden_end(w, END_UNCLAIMED, "it is not listed as ready any more");
 	else
 		look_later(w);
 }
@@ -136,6 +136,6 @@ int warm_claim(struct warden *w, struct str body, struct err *e)
 	warm_close(w);
 	if (begin(w, body, e) == 0)
 		return 0;
-	warden_end(w, "it could not be given to its owner");
+	warden_end(w, END_UNCLAIMED, "it could not be given to its owner");
 	return -1;
 }

@@ -136,8 +136,10 @@ static int expect_parse(struct http_head *h)
 	for (size_t i = 0; i < h->n; i++) {
 		if (!http_name_is(h->headers[i].name, "expect"))
 			continue;
-		if (h->expect_continue || !http_name_is(h->headers[i].value, "100-continue"))
-			return http_bad(h, "Expect is something else than '100-continue'");
+		if (h->expect_continue || !http_name_is(h->headers[i].value, "100-continue")) {
+			h->why = "Expect is something else than '100-continue'";
+			return -ENOMSG;
+		}
 		h->expect_continue = true;
 	}
 	return 0;
@@ -256,6 +258,8 @@ int http_error_status(int64_t err)
 		return 505;
 	case -EOPNOTSUPP:
 		return 501;
+	case -ENOMSG:
+		return 417;
 	default:
 		return 400;
 	}

@@ -58,6 +58,7 @@ struct http_head {
  * - -E2BIG above LIMIT_HTTP_HEAD or LIMIT_HTTP_HEADERS (431)
  * - -EPROTO for another version (505)
  * - -EOPNOTSUPP for a coding other than "chunked" (501)
+ * - -ENOMSG for an Expect other than "100-continue" (417)
  */
 int64_t http_request_parse(struct str in, struct http_head *ret);
 /* method: of the request; it decides whether there is a body. */

@@ -30,16 +30,17 @@ enum {
 enum msg {
 	/* init protocol */
 	MSG_HELLO = 1, /* init | 0 | VERSION | init runs; the warden ends the sandbox if the version differs */
-	MSG_RUN = 2, /* warden | call | OP TTY MODE PROFILE FDS CWD USER PATH OFFSET LENGTH FILES DISK PIDS ARG* ENV* and descriptors | start a call */
+	MSG_RUN = 2, /* warden | call | OP TTY MODE PROFILE FDS CWD USER PATH OFFSET LENGTH FILES DISK MEMORY PIDS ARG* ENV* and descriptors | start a call */
 	MSG_SIGNAL = 3, /* warden | call, 0 | SIGNAL | signal the call's process group; ignored if the call has ended. Channel 0: every process but init */
 	MSG_STOP = 4, /* warden | 0 | | exit; the kernel then kills every process inside */
 	MSG_ENTER = 5, /* warden | 0 | two descriptors | enter the mount namespace and root of the next generation */
 	MSG_DIAL = 8, /* warden | a number | PORT | connect to this port of the loopback device inside */
-	MSG_STAND_BY = 9, /* warden | of a future call | PROFILE TRACE USER FDS FILES DISK PIDS and descriptors | make a spare: a child that waits for its RUN */
+	MSG_STAND_BY = 9, /* warden | of a future call | PROFILE TRACE USER FDS FILES DISK MEMORY PIDS and descriptors | make a spare: a child that waits for its RUN */
 	MSG_STDIN = 10, /* warden | call, or of the DIAL | raw bytes | input, within the credit. This message and the next six exist only where no descriptors pass */
 	MSG_STDIN_EOF = 11, /* warden | call, or of the DIAL | | no more input comes */
 	MSG_RESIZE = 12, /* warden | call | ROWS COLS | the size of its terminal */
 	MSG_CREDIT = 13, /* both | call, or of the DIAL | BYTES | so many bytes were passed on; each direction begins with 256 KiB */
+	MSG_PREPARE = 14, /* warden | 0 | PID FLAGS DIRFD* PATH* | a thread waits in a rename: DIRFD and PATH of both sides. Make directories of a lower layer renameable; one order at a time */
 	MSG_STARTED = 16, /* init | call | PID | the process exists; PID inside the sandbox */
 	MSG_FAILED = 17, /* init | call | STAGE ERRNO TEXT | the command did not start; TEXT names what failed */
 	MSG_EXITED = 18, /* init | call | STATUS CPU_US MAXRSS_KB | the call's own process ended; STATUS as from wait(2) */
@@ -49,10 +50,11 @@ enum msg {
 	MSG_STDOUT = 25, /* init | call, or of the DIAL | raw bytes | output, within the credit */
 	MSG_STDERR = 26, /* init | call | raw bytes | as STDOUT, whose credit it shares */
 	MSG_END = 27, /* both | of the DIAL | | from init: the other end sends no more; from the warden: close the connection */
+	MSG_PREPARED = 28, /* init | 0 | ERRNO | the order PREPARE is done; the warden lets the rename go on in any case */
 
 	/* client protocol: requests */
 	MSG_C_HELLO = 64, /* both | 0 | VERSION NEWEST | the client's first frame: the oldest and newest version that it speaks. From version 3 on the warden's first frame answers with VERSION, which both then use */
-	MSG_C_BUILD = 65, /* creator | 0 | ID NAME HOSTNAME PATH PROGRAM TEXT CWD USER ENV* LABEL* EPHEMERAL UID_BASE TRACE PROFILE DISK_PATH MOUNT* LAYER* MEMORY CPU_MILLI PIDS FILES DISK TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT BEST_EFFORT WARM NET_POLICY NAMESERVER* PROXY NO_PROXY | create the sandbox; the first request, once; answered by C_READY */
+	MSG_C_BUILD = 65, /* creator | 0 | ID NAME HOSTNAME PATH PROGRAM TEXT CWD USER ENV* LABEL* EPHEMERAL UID_BASE TRACE PROFILE NESTED DISK_PATH MOUNT* LAYER* MEMORY CPU_MILLI PIDS FILES DISK TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT BEST_EFFORT WARM NET_POLICY NAMESERVER* PROXY NO_PROXY | create the sandbox; the first request, once; answered by C_READY */
 	MSG_C_EXEC = 66, /* client | call | OP ARG* ENV* CWD USER PATH OFFSET LENGTH MODE TTY ROWS COLS CALL_ID LABEL* TIMEOUT_MS FINAL CALL_MEMORY BEST_EFFORT WINDOW DETACHED IDEMPOTENT RETAIN | start a call */
 	MSG_C_STDIN = 67, /* client | call | raw bytes | */
 	MSG_C_STDIN_EOF = 68, /* client | call | | */
@@ -241,6 +243,10 @@ enum tag {
 	TAG_LEASE,	   /* pid of the client with the lease; absent: no client */
 	TAG_START_MS,	   /* when the call started; Unix time */
 	TAG_ABOUT,	   /* MSG_C_ERROR: what its CODE is about, such as a pid */
+	/* Renames */
+	TAG_FLAGS = 260,  /* MSG_PREPARE: of renameat2(2) */
+	TAG_DIRFD,	  /* MSG_PREPARE: what a relative PATH begins at; AT_FDCWD as u32 */
+	TAG_NESTED = 300, /* MSG_C_BUILD: 1: commands may make namespaces and mounts */
 };
 
 /* Fields nested in TAG_MOUNT. */

@@ -183,8 +183,8 @@ static int group_entered(const struct check *c)
 
 /* clang-format off */
 static const struct check sys_checks[] = {
-	SHOWN("kernel"), SHOWN("devices"), SHOWN("module"), SHOWN("class"), SHOWN("bus"), SHOWN("block"), SHOWN("firmware"),
-	SHOWN("fs"), SHOWN("fs/cgroup"), SHOWN("power"), SHOWN("dev"), SHOWN("devices/system/cpu"), SHOWN("kernel/mm"),
+	SHOWN("kernel"), SHOWN("devices/virtual"), SHOWN("devices/system/memory"), SHOWN("module"), SHOWN("class"), SHOWN("bus"), SHOWN("block"), SHOWN("firmware"),
+	SHOWN("fs"), SHOWN("fs/cgroup"), SHOWN("power"), SHOWN("dev"), SHOWN("devices/system/cpu/vulnerabilities"), SHOWN("devices/system/cpu/cpufreq"), SHOWN("kernel/mm"),
 	SHOWN("hypervisor"), SHOWN("fs/ext4"),
 	KNOB("uevent_helper", "kernel/uevent_helper", "a helper that the kernel starts as root"),
 	KNOB("power-state", "power/state", "sending the machine to sleep"),

@@ -11,8 +11,8 @@
 #include "init/child.h"
 #include "sys/filter/seccomp_command.h"
 
-int __real_seccomp_command_install(bool locked, bool listen);
-int __wrap_seccomp_command_install(bool locked, bool listen);
+int __real_seccomp_command_install(bool locked, bool listen, bool nested);
+int __wrap_seccomp_command_install(bool locked, bool listen, bool nested);
 int __real_setns(int fd, int kind);
 int __wrap_setns(int fd, int kind);
 void __real_child_prepare(const struct request *r);
@@ -38,14 +38,14 @@ static void __attribute__((constructor)) leak(void)
 #endif
 
 /* A command with a filter too few or, where it needs the one that listens, one too many. */
-int __wrap_seccomp_command_install(bool locked, bool listen)
+int __wrap_seccomp_command_install(bool locked, bool listen, bool nested)
 {
 #ifdef WRONG_WALLS
-	int fd = listen ? __real_seccomp_command_install(locked, true) : 0;
+	int fd = listen ? __real_seccomp_command_install(locked, true, nested) : 0;
 
-	return listen && __real_seccomp_command_install(locked, false) < 0 ? -1 : fd;
+	return listen && __real_seccomp_command_install(locked, false, nested) < 0 ? -1 : fd;
 #else
-	return __real_seccomp_command_install(locked, listen);
+	return __real_seccomp_command_install(locked, listen, nested);
 #endif
 }
 

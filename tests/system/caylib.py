@@ -32,7 +32,7 @@ LEFTOVER_WAIT_S = 2.0 * SLOWER
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def wait_until(condition, timeout=10.0, what='the condition'):
+def wait_until(condition, timeout=30.0, what='the condition'):
     """Poll; the value that became true, or a failure that names what was awaited."""
     timeout *= SLOWER
     end = time.monotonic() + timeout
@@ -87,7 +87,7 @@ class Process(subprocess.Popen):
         super().__exit__(*exc)
         self.cay.pids.discard(self.pid)
 
-    def read_until(self, what, timeout=20):
+    def read_until(self, what, timeout=60):
         """stdout up to and with these bytes."""
         found, end = b'', time.monotonic() + timeout * SLOWER
         while what not in found:
@@ -100,7 +100,7 @@ class Process(subprocess.Popen):
             found += data
         return found
 
-    def finish(self, timeout=20):
+    def finish(self, timeout=60):
         """What is left to read, and the end."""
         try:
             out, err = self.communicate(timeout=timeout * SLOWER)
@@ -142,7 +142,7 @@ class Cay:
         self.pids.add(process.pid)
         return process
 
-    def __call__(self, *args, input=None, timeout=30, check=False, env=None, **options):
+    def __call__(self, *args, input=None, timeout=120, check=False, env=None, **options):
         """Run to the end. check: fail the test unless it exits with 0."""
         stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
         if isinstance(input, str):
@@ -259,7 +259,7 @@ class Terminal:
         self.output += data
         return bool(data)
 
-    def expect(self, pattern, timeout=10):
+    def expect(self, pattern, timeout=30):
         """Wait for a regular expression; returns the match and drops the output up to its end."""
         pattern = pattern if isinstance(pattern, bytes) else pattern.encode()
         end, more = time.monotonic() + timeout * SLOWER, True
@@ -279,7 +279,7 @@ class Terminal:
             self.cay.pids.discard(self.pid)
         return pid
 
-    def wait(self, timeout=10):
+    def wait(self, timeout=30):
         """Read to the end; the exit code."""
         end = time.monotonic() + timeout * SLOWER
         while self.code is None:

@@ -114,7 +114,7 @@ def built_cay():
 
 @pytest.fixture(scope='session')
 def cay(built_cay):
-    """cay(*args, input=None, timeout=30, check=False) on a state directory that tests share."""
+    """cay(*args, input=None, timeout=120, check=False) on a state directory that tests share."""
     shared = make_cay()
     shared.take_template(built_cay)
     yield shared

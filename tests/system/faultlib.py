@@ -59,8 +59,14 @@ class Lab:
             # The warden's C library has other words for one. SQLite opens a file that it may not write to again, to read, and forgets why.
             assert os.strerror(abs(error)) in result.err + result.out or (abs(error) == errno.EIO and 'I/O error' in result.err + result.out) or \
                 ((error < 0 or self.what.startswith(('create /catalog.db', 'fchown /catalog.db'))) and 'cannot open the catalog' in result.err) or \
-                ((error < 0 or self.what.startswith('fdatasync /catalog.db')) and 'cannot use the catalog' in result.err), (self.what, result)
+                ((error < 0 or self.what.startswith('fdatasync /catalog.db')) and 'cannot use the catalog' in result.err) or \
+                (error < 0 and self.warden_ended(result)), (self.what, result)
         return result
+
+    @staticmethod
+    def warden_ended(result):
+        """Where every change of the disk fails, the warden cannot write the trace and ends; its client sees only that."""
+        return 'no warden answers' in result.err or 'the sandbox ended before it answered' in result.err
 
     def unsure(self, result):
         """Killed, or a commit of the catalog that was written and could not be synced: done, or not."""

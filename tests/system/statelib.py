@@ -39,7 +39,7 @@ def tree(cay, snapshot):
 
 
 def rows(cay, sql):
-    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=120)
     try:
         return db.execute(sql).fetchall()
     finally:

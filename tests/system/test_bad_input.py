@@ -204,7 +204,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def without_userns(cay, *args):
     command = ['/usr/bin/python3', '-c', NO_USERNS, caylib.CAY, *args]
-    done = subprocess.run(command, env=cay.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
+    done = subprocess.run(command, env=cay.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
     return caylib.Result(args, done.returncode, done.stdout, done.stderr)
 
 
@@ -235,7 +235,7 @@ def test_a_cay_without_its_warden_says_so(cay, tmp_path):
     alone = tmp_path / 'cay'
     shutil.copy2(caylib.CAY, alone)
     done = subprocess.run([alone, 'run', '--', 'true'], env=cay.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=30, check=False)
+                          stderr=subprocess.PIPE, timeout=120, check=False)
     said(caylib.Result(['run'], done.returncode, done.stdout, done.stderr), 125, 'cay-warden', str(alone), hint=True)
     assert subprocess.run([alone, 'ls'], env=cay.env, check=False).returncode == 0
 
@@ -245,7 +245,7 @@ def test_a_cay_without_its_init_says_so(cay, tmp_path):
     for name in ('cay', 'cay-warden'):
         shutil.copy2(os.path.join(os.path.dirname(caylib.CAY), name), tmp_path / name)
     done = subprocess.run([tmp_path / 'cay', 'run', '--', 'true'], env=cay.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=30, check=False)
+                          stderr=subprocess.PIPE, timeout=120, check=False)
     said(caylib.Result(['run'], done.returncode, done.stdout, done.stderr), 125, 'cay-init')
 
 
@@ -254,7 +254,7 @@ def test_a_broken_warden_says_so(cay, tmp_path):
     shutil.copy2(caylib.CAY, tmp_path / 'cay')
     shutil.copy2('/bin/true', tmp_path / 'cay-warden')
     done = subprocess.run([tmp_path / 'cay', 'run', '--', 'true'], env=cay.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=30, check=False)
+                          stderr=subprocess.PIPE, timeout=120, check=False)
     said(caylib.Result(['run'], done.returncode, done.stdout, done.stderr), 125, 'warden')
 
 

@@ -265,7 +265,7 @@ def test_what_was_broken_off_is_put_above_what_lies_there_now(fresh_cay, crash_b
         arm(cay, 'op.switched')
         between.close()
         assert broken.wait(30) != 0 and not armed(cay)
-        out, _ = late.communicate(timeout=30)
+        out, _ = late.communicate(timeout=120)
         assert late.returncode == 0
     fork = cay('fork', out.decode().strip(), check=True).out.strip()
     assert sh(cay, fork, 'cat /tmp/one /tmp/f') == 'one\ntwo\n'
@@ -511,7 +511,7 @@ def test_random_deaths_under_load(place):
             answers = []
             for w in work:
                 with w:
-                    answers.append((w, w.communicate(timeout=30 * caylib.SLOWER)[0]))
+                    answers.append((w, w.communicate(timeout=120 * caylib.SLOWER)[0]))
             if has_keeper:
                 cay('pool', 'set', 'host', '0', check=True)
             settle(cay, group)

@@ -186,7 +186,7 @@ def test_a_warden_that_never_answers_does_not_keep_its_sandbox(cay):
     box = cay('create', check=True).out.strip()
     cay('exec', box, '--', 'sh', '-c', '(setsid sleep 60 >/dev/null 2>&1 &)', check=True)
     os.kill(cay.warden(box), signal.SIGSTOP)
-    assert cay('kill', box, check=True, timeout=30).out == f'{box}\n'
+    assert cay('kill', box, check=True, timeout=120).out == f'{box}\n'
     await_gone(cay, before, time.monotonic())
     assert cay('show', box).code != 0
 

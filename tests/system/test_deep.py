@@ -33,7 +33,7 @@ LOOK = 'cd /tmp/t; tar c --sort=name --format=pax --pax-option=delete=atime,dele
 
 def depths(cay):
     """How many layers lie below each snapshot."""
-    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=120)
     parents = dict(db.execute('SELECT id, parent FROM layers'))
     tops = dict(db.execute('SELECT id, top FROM snapshots'))
     db.close()

@@ -148,7 +148,7 @@ def test_what_forks_did_is_kept_where_it_cannot_be_compared(fresh_cay, tmp_path)
     with cay.popen('explore', ref, '--count', '2', '--', 'sh', '-c', 'echo up; sleep 1; echo done > /tmp/f') as exploring:
         exploring.read_until(b'up')
         project.rename(tmp_path / 'q')
-        _, err = exploring.communicate(timeout=30)
+        _, err = exploring.communicate(timeout=120)
     (tmp_path / 'q').rename(project)
     assert exploring.returncode != 0 and b'all forks are kept' in err
     forks = {x['id'] for x in cay.json('ls')} - {ref}

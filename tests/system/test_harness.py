@@ -60,7 +60,7 @@ def pair(fresh_cay):
 
 
 def change_rows(cay, *statements):
-    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=120)
     for statement in statements:
         db.execute(statement)
     db.commit()

@@ -125,7 +125,7 @@ def test_twenty_execs_at_once_each_get_their_own(clean):
                            stdin=subprocess.PIPE) for i in range(20)]
     for i, p in enumerate(running):
         with p:
-            out, err = p.communicate(f'in{i}\n'.encode(), timeout=30)
+            out, err = p.communicate(f'in{i}\n'.encode(), timeout=120)
             assert (p.returncode, out, err) == (i, f'in{i}\n{i}\n'.encode(), f'e{i}\n'.encode())
     calls = clean.json('show', ref)[0]['calls']
     assert sorted(c['call'] for c in calls) == list(range(1, 21))
@@ -216,7 +216,7 @@ def test_gc_removes_what_was_made_of_the_host_as_it_was(clean):
     os.makedirs(f'{old}/root/etc')
     os.utime(old, (1, 1))
     recipe = f'...{old}/root...'.encode()
-    with contextlib.closing(sqlite3.connect(f'{clean.state}/catalog.db', timeout=30)) as db:
+    with contextlib.closing(sqlite3.connect(f'{clean.state}/catalog.db', timeout=120)) as db:
         db.execute('INSERT INTO recipes(id, body, template) VALUES(?, ?, ?)', ('zzzzzzzz', recipe, 'host'))
         db.commit()
         assert clean.json('gc')[0]['bases_removed'] == 0

@@ -7,8 +7,8 @@ import subprocess
 import caylib
 
 
-def test_fifty_sandboxes_at_once_by_five_processes(fresh_cay):
-    """Each is made, used, snapshotted, forked, rolled back and ended by operations alone."""
+def test_fifty_sandboxes_at_once_by_the_job_queue(fresh_cay):
+    """Each is made, used, snapshotted, forked, rolled back and ended by jobs of five workers."""
     fresh_cay('run', '--', 'true', check=True)  # makes the template's layer
     build = os.path.dirname(os.path.abspath(caylib.CAY))
     program = os.path.join(build, 'tests', 'ops', 'ops_many')

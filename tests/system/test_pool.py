@@ -399,16 +399,16 @@ def test_without_its_file_nothing_is_shown_wrongly_and_nothing_is_lost(pool):
     os.rename(image, image + '.away')
     try:
         for command in (('diff', box), ('diff', snap), ('fork', box), ('create',), ('run', '--', 'true'), ('gc',)):
-            assert says_so(pool(*command, timeout=30), 'pool.img'), command
+            assert says_so(pool(*command, timeout=120), 'pool.img'), command
         for command in (('snapshot', box), ('rollback', box), ('rollback', box, snap)):
-            assert says_so(pool(*command, timeout=30), 'pool'), command
+            assert says_so(pool(*command, timeout=120), 'pool'), command
         assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
     finally:
         os.rename(image + '.away', image)
     # The loop device is still there, with the file that it holds open.
-    assert pool('diff', box, check=True, timeout=30).out == 'A  /tmp/fresh\nA  /tmp/sealed\n'
+    assert pool('diff', box, check=True, timeout=120).out == 'A  /tmp/fresh\nA  /tmp/sealed\n'
     assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
-    pool('rollback', box, check=True, timeout=30)
+    pool('rollback', box, check=True, timeout=120)
     assert pool('diff', box, check=True).out == 'A  /tmp/sealed\n'
 
 
@@ -418,7 +418,7 @@ def test_its_directory_is_made_again(pool):
     pool('exec', box, '--', 'touch', '/tmp/f')
     subprocess.run(['umount', '-l', f'{pool.state}/pool'], check=True)
     os.rmdir(f'{pool.state}/pool')
-    assert pool('diff', box, check=True, timeout=30).out == 'A  /tmp/f\n'
+    assert pool('diff', box, check=True, timeout=120).out == 'A  /tmp/f\n'
     assert is_mounted(f'{pool.state}/pool')
 
 

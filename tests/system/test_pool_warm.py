@@ -99,6 +99,8 @@ def seen(pools, *options):
     """All that can be told from inside and from outside of one sandbox, without what is its own."""
     ref = pools('create', '--env', 'COLOR=blue', '--label', 'task=7', *options, check=True).out.strip()
     inside = pools('exec', ref, '--', 'sh', '-c', LOOK, check=True).out
+    # Without control groups the warden cannot tell the spare child from a command until the child says hello.
+    caylib.wait_until(lambda: pools('ps', ref, '--json', check=True).out.count('"pid"') == 1, what='a list of init alone')
     ps = pools('ps', ref, '--json', check=True).out
     shown, = pools.json('show', ref)
     events = pools.events(ref)
@@ -257,7 +259,7 @@ def test_twenty_at_once_get_one_each(pools):
         names = list(many.map(lambda _: pools('run', '--', 'hostname', check=True, timeout=60).out, range(20)))
     assert len(set(names)) == 20
     assert 1 <= pools.one('claimed') <= 20
-    caylib.wait_until(lambda: pools.one('ready') == 5, what='five again', timeout=30)
+    caylib.wait_until(lambda: pools.one('ready') == 5, what='five again', timeout=120)
 
 
 def test_other_circumstances_get_a_sandbox_of_their_own(pools):
@@ -398,7 +400,7 @@ def test_the_keeper_may_die_at_any_time(pools):
             assert name not in seen_ids
             seen_ids.add(name)
         time.sleep(dice.random() * 0.05)
-    caylib.wait_until(lambda: pools.one('ready') == 4, what='four again', timeout=30)
+    caylib.wait_until(lambda: pools.one('ready') == 4, what='four again', timeout=120)
     assert pools.one('claimed') >= 4
 
 
@@ -421,7 +423,7 @@ def test_after_a_reboot_there_are_others(pools):
         if ours:
             os.kill(pid, signal.SIGKILL)
     assert pools('run', '--', 'hostname', check=True).out.strip() not in old
-    caylib.wait_until(lambda: len(pools.ready()) == 3 and not set(pools.ready()) & set(old), what='others', timeout=30)
+    caylib.wait_until(lambda: len(pools.ready()) == 3 and not set(pools.ready()) & set(old), what='others', timeout=120)
     assert pools('gc', check=True).code == 0
     assert not set(caylib.list_dir(f'{pools.state}/sandboxes')) & set(old)
 
@@ -437,7 +439,7 @@ def test_a_ready_one_that_dies_is_replaced_and_never_claimed(pools):
             pass
     names = {pools('run', '--', 'hostname', check=True).out.strip() for _ in range(3)}
     assert victim not in names
-    caylib.wait_until(lambda: pools.one('ready') == 2 and victim not in pools.ready(), what='two again', timeout=30)
+    caylib.wait_until(lambda: pools.one('ready') == 2 and victim not in pools.ready(), what='two again', timeout=120)
 
 
 def test_what_has_an_owner_is_never_the_keeper_s_to_remove(pools):

@@ -32,7 +32,7 @@ def put(programs, name, instead_of):
 
 def go(cay, programs, *args, code=0):
     done = subprocess.run([programs / 'cay', *args], env=cay.env, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=30 * caylib.SLOWER)
+                          text=True, timeout=120 * caylib.SLOWER)
     assert code is None or done.returncode == code, done
     return done
 

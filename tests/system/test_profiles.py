@@ -113,7 +113,7 @@ def check_refused(found, profile):
             assert number == signal.SIGSYS
         elif name in ABSENT:
             assert number == errno.ENOSYS, name
-        elif name == 'audit':
+        elif name in ('audit', 'sock-diag'):
             assert number == errno.EPROTONOSUPPORT
         elif name in ONLY_LOCKED and profile == 'dev':
             assert number != errno.EPERM, name

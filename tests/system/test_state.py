@@ -182,7 +182,7 @@ def test_what_is_being_read_is_not_removed(fresh_cay):
         forget(cay, name)
         cay('gc', check=True)
         reader.send_signal(signal.SIGCONT)
-        out, _ = reader.communicate(timeout=30)
+        out, _ = reader.communicate(timeout=120)
     assert reader.returncode == 0 and len(want.splitlines()) > 2000
     assert out.decode() == want
     wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
@@ -387,7 +387,7 @@ def test_marks_that_a_sandbox_makes_itself_are_attributes_like_others(fresh_cay)
 
 def levels(cay):
     """How many layers are merged ones."""
-    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=30)
+    db = sqlite3.connect(os.path.join(cay.state, 'catalog.db'), timeout=120)
     (n,), = db.execute('SELECT count(*) FROM layers WHERE level > 0')
     db.close()
     return n

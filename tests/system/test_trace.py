@@ -275,12 +275,13 @@ def test_trace_calls_has_no_processes_and_files(cay):
     assert set(kinds(cay.events(ref))) == {'sandbox.create', 'sandbox.ready', 'call.start', 'call.exit', 'sandbox.end'}
 
 
-def test_the_trace_of_an_ended_sandbox_is_found_by_id_and_prefix(cay):
+def test_the_trace_of_an_ended_sandbox_is_found_by_id_prefix_and_name(cay):
     ref = cay.create('--name', 'gone')
     cay('kill', ref, check=True)
     assert kinds(cay.events(ref))[-1] == 'sandbox.end'
     assert cay.events(ref[:-2]) == cay.events(ref)
-    assert cay('trace', 'gone').code == 5
+    assert cay.events('gone') == cay.events(ref)
+    assert cay('trace', 'never').code == 5
 
 
 def test_the_trace_of_a_run_is_kept(cay):

@@ -8,91 +8,143 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "cli/call/result.h"
-#include "wire/frame.h"
+#include "cli/output.h"
 
 enum { CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
 
-static int put_terminal(struct buf *b)
+/* What the terminal of a call is made with. */
+struct terminal {
+	struct winsize size;
+	char term[128];
+	const char **env; /* the call's, with TERM last: of two equal names the first wins */
+};
+
+static void terminal_done(struct terminal *t)
 {
-	struct winsize ws = { .ws_row = 24, .ws_col = 80 };
+	free(t->env);
+}
+DEFINE_AUTO(struct terminal, terminal_done)
+
+static int put_terminal(struct call_spec *spec, struct terminal *t, struct err *e)
+{
 	const char *term = getenv("TERM");
-	char text[128];
-	int r;
+	size_t n = 0;
 
-	(void)ioctl(STDIN_FILENO, TIOCGWINSZ, &ws);
-	r = field_put_u64(b, TAG_TTY, 1);
-	if (r == 0)
-		r = field_put_u64(b, TAG_ROWS, ws.ws_row);
-	if (r == 0)
-		r = field_put_u64(b, TAG_COLS, ws.ws_col);
-	(void)snprintf(text, sizeof text, "TERM=%.100s", term && *term ? term : "xterm");
-	return r < 0 ? r : field_put_c(b, TAG_ENV, text);
+	t->size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+	(void)ioctl(STDIN_FILENO, TIOCGWINSZ, &t->size);
+	(void)snprintf(t->term, sizeof t->term, "TERM=%.100s", term && *term ? term : "xterm");
+	while (spec->env && spec->env[n])
+		n++;
+	t->env = calloc(n + 2, sizeof *t->env);
+	if (!t->env)
+		return err_sys(e, ENOMEM, "write the request");
+	if (n)
+		memcpy(t->env, spec->env, n * sizeof *t->env);
+	t->env[n] = t->term;
+	spec->env = t->env;
+	spec->tty = true;
+	spec->rows = t->size.ws_row;
+	spec->cols = t->size.ws_col;
+	return 0;
 }
 
-static int put_request(struct buf *b, char **args, int n, const struct sandbox_opts *o,
-		       const struct create_plan *plan)
+static struct call_spec spec_of(const struct cmd_ctx *ctx, const struct command *c)
 {
-	int r = 0;
+	const struct sandbox_opts *o = c->o;
+	struct call_spec spec = {
+		.argv = (const char *const *)ctx->args + c->first,
+		.call_id = o->call_id,
+		.timeout_ms = o->timeout_ms,
+		.memory = o->limits.call_memory,
+		.best_effort = o->limits.best_effort,
+		.final = !c->plan && !o->keep && !o->outlives,
+		.detached = c->detached,
+		.window = c->detached ? LINK_NO_OUTPUT : 0,
+	};
 
-	for (int i = 0; i < n && r == 0; i++)
-		r = field_put_c(b, TAG_ARG, args[i]);
-	for (int i = 0; plan && i < plan->nenv && r == 0; i++)
-		r = field_put_c(b, TAG_ENV, plan->env[i]);
-	for (int i = 0; plan && i < plan->nlabels && r == 0; i++)
-		r = field_put_c(b, TAG_LABEL, plan->labels[i]);
-	if (r == 0 && plan && o->cwd)
-		r = field_put_c(b, TAG_CWD, o->cwd);
-	if (r == 0 && plan && o->user)
-		r = field_put_c(b, TAG_USER, o->user);
-	if (r == 0 && o->call_id)
-		r = field_put_c(b, TAG_CALL_ID, o->call_id);
-	if (r == 0 && o->timeout_ms)
-		r = field_put_u64(b, TAG_TIMEOUT_MS, o->timeout_ms);
-	if (r == 0 && !plan && !o->keep && !o->outlives)
-		r = field_put_u64(b, TAG_FINAL, 1);
-	if (r == 0 && o->tty)
-		r = put_terminal(b);
-	return r < 0 ? r : limit_opts_put_exec(&o->limits, b);
+	if (c->plan) {
+		spec.env = c->plan->env;
+		spec.labels = c->plan->labels;
+		spec.cwd = o->cwd;
+		spec.user = o->user;
+	}
+	return spec;
 }
 
-int command_run_at(struct cmd_ctx *ctx, int first, const struct session *how,
-		   const struct sandbox_opts *o, const struct create_plan *plan, struct err *e)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
-	struct session s = *how;
-	struct session_result res;
-	int r = put_request(&b, ctx->args + first, ctx->nargs - first, o, plan);
+struct start {
+	const struct cmd_ctx *ctx;
+	const struct command *c;
+};
 
-	if (r == -E2BIG)
-		return err_set(e, ERR_LIMIT,
-			       "the command and its environment are larger than %d KiB",
-			       LIMIT_FRAME_BODY / 1024);
-	if (r < 0)
-		return err_sys(e, -r, "write the request");
-	s.request = &b;
-	s.signals = true;
-	s.in_fd = STDIN_FILENO;
-	s.out_fd = STDOUT_FILENO;
-	s.err_fd = STDERR_FILENO;
-	s.tty = o->tty && isatty(s.in_fd);
-	r = session_run(&s, &res, e);
-	if (r == 0 && o->json)
-		result_json(&res);
-	else if (r == 0)
-		result_explain(&res);
-	buf_done(&res.denied);
-	if (r == 0)
-		return res.code;
-	if (!res.failed_exec)
+static void print_call(const struct start *s, uint32_t call, int pid)
+{
+	struct json_line j;
+
+	if (!s->c->o->json) {
+		printf("%u\n", call);
+		return;
+	}
+	json_line_begin(&j);
+	json_obj(&j.json);
+	json_put_i64(&j.json, "call", call);
+	json_put_text(&j.json, "call_id", s->c->o->call_id);
+	json_put_i64(&j.json, "pid", pid);
+	json_end(&j.json);
+	json_line_print_to(&j, stdout);
+}
+
+static bool on_started(void *ctx, const struct call_started *started)
+{
+	const struct start *s = ctx;
+
+	if (s->c->started)
+		s->c->started(s->c->ctx);
+	if (s->c->detached && link_version(s->c->link) >= 3)
+		print_call(s, started->call, started->pid);
+	return s->c->detached;
+}
+
+int command_exit(const struct call_outcome *outcome, bool json)
+{
+	if (json)
+		result_json(outcome);
+	else
+		result_explain(outcome);
+	return outcome->result.code;
+}
+
+/* The args of ctx end with NULL. */
+int command_run(struct cmd_ctx *ctx, const struct command *c, struct err *e)
+{
+	auto_done(call_outcome_done) struct call_outcome outcome = CALL_OUTCOME_INIT;
+	auto_done(terminal_done) struct terminal terminal = { 0 };
+	struct start start = { ctx, c };
+	struct call_spec spec = spec_of(ctx, c);
+	const struct call_stdio s = { .link = c->link,
+				      .in_fd = c->detached ? FD_NONE : STDIN_FILENO,
+				      .out_fd = STDOUT_FILENO,
+				      .err_fd = STDERR_FILENO,
+				      .tty = !c->detached && c->o->tty && isatty(STDIN_FILENO),
+				      .signals = !c->detached,
+				      .started = on_started,
+				      .ctx = &start };
+
+	if (c->o->tty && put_terminal(&spec, &terminal, e) < 0)
+		return -1;
+	if (call_stdio_run(&s, &spec, &outcome, e) == 0) {
+		if (c->detached && link_version(c->link) < 3)
+			return err_set(e, ERR_UNAVAILABLE,
+				       "the warden of sandbox '%s' is of an older version: it "
+				       "cannot detach a call, and ended this one",
+				       link_id(c->link));
+		/* It may be over before anybody said that it began. */
+		if (c->detached && !outcome.left)
+			print_call(&start, outcome.result.call, 0);
+		return c->detached ? 0 : command_exit(&outcome, c->o->json);
+	}
+	if (strcmp(e->code, "exec.failed") != 0)
 		return -1;
 	(void)cmd_report(ctx, e);
 	return e->sys == ENOENT ? NO_SUCH_COMMAND : CANNOT_EXECUTE;
-}
-
-int command_run(struct cmd_ctx *ctx, const struct session *how, const struct sandbox_opts *o,
-		struct err *e)
-{
-	return command_run_at(ctx, 0, how, o, NULL, e);
 }

@@ -9,7 +9,11 @@
 #include "ops/connect.h"
 
 static struct sandbox_opts o;
+static bool detached;
 static struct opt exec_opts[] = {
+	{ "detach", 'd', OPT_FLAG, NULL,
+	  "Do not wait: print the number of the call, which goes on by itself; see cay logs",
+	  &detached },
 	SANDBOX_OPTS_CALL(o),
 	SANDBOX_OPTS_RUN(o),
 	SANDBOX_OPTS_TX(o),
@@ -17,23 +21,28 @@ static struct opt exec_opts[] = {
 	{ 0 },
 };
 
-static int run_at(struct cmd_ctx *ctx, int warden_fd, const struct create_plan *plan, struct err *e)
+static int run_at(struct cmd_ctx *ctx, struct link *l, const struct create_plan *plan,
+		  struct err *e)
 {
-	return command_run_at(ctx, 1, &(struct session){ .warden_fd = warden_fd }, &o, plan, e);
+	const struct command c = {
+		.link = l, .o = &o, .plan = plan, .first = 1, .detached = detached
+	};
+
+	return command_run(ctx, &c, e);
 }
 
 static int in_tx(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *plan, struct err *e)
 {
-	auto_close int warden_fd = FD_NONE;
+	auto_done(link_free) struct link *l = NULL;
 	struct tx_result tx;
 	struct err failed = { 0 };
 	int code;
 
 	if (op_tx_begin(c, ctx->args[0], true, &tx, e) < 0)
 		return -1;
-	code = op_connect(c, tx.id, &warden_fd, e);
+	code = op_connect(c, tx.id, &l, e);
 	if (code == 0)
-		code = run_at(ctx, warden_fd, plan, e);
+		code = run_at(ctx, l, plan, e);
 	if (tx_finish(c, &tx, code == 0, &failed) == 0)
 		return code;
 	*e = failed;
@@ -43,12 +52,12 @@ static int in_tx(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *p
 static int in_sandbox(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *plan,
 		      struct err *e)
 {
-	auto_close int warden_fd = FD_NONE;
-	int r = op_connect(c, ctx->args[0], &warden_fd, e);
+	auto_done(link_free) struct link *l = NULL;
+	int r = op_connect(c, ctx->args[0], &l, e);
 
 	/* Commands can be long. */
-	cli_done(c);
-	return r < 0 ? -1 : run_at(ctx, warden_fd, plan, e);
+	cli_let_go(c);
+	return r < 0 ? -1 : run_at(ctx, l, plan, e);
 }
 
 static int run_one(struct cmd_ctx *ctx, struct err *e)
@@ -69,6 +78,8 @@ static int run_exec(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (ctx->nargs < 2)
 		return cmd_usage(ctx, e, "there is no command to run");
+	if (detached && o.tx)
+		return cmd_usage(ctx, e, "--detach and --tx: who would end the transaction?");
 	return run_one(ctx, e);
 }
 
@@ -87,10 +98,13 @@ const struct cmd cmd_exec = {
 	.details =
 		"stdin, stdout, stderr, signals and the exit code are passed on as with cay run. "
 		"Processes that the command leaves behind go on in the sandbox, and still belong "
-		"to this call; with --tx they are ended if the command fails.",
+		"to this call; with --tx they are ended if the command fails. With --detach the "
+		"command outlives this cay: its input is empty, and the last 1 MiB of its output "
+		"is kept for cay logs and cay attach.",
 	.examples = "cay exec k3x9 -- npm test\n"
 		    "cay exec work --call-id step-17 --timeout 5m -- make\n"
-		    "tar c src | cay exec work -- tar x",
+		    "tar c src | cay exec work -- tar x\n"
+		    "cay exec -d work -- npm run dev",
 	.run = run_exec,
 	.opts = exec_opts,
 	.runs_commands = true,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,6 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/output.h"
-#include "link/client.h"
-#include "loop/conn.h"
 #include "loop/relay.h"
 #include "ops/connect.h"
 #include "wire/host.h"
@@ -25,23 +24,23 @@ enum { BACKLOG = 128, PAIRS_MOST = 512 };
 
 struct pair {
 	struct relay relay;
+	struct link_dial dial;
 	struct forward *f;
 	struct pair *next;
-	int fd;	       /* of the host's side, while the other is being made */
-	uint32_t chan; /* 0: it runs */
+	int fd; /* of the host's side, while the other is being made */
 };
 
 struct forward {
-	struct loop loop;
-	struct conn warden;
+	struct link *link;
+	struct loop *loop;
 	struct loop_io listen_io, sig_io;
 	struct loop_timer listen_timer;
 	int listen_fd;
 	uint16_t port;
 	struct pair *pairs;
 	int npairs;
-	uint32_t last_chan;
 	struct err *e;
+	bool over;
 	int result;
 };
 
@@ -77,12 +76,38 @@ static void listen_again(struct loop_timer *t)
 {
 	struct forward *f = container_of(t, struct forward, listen_timer);
 
-	(void)loop_mod(&f->loop, &f->listen_io, EPOLLIN);
+	(void)loop_mod(f->loop, &f->listen_io, EPOLLIN);
+}
+
+/* Writes in turns, as of a debugger or a web socket, would wait for each other. */
+static void without_delay(int fd)
+{
+	int on = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static void on_dialed(struct link_dial *d, int fd, const struct err *why)
+{
+	struct pair *p = container_of(d, struct pair, dial);
+
+	if (fd >= 0) {
+		without_delay(p->fd);
+		without_delay(fd);
+		/* It takes both, whatever the result. */
+		if (relay_begin(&p->relay, p->f->loop, TAKE_FD(p->fd), fd, on_relay_ended) == 0)
+			return;
+	} else {
+		fputs("cay: ", stderr);
+		out_safe_to(stderr, str_of(why->msg));
+		putc('\n', stderr);
+	}
+	pair_free(p);
 }
 
 static void on_accept(struct loop_io *io, uint32_t events)
 {
-	enum { PAUSE_MS = 100 };
+	enum { PAUSE_MS = 100, DIAL_MS = 30000 };
 	struct forward *f = container_of(io, struct forward, listen_io);
 	int fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct pair *p;
@@ -90,8 +115,8 @@ static void on_accept(struct loop_io *io, uint32_t events)
 	(void)events;
 	/* A connection that waits still waits: without a pause the loop would spin. */
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-		(void)loop_mod(&f->loop, &f->listen_io, 0);
-		loop_timer_set(&f->loop, &f->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
+		(void)loop_mod(f->loop, &f->listen_io, 0);
+		loop_timer_set(f->loop, &f->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
 	}
 	if (fd < 0)
 		return;
@@ -100,61 +125,26 @@ static void on_accept(struct loop_io *io, uint32_t events)
 		(void)close(fd);
 		return;
 	}
-	*p = (struct pair){ .f = f, .next = f->pairs, .fd = fd, .chan = ++f->last_chan };
+	*p = (struct pair){ .f = f, .next = f->pairs, .fd = fd, .dial.done = on_dialed };
 	f->pairs = p;
 	f->npairs++;
-	if (CONN_SAY(&f->warden, MSG_C_DIAL, p->chan, { TAG_PORT, f->port, NULL }) < 0)
+	if (link_dial(f->link, &p->dial, f->port, DIAL_MS) < 0)
 		pair_free(p);
 }
 
-static struct pair *pair_of(struct forward *f, uint32_t chan)
+static void on_closed(struct link *l, const struct err *why)
 {
-	struct pair *p = f->pairs;
+	struct forward *f = link_owner(l);
 
-	while (p && p->chan != chan)
-		p = p->next;
-	return p;
-}
-
-static void on_frame(struct conn *c, const struct frame *f, int *fds)
-{
-	struct forward *fw = container_of(c, struct forward, warden);
-	struct pair *p = f->chan ? pair_of(fw, f->chan) : NULL;
-	struct err e = { 0 };
-	int host;
-
-	if (f->type == MSG_C_DIALED && p && f->nfds == 1) {
-		p->chan = 0;
-		host = TAKE_FD(p->fd);
-		if (relay_begin(&p->relay, &fw->loop, host, fds[0], on_relay_ended) < 0)
-			pair_free(p);
-		return;
-	}
-	for (int i = 0; i < f->nfds; i++)
-		fd_close(&fds[i]);
-	if (f->type != MSG_C_ERROR || !p)
-		return;
-	(void)client_take_error(f, &e);
-	fputs("cay: ", stderr);
-	out_safe_to(stderr, str_of(e.msg));
-	putc('\n', stderr);
-	pair_free(p);
-}
-
-static void on_closed(struct conn *c, int err)
-{
-	struct forward *f = container_of(c, struct forward, warden);
-
-	(void)err;
-	conn_done(c);
+	(void)why;
 	f->result = err_set(f->e, ERR_UNAVAILABLE, "the sandbox ended");
-	loop_stop(&f->loop);
+	f->over = true;
 }
 
 static void on_signal(struct loop_io *io, uint32_t events)
 {
 	(void)events;
-	loop_stop(&container_of(io, struct forward, sig_io)->loop);
+	container_of(io, struct forward, sig_io)->over = true;
 }
 
 static int parse_listen(const char *text, uint16_t port, struct sockaddr_storage *ret,
@@ -230,51 +220,50 @@ static int watch_signals(struct forward *f)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : loop_add(&f->loop, &f->sig_io, fd, EPOLLIN, on_signal);
+	return fd < 0 ? -errno : loop_add(f->loop, &f->sig_io, fd, EPOLLIN, on_signal);
 }
 
-static int forward(struct forward *f, int warden_fd, struct err *e)
+static int forward(struct forward *f, struct err *e)
 {
-	static const struct conn_ops ops = { .frame = on_frame, .closed = on_closed };
-	int r = loop_init(&f->loop);
+	static const struct link_ops ops = { .closed = on_closed };
+	int r = watch_signals(f);
 
+	link_watch(f->link, &ops, f);
 	if (r == 0)
-		r = conn_init(&f->warden, &f->loop, warden_fd, &ops);
+		r = loop_add(f->loop, &f->listen_io, f->listen_fd, EPOLLIN, on_accept);
 	if (r == 0)
-		r = watch_signals(f);
-	if (r == 0)
-		r = loop_add(&f->loop, &f->listen_io, f->listen_fd, EPOLLIN, on_accept);
-	if (r == 0)
-		r = loop_run(&f->loop);
+		r = loop_run_until(f->loop, &f->over);
 	return r < 0 ? err_sys(e, -r, "wait for connections") : f->result;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	auto_done(cli_done) struct cay s = { 0 };
+	auto_done(cli_done) struct cay c = { 0 };
+	auto_done(link_free) struct link *l = NULL;
 	struct forward f = { .e = e, .listen_fd = FD_NONE };
-	int fd = FD_NONE;
 
 	if (cmd_need_args(ctx, 2, 2, "a SANDBOX and a PORT", e) < 0)
 		return -1;
 	if (port_parse(str_of(ctx->args[1]), &f.port) < 0)
 		return err_set(e, ERR_INVALID, "'%s' is not a port", ctx->args[1]);
-	if (cli_open_state(&s, e) < 0 || op_connect(&s, ctx->args[0], &fd, e) < 0 ||
+	if (cli_open_state(&c, e) < 0 || op_connect(&c, ctx->args[0], &l, e) < 0 ||
 	    open_listener(&f, e) < 0)
 		return -1;
-	cli_done(&s);
+	cli_let_go(&c);
+	f.link = l;
+	f.loop = &c.loop;
 	say_where(ctx, &f);
-	return forward(&f, fd, e);
+	return forward(&f, e);
 }
 
 const struct cmd cmd_port = {
 	.name = "port",
 	.synopsis = "[options] SANDBOX PORT",
 	.summary = "Reach a port inside a sandbox from the host",
-	.details =
-		"Listens on the host and passes every connection to that port inside, until it "
-		"is interrupted or the sandbox ends. A server inside may listen on 127.0.0.1 only. "
-		"Works without a network too. The address is printed once it listens.",
+	.details = "Listens on the host and passes every connection to that port inside, until it "
+		   "is interrupted or the sandbox ends. A server inside may listen on 127.0.0.1 or "
+		   "[::1] only. "
+		   "Works without a network too. The address is printed once it listens.",
 	.examples = "cay port work 3000\n"
 		    "cay port work 8080 --listen 0\n"
 		    "cay port work 3000 --listen 0.0.0.0:3000",

@@ -62,9 +62,15 @@ static void say_denied(const struct denied *d)
 	fputc('\n', stderr);
 }
 
-void result_explain(const struct session_result *r)
+static const char *limit_name(const struct call_result *r)
 {
-	struct str fields = buf_str(&r->denied);
+	return r->oom_own ? "call-memory" : "memory";
+}
+
+void result_explain(const struct call_outcome *o)
+{
+	const struct call_result *r = &o->result;
+	struct str fields = buf_str(&o->denied);
 	char size[OUT_NUMBER];
 	struct denied d;
 	int n = 0;
@@ -76,7 +82,7 @@ void result_explain(const struct session_result *r)
 	if (r->oom_kills)
 		fprintf(stderr, "cay: %s killed: out of memory (--%s %s)\n",
 			strcmp(r->reason, "oom") == 0 ? "the command was" : "a process was",
-			r->limit, number_size(r->memory, size));
+			limit_name(r), number_size(r->oom_limit, size));
 	while (next_denied(&fields, &d))
 		if (n++ < SHOWN)
 			say_denied(&d);
@@ -103,10 +109,11 @@ static void json_denied(struct json *j, const struct denied *d)
 	json_end(j);
 }
 
-void result_json(const struct session_result *r)
+void result_json(const struct call_outcome *o)
 {
+	const struct call_result *r = &o->result;
 	struct json_line j;
-	struct str fields = buf_str(&r->denied);
+	struct str fields = buf_str(&o->denied);
 	struct denied d;
 
 	json_line_begin(&j);
@@ -117,8 +124,8 @@ void result_json(const struct session_result *r)
 	json_put_ms(&j.json, "duration_ms", r->duration_us);
 	if (r->oom_kills) {
 		json_put_i64(&j.json, "oom_kills", (int64_t)r->oom_kills);
-		json_put_text(&j.json, "oom_limit", r->limit);
-		json_put_i64(&j.json, "oom_bytes", (int64_t)r->memory);
+		json_put_text(&j.json, "oom_limit", limit_name(r));
+		json_put_i64(&j.json, "oom_bytes", (int64_t)r->oom_limit);
 	}
 	json_put_arr(&j.json, "denied");
 	while (next_denied(&fields, &d))

@@ -16,31 +16,55 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
+static void print_list(const char *before, const json_t *list)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+	{
+		fputs(before, stdout);
+		out_safe(json_string_value(item));
+		putchar('\n');
+	}
+}
+
+/* The policy is replaced as a whole: whoever counts on an old --allow must see that it is gone. */
+static void print_text(const struct policy_set_result *r)
+{
+	const json_t *item;
+	size_t i;
+
+	print_list("added    ", r->added);
+	print_list("removed  ", r->removed);
+	if (r->cut)
+		printf("%llu connections that are no longer allowed were cut\n",
+		       (unsigned long long)r->cut);
+	json_array_foreach(r->dropped, i, item)
+	{
+		fputs("cay: the last policy's ", stderr);
+		out_safe_to(stderr, str_of(json_string_value(item)));
+		fputs(" does not hold any more; to keep it, give it again\n", stderr);
+	}
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_done) struct cay s = { 0 };
 	auto_done(buf_done) struct buf compiled = BUF_INIT(LIMIT_POLICY);
+	auto_done(policy_set_result_done) struct policy_set_result r = { 0 };
 	struct policy_source src = { .allow = &allow, .deny = &deny };
-	uint64_t cut = 0;
 
 	if (cmd_need_args(ctx, 2, 2, "a SANDBOX and a PRESET or FILE", e) < 0)
 		return -1;
 	src.net = ctx->args[1];
 	if (policy_load(&src, &compiled, NULL, e) < 0 || cli_open_state(&s, e) < 0 ||
-	    op_policy_set(&s, ctx->args[0], buf_str(&compiled), &cut, e) < 0)
+	    op_policy_set(&s, ctx->args[0], buf_str(&compiled), &r, e) < 0)
 		return -1;
-	if (ctx->json) {
-		struct json_line j;
-
-		json_line_begin(&j);
-		json_obj(&j.json);
-		json_put_i64(&j.json, "connections_cut", (int64_t)cut);
-		json_end(&j.json);
-		json_line_print(&j);
-	} else if (!ctx->quiet && cut) {
-		printf("%llu connections that are no longer allowed were cut\n",
-		       (unsigned long long)cut);
-	}
+	if (ctx->json)
+		PRINT_JSON(json_policy_set, &r);
+	else if (!ctx->quiet)
+		print_text(&r);
 	return 0;
 }
 
@@ -48,10 +72,12 @@ const struct cmd cmd_policy_set = {
 	.name = "policy set",
 	.synopsis = "[options] SANDBOX PRESET|FILE",
 	.summary = "Give a running sandbox another network policy",
-	.details = "It holds at once. Connections that it does not allow are cut. What was used of "
-		   "budgets stays used, by the ids of the rules. Forks of the sandbox and of its "
-		   "snapshots have it too, from then on. The sandbox must have been made with a "
-		   "network.",
+	.details =
+		"It holds at once, in the place of the whole last policy, also of its --allow and "
+		"--deny. Prints the rules that came and went. Connections that it does not allow are cut. What was used of "
+		"budgets stays used, by the ids of the rules. Forks of the sandbox and of its "
+		"snapshots have it too, from then on. The sandbox must have been made with a "
+		"network.",
 	.examples = "cay policy set work ./net.yaml\n"
 		    "cay policy set work coding --allow internal.example.com",
 	.run = run,

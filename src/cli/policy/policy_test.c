@@ -49,7 +49,7 @@ static void completion_goes_word_by_word(void)
 	CHECK_STR(cay("__complete", "pol", NULL)->out,
 		  "policy\tCheck a network policy and list its rules\n");
 	CHECK_STR(cay("__complete", "policy", "sh", NULL)->out,
-		  "show\tList the presets, or print one as a document\n");
+		  "show\tList the presets, or print one, or the policy of a sandbox\n");
 	CHECK_HAS(cay("__complete", "policy", "", NULL)->out, "explain\t");
 	CHECK_STR(cay("__complete", "policy", "show", "cod", NULL)->out, "coding\t\n");
 	CHECK_STR(cay("__complete", "policy", "check", "", NULL)->out, ":file\n");

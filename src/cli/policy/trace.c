@@ -149,10 +149,16 @@ static int await_change(struct show *s, int in)
 static int follow(struct show *s)
 {
 	auto_close int in = FD_NONE;
+	uint64_t watched = UINT64_MAX;
 
-	if (watch_file(s, &in) < 0)
-		return -1;
 	for (;;) {
+		/* The trace goes on in another file now and then. */
+		if (watched != s->file.start) {
+			fd_close(&in);
+			watched = s->file.start;
+			if (watch_file(s, &in) < 0)
+				return -1;
+		}
 		bool alive = trace_open_is_alive(&s->file);
 
 		if (show_lines(s) < 0)
@@ -176,7 +182,7 @@ static int show_trace(struct cmd_ctx *ctx, struct err *e)
 	if (s.file.note[0] && !ctx->quiet)
 		(void)fprintf(stderr, "cay: %s\n", s.file.note);
 	s.raw = ctx->json && !opt_follow && trace_filter_passes_all(&s.filter);
-	trace_lines_init(&s.lines, s.file.fd);
+	trace_open_lines(&s.file, &s.lines);
 	trace_text_init(&s.text, ctx->color_out);
 	if ((opt_follow ? follow(&s) : show_lines(&s)) < 0)
 		return -1;
@@ -196,7 +202,12 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 		return 0;
 	if (!ctx->json) {
 		(void)printf("ok: %llu events of sandbox %s, unbroken\nhead: %s\n",
-			     (unsigned long long)sum->head.seq, f->id, sum->head.hash);
+			     (unsigned long long)(sum->head.seq - sum->dropped), f->id,
+			     sum->head.hash);
+		if (sum->dropped)
+			(void)printf("events 1 to %llu were dropped to keep the trace within its "
+				     "size; it says so itself\n",
+				     (unsigned long long)sum->dropped);
 		if (f->has_head)
 			(void)printf("the running sandbox confirms event %llu\n",
 				     (unsigned long long)f->head.seq);
@@ -207,6 +218,7 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 	json_put_bool(&j, "ok", true);
 	json_put_c(&j, "sandbox", f->id);
 	json_put_u64(&j, "events", sum->head.seq);
+	json_put_u64(&j, "dropped", sum->dropped);
 	json_put_c(&j, "head", sum->head.hash);
 	json_put_bool(&j, "head_checked", f->has_head);
 	json_end(&j);
@@ -219,6 +231,7 @@ static int verify_trace(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_done) struct cay c = { 0 };
 	auto_done(trace_open_done) struct trace_found f = { .fd = FD_NONE };
+	auto_done(trace_lines_done) struct trace_lines lines = { 0 };
 	struct trace_summary sum = { 0 };
 
 	if (opt_call || opt_kind || opt_follow)
@@ -227,7 +240,8 @@ static int verify_trace(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	if (f.note[0])
 		(void)fprintf(stderr, "cay: %s\n", f.note);
-	if (trace_verify(f.fd, f.id, f.has_head ? &f.head : NULL, &sum, e) < 0)
+	trace_open_lines(&f, &lines);
+	if (trace_verify_lines(&lines, f.id, f.has_head ? &f.head : NULL, &sum, e) < 0)
 		return err_ctx(e, "trace of '%s'", f.id);
 	return print_summary(ctx, &f, &sum, e);
 }

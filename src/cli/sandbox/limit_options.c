@@ -4,8 +4,6 @@
 #include <inttypes.h>
 
 #include "base/number.h"
-#include "wire/frame.h"
-#include "wire/proto.h"
 
 enum { CALL_MEMORY_MIN = 4 << 20 }; /* a small program */
 
@@ -33,13 +31,4 @@ int limit_opts_check_call(const struct limit_opts *l, struct err *e)
 		return 0;
 	return err_set(e, ERR_INVALID, "--call-memory %" PRIu64 " bytes: at least %s",
 		       l->call_memory, number_size(CALL_MEMORY_MIN, text));
-}
-
-int limit_opts_put_exec(const struct limit_opts *l, struct buf *b)
-{
-	int r = l->call_memory ? field_put_u64(b, TAG_CALL_MEMORY, l->call_memory) : 0;
-
-	if (r == 0 && l->best_effort)
-		r = field_put_u64(b, TAG_BEST_EFFORT, 1);
-	return r;
 }

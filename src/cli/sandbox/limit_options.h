@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "cli/cmd.h"
 #include "ops/create/create_spec.h"
 
@@ -48,5 +47,3 @@ struct limit_opts {
 struct limits_spec limit_opts_spec(const struct limit_opts *l);
 /* INVALID where the limit of a call is too small to be meant; ops checks the others. */
 int limit_opts_check_call(const struct limit_opts *l, struct err *e);
-/* Fields of MSG_C_EXEC. 0 or -errno. */
-int limit_opts_put_exec(const struct limit_opts *l, struct buf *b);

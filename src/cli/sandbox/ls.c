@@ -5,15 +5,18 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/output.h"
+#include "cli/sandbox/end_text.h"
 #include "ops/json.h"
 
 static struct {
-	bool all, no_header, wide;
+	bool all, ended, no_header, wide;
 	struct opt_list labels;
 } o;
 
 static struct opt opts[] = {
-	{ "all", 'a', OPT_FLAG, NULL, "Also sandboxes whose warden is gone (lost)", &o.all },
+	{ "all", 'a', OPT_FLAG, NULL, "Running and lost ones; this is the default", &o.all },
+	{ "ended", 0, OPT_FLAG, NULL, "Only sandboxes that have ended, with why they did",
+	  &o.ended },
 	{ "label", 0, OPT_LIST, "K[=V]", "Only sandboxes with this label; repeat to narrow down",
 	  &o.labels },
 	{ "no-header", 0, OPT_FLAG, NULL, "No line of titles", &o.no_header },
@@ -82,13 +85,11 @@ static int show_one(const struct cmd_ctx *ctx, struct out_table *t, const struct
 	return 0;
 }
 
-static void say_what_is_missing(const struct cmd_ctx *ctx, int shown, int lost)
+static void say_what_is_missing(const struct cmd_ctx *ctx, int shown)
 {
 	if (ctx->json || ctx->quiet || !isatty(STDERR_FILENO))
 		return;
-	if (lost)
-		fprintf(stderr, "%d lost, not shown; look at them with: cay ls --all\n", lost);
-	else if (!shown && o.labels.n == 0)
+	if (!shown && o.labels.n == 0)
 		fprintf(stderr, "No sandboxes. Make one with: cay create --name box\n");
 }
 
@@ -118,26 +119,36 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_done) struct cay s = { 0 };
 	auto_done(list_result_done) struct list_result r = { 0 };
-	const struct list_spec spec = { .lost = o.all,
+	const struct list_spec spec = { .lost = true,
 					.labels = { o.labels.items, o.labels.n },
 					.ids_only = ctx->quiet };
 
-	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open_state(&s, e) < 0 ||
-	    op_list(&s, &spec, &r, e) < 0 || show_all(ctx, &r, e) < 0)
+	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open_state(&s, e) < 0)
 		return -1;
-	say_what_is_missing(ctx, r.sandboxes.n, r.lost);
+	if (o.ended && o.labels.n)
+		return err_set(e, ERR_INVALID,
+			       "--label chooses among sandboxes that are there, "
+			       "not among ended ones");
+	if (o.ended)
+		return end_text_list(ctx, &s, !o.no_header, o.wide, e);
+	if (op_list(&s, &spec, &r, e) < 0 || show_all(ctx, &r, e) < 0)
+		return -1;
+	say_what_is_missing(ctx, r.sandboxes.n);
 	return 0;
 }
 
 const struct cmd cmd_ls = {
 	.name = "ls",
-	.synopsis = "[--all] [--label K[=V]]...",
+	.synopsis = "[--all|--ended] [--label K[=V]]...",
 	.summary = "List sandboxes",
 	.details =
 		"CALLS are the running ones and all that there were. LEFT is what remains of the "
 		"time to live. DIR is the first directory "
-		"that was given with --dir.",
-	.examples = "cay ls\ncay ls --label task=42 -q\ncay ls --json | jq -r .name",
+		"that was given with --dir. A lost sandbox is one whose warden died: cay why tells "
+		"why, cay fork goes on with its files. --ended lists those whose trace is still "
+		"there: the last 256 of the last 30 days (CAY_KEEP_ENDED, CAY_KEEP_DAYS).",
+	.examples =
+		"cay ls\ncay ls --ended\ncay ls --label task=42 -q\ncay ls --json | jq -r .name",
 	.run = run,
 	.opts = opts,
 	.data = true,

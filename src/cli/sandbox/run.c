@@ -36,11 +36,22 @@ static void on_started(void *ctx)
 	creation_show(ctx, true);
 }
 
+static void on_ready(struct link *l, const struct link_ready *r)
+{
+	(void)l;
+	call_print_warnings(r->fields);
+}
+
 static int run_in(struct cmd_ctx *ctx, struct creation *n, struct err *e)
 {
-	const struct session s = { .warden_fd = n->warden_fd, .started = on_started, .ctx = n };
+	static const struct link_ops ops = { .ready = on_ready };
+	auto_done(link_free) struct link *l = NULL;
+	struct command c = { .o = &o, .started = on_started, .ctx = n };
 
-	return command_run(ctx, &s, &o, e);
+	if (creation_link(n, &ops, &l, e) < 0)
+		return -1;
+	c.link = l;
+	return command_run(ctx, &c, e);
 }
 
 /* A command in a transaction of its own, kept if it exits with 0. */

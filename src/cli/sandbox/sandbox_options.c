@@ -123,6 +123,7 @@ static void take_texts(const struct sandbox_opts *o, struct create_spec *spec)
 	spec->hostname = o->hostname;
 	spec->profile = o->profile;
 	spec->trace = o->trace;
+	spec->nested = o->nested;
 	spec->cwd = o->cwd;
 	spec->user = o->user;
 	spec->labels = (struct text_list){ o->labels.items, o->labels.n };

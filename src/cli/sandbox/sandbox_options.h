@@ -30,6 +30,7 @@ struct sandbox_opts {
 	bool tty;
 	bool keep;
 	bool tx;
+	bool nested;
 	bool json;
 	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
@@ -52,6 +53,9 @@ struct sandbox_opts {
 	{ "profile", 0, OPT_TEXT, "dev|locked", \
 	  "What commands may do: as on a machine of one's own (default), or one user without " \
 	  "any way to more rights", &(o).profile }, \
+	{ "nested", 0, OPT_FLAG, NULL, \
+	  "Let commands build sandboxes of their own: bubblewrap, browsers, podman, cay; more of " \
+	  "the kernel is within reach then", &(o).nested }, \
 	{ "trace", 0, OPT_TEXT, "full|calls", \
 	  "What is recorded: also processes and files (default), or calls only", &(o).trace }
 

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/output.h"
+#include "cli/policy/policy_history.h"
 #include "ops/json.h"
 
 enum { LABEL_WIDTH = 11 };
@@ -130,6 +131,8 @@ static void print_options(json_t *spec)
 		line("env", options_text(value, NULL));
 	for (i = 0; i < ARRAY_LEN(texts); i++)
 		line(texts[i], options_text(spec, texts[i]));
+	if (json_is_true(json_object_get(spec, "nested")))
+		line("nested", "commands may build sandboxes of their own; see SECURITY.md");
 	print_limits(json_object_get(spec, "limits"));
 	json_object_foreach(labels, key, value)
 	{
@@ -151,6 +154,25 @@ static void print_times(const struct sandbox_status *st)
 	if (st->idle_left_ms != UINT64_MAX)
 		printf("%-*s%s without a command\n", LABEL_WIDTH, "left",
 		       out_duration(st->idle_left_ms * 1000, text));
+}
+
+/* What holds now; cay policy show prints all of it. */
+static void print_policy(const struct policy_record *r)
+{
+	size_t n = json_array_size(r->history);
+	auto_done(buf_done) struct buf who = BUF_INIT(4096);
+
+	if (!r->now)
+		return;
+	printf("%-*s", LABEL_WIDTH, "policy");
+	out_safe_to(stdout, r->now->name);
+	printf(" (%zu rules, default %s)\n", r->now->nrules,
+	       r->now->def == POLICY_ACT_ALLOW ? "allow" : "deny");
+	if (n && policy_history_who(json_array_get(r->history, n - 1), &who) == 0) {
+		printf("%-*s%s ", LABEL_WIDTH, "", n > 1 || r->cut ? "changed" : "since");
+		out_safe(who.data);
+		putchar('\n');
+	}
 }
 
 static int print_text(const struct show_result *v, const struct cmd_ctx *ctx)
@@ -177,6 +199,7 @@ static int print_text(const struct show_result *v, const struct cmd_ctx *ctx)
 		print_times(&v->info);
 	if (v->spec)
 		print_options(v->spec);
+	print_policy(&v->policy);
 	line("lacks", show_lacks(v));
 	return print_calls(v, ctx);
 }
@@ -203,7 +226,8 @@ const struct cmd cmd_show = {
 	.synopsis = "SANDBOX",
 	.summary = "Show all that is known about a sandbox",
 	.details =
-		"Its state, the options that it was made with, and its calls with their results.",
+		"Its state, the options that it was made with, the network policy that holds now, "
+		"and its calls with their results.",
 	.examples = "cay show box\ncay show box --json | jq '.calls[-1].exit_code'",
 	.run = run,
 	.data = true,

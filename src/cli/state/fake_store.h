@@ -304,6 +304,16 @@ void link_free(struct link *l)
 	CHECK(!l || (void *)l == (void *)&fake_linked);
 }
 
+int link_sync_trace(struct link *l, struct waiter *w, uint64_t *ret_seq, char ret_hash[65],
+		    struct err *e)
+{
+	(void)l;
+	(void)w;
+	(void)ret_seq;
+	(void)ret_hash;
+	return err_set(e, ERR_UNAVAILABLE, "there is no warden");
+}
+
 int link_ps(struct link *l, struct waiter *w, int (*fn)(void *ctx, const struct link_process *p),
 	    void *ctx, struct err *e)
 {

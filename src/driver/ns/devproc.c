@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "driver/ns/facts.h"
 #include "driver/ns/launch.h"
 #include "driver/ns/procfs.h"
 #include "sys/ns/mnt.h"
@@ -71,6 +72,20 @@ static int add_shm(int dev_fd)
 	return mnt_attach_at(shm, dev_fd, "shm");
 }
 
+/* Message queues of the sandbox's own ipc namespace, as files. */
+static int add_mqueue(int dev_fd)
+{
+	auto_close int fd = mnt_new("mqueue", NULL, HARMLESS);
+
+	if (fd == -ENODEV) /* a kernel without them */
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (mkdirat(dev_fd, "mqueue", 01777) < 0)
+		return -errno;
+	return mnt_attach_at(fd, dev_fd, "mqueue");
+}
+
 static int add_links(int dev_fd)
 {
 	static const char *const links[][2] = {
@@ -125,6 +140,8 @@ int tree_dev(struct tree *t)
 		r = add_devpts(t, dev);
 	if (r == 0)
 		r = add_shm(dev);
+	if (r == 0)
+		r = add_mqueue(dev);
 	return r < 0 ? r : add_links(dev);
 }
 
@@ -133,16 +150,34 @@ int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUN
 	static const char *const bound[] = { "/dev/null",   "/dev/zero",    "/dev/full",
 					     "/dev/random", "/dev/urandom", "/dev/tty" };
 	static const struct fixed_mount always[] = {
-		{ "/proc", "proc", "/", HARMLESS, false },
-		{ "/sys", "tmpfs", "/", RAW_ATTR_RDONLY | HARMLESS, false },
-		{ "/dev", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
-		{ "/dev/pts", "devpts", "/", RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC, false },
-		{ "/dev/shm", "tmpfs", "/", RAW_ATTR_NOSUID | RAW_ATTR_NODEV, false },
+		{ .path = "/proc", .type = "proc", .root = "/", .attrs = HARMLESS },
+		{ .path = "/sys",
+		  .type = "tmpfs",
+		  .root = "/",
+		  .attrs = RAW_ATTR_RDONLY | HARMLESS },
+		{ .path = "/dev",
+		  .type = "tmpfs",
+		  .root = "/",
+		  .attrs = RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC },
+		{ .path = "/dev/pts",
+		  .type = "devpts",
+		  .root = "/",
+		  .attrs = RAW_ATTR_NOSUID | RAW_ATTR_NOEXEC },
+		{ .path = "/dev/shm",
+		  .type = "tmpfs",
+		  .root = "/",
+		  .attrs = RAW_ATTR_NOSUID | RAW_ATTR_NODEV },
+		{ .path = "/dev/mqueue",
+		  .type = "mqueue",
+		  .root = "/",
+		  .attrs = HARMLESS,
+		  .optional = true },
 	};
 	int n = (int)ARRAY_LEN(always);
 
 	memcpy(out, always, sizeof always);
 	n += knobs_expect(out + n);
+	n += facts_expect(out + n);
 	/* Root makes its own nodes; rootless, each node is a bind of the host's. */
 	for (size_t i = 0; i < ARRAY_LEN(bound) && !s->rootful; i++)
 		out[n++] = (struct fixed_mount){ .path = bound[i],

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "driver/ns/facts.h"
 #include "driver/ns/net.h"
 #include "driver/ns/netns.h"
 #include "sys/ns/caps.h"
@@ -149,7 +150,7 @@ static int limit_files(uint64_t files)
  */
 static int enter_groups(const struct launch *l)
 {
-	bool entered = false;
+	bool entered = l->grouped && facts_limited(l->spec);
 
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		if (l->entries[i] < 0)
@@ -176,6 +177,9 @@ static int last_settings(const struct launch *l, int knobs_fd)
 	int r = userns_bound_watches(knobs_fd);
 
 	if (r < 0 && r != -ENOENT) /* a kernel without inotify */
+		return r;
+	r = l->spec->nested ? userns_bound_nesting(knobs_fd) : 0;
+	if (r < 0)
 		return r;
 	(void)umask(022);
 	if (raw_join_session_keyring() < 0 && errno != ENOSYS)
@@ -252,6 +256,8 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (r == 0)
 		r = tree_proc(t);
 	if (r == 0)
+		r = tree_facts(t, l->grouped);
+	if (r == 0)
 		r = tree_dev(t);
 	must(l, r, t->what);
 	must(l, sethostname(l->spec->hostname, strlen(l->spec->hostname)) < 0 ? -errno : 0,
@@ -268,6 +274,7 @@ static void build(const struct launch *l, struct tree *t, struct parts *parts, s
 	if (!l->spec->rootful)
 		parts->netns_fd = netns_take(own);
 	must(l, enter_network(parts->netns_fd), LAUNCH_NETWORK);
+	must(l, net_ease(l->spec, t->knobs_fd), "open low ports and ping (net/ipv4)");
 	must(l, net_child(l->net_fd, t->knobs_fd, &net), net);
 }
 
@@ -283,7 +290,7 @@ static int pivot(const struct tree *t)
 
 void launch_child(const struct launch *l)
 {
-	static char *const argv[] = { "cay-init", NULL };
+	char *const argv[] = { "cay-init", l->spec->nested ? "--nested" : NULL, NULL };
 	static char *const envp[] = { NULL };
 	struct tree t;
 	struct parts parts = { FD_NONE, FD_NONE, FD_NONE, { 0 } };
@@ -297,6 +304,7 @@ void launch_child(const struct launch *l)
 	for (size_t i = 0; i < ARRAY_LEN(l->ours); i++)
 		(void)close(l->ours[i]);
 	must(l, enter_groups(l), "enter the control groups");
+	facts_pin(l->spec);
 	if (!l->spec->rootful) {
 		/* It needs our privileges here, which we have before we have an id. */
 		must(l, netns_begin(&own), LAUNCH_NETWORK);
@@ -308,6 +316,8 @@ void launch_child(const struct launch *l)
 	must(l, m1 < 0 ? -errno : 0, "open the mount namespace");
 	build(l, &t, &parts, &own);
 	must(l, pivot(&t), "pivot into the root");
+	if (l->spec->nested)
+		must(l, tree_on_top(), "put the root on top");
 	if (l->spec->rootful)
 		must(l, enter_rootful(parts.userns_fd), "enter the user namespace");
 	else

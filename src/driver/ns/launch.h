@@ -39,6 +39,7 @@ struct launch {
 	int stream_fd; /* init's end of its stream */
 	int ours[2];   /* the warden's ends of both */
 	int net_fd;    /* socket for sending the gateway's sockets; FD_NONE: no network */
+	bool grouped;  /* the child starts in the sandbox's own v2 group */
 	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
 	/* Made while the child already runs, and sent to it by launch_send_parts. */
 	int init_fd;   /* memfd with init */
@@ -94,6 +95,7 @@ struct tree {
 	int root_fd;		   /* the merged root, also the first of mount_fd */
 	int mount_fd[CELL_MOUNTS]; /* of the spec */
 	int proc_fd, dev_fd, sys_fd;
+	int void_fd;				/* an empty directory */
 	int knobs_fd;				/* the kernel's /proc/sys, writable */
 	int lower_fd[CELL_MOUNTS][CELL_LOWERS]; /* lowers outside the state directory */
 	char what[248];
@@ -104,6 +106,8 @@ void tree_init(struct tree *t, const struct cell_spec *spec, int userns_fd, cons
 int tree_stage(struct tree *t);
 int tree_keel(struct tree *t);
 int tree_proc(struct tree *t);
+/* /sys, and the limits in it and in /proc (facts.h). grouped: we are in the sandbox's group. */
+int tree_facts(struct tree *t, bool grouped);
 int tree_dev(struct tree *t);
 /* Open what is outside, while the host's paths are visible. */
 int tree_gather(struct tree *t);
@@ -115,6 +119,13 @@ int tree_take_over(struct tree *t);
 int tree_mounts(struct tree *t);
 int tree_place(struct tree *t);
 
+/*
+ * With --nested, in the working directory that becomes the root: go to a copy of this mount
+ * namespace in which that root lies on top of the keel. The kernel makes no user namespace for a
+ * process whose root is not the topmost mount.
+ */
+int tree_on_top(void);
+
 /* What verify must find at a mount point of the finished tree. */
 struct fixed_mount {
 	const char *path;
@@ -122,8 +133,9 @@ struct fixed_mount {
 	const char *root; /* which part of its file system; NULL: any */
 	unsigned attrs;	  /* RAW_ATTR_* that it must have at least */
 	bool optional;	  /* covers something that not every kernel has */
+	bool maybe;	  /* may be missing: it only tells the sandbox of its limits */
 };
-enum { FIXED_MOUNTS = 24 };
+enum { FIXED_MOUNTS = 32 };
 /* The mounts of /proc, /dev and /sys, without the covers of procfs.h; returns their number. */
 int devproc_expects(const struct cell_spec *s, struct fixed_mount out[FIXED_MOUNTS]);
 /* The mount of entry i of the spec. */

@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -14,6 +15,7 @@
 #include "base/netplan.h"
 #include "sys/net/netlink.h"
 #include "sys/net/nft.h"
+#include "sys/ns/userns.h"
 #include "sys/process/fdpass.h"
 
 enum { LO = 1, BACKLOG = 1024, PACKET_MOST = 511 * 1024 };
@@ -150,6 +152,21 @@ static void forget_soon(int knobs_fd)
 static int remember_owners(int knobs_fd)
 {
 	return io_write_file(knobs_fd, "net/ipv4/tcp_fin_timeout", "70");
+}
+
+int net_ease(const struct cell_spec *s, int knobs_fd)
+{
+	/* Groups as they are called where this runs: outside, or without root in U1. */
+	uint32_t first = s->rootful ? s->uid_base : 0;
+	uint32_t last = s->rootful ? first + USERNS_IDS - 1 : 0;
+	char groups[32];
+	int r = io_write_file(knobs_fd, "net/ipv4/ip_unprivileged_port_start", "0");
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	(void)snprintf(groups, sizeof groups, "%u %u", first, last);
+	r = io_write_file(knobs_fd, "net/ipv4/ping_group_range", groups);
+	return r == -ENOENT ? 0 : r;
 }
 
 static void close_all(int fds[NET_FDS])

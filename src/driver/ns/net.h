@@ -13,6 +13,11 @@
  * the descriptors; knobs_fd: the writable /proc/sys. 0, or -errno with *what.
  */
 int net_child(int to, int knobs_fd, const char **what);
+/*
+ * At the same place, in the sandbox's network namespace: every user inside may bind low ports, as a
+ * developer does on a machine of their own, and send ICMP echoes. Both end at the loopback device.
+ */
+int net_ease(const struct cell_spec *s, int knobs_fd);
 /* The warden's half. */
 int net_receive(int from, struct ns_cell *c, struct err *e);
 void net_done(struct ns_cell *c);

@@ -298,6 +298,7 @@ static int make(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 	if (r < 0)
 		return explain_clone(-r, true, e);
 	group = make_groups(s, c);
+	l->grouped = group >= 0;
 	if (limits_apply(s, c, e) < 0 || open_entries(l, c, e) < 0)
 		return -1;
 	r = ends_open(&setup);

@@ -135,6 +135,8 @@ static int check_fixed(const struct posture *p, struct table *t, const struct fi
 
 	if (l)
 		return check_line(l, want, want->path, e);
+	if (want->maybe)
+		return 0;
 	/* A file that this kernel does not have needs no cover. */
 	if (want->optional && fstatat(p->root_fd, want->path + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno == ENOENT)
@@ -221,8 +223,11 @@ int posture_mounts(const struct posture *p, struct err *e)
 	for (int i = 0; i < p->l->spec->nmounts; i++)
 		if (check_spec(p, &t, i, e) < 0)
 			return -1;
+	/* First, because a file of facts.h may lie on a cover. */
+	if (check_proc(p, &t, e) < 0)
+		return -1;
 	for (int i = 0; i < n; i++)
 		if (check_fixed(p, &t, &fixed[i], e) < 0)
 			return -1;
-	return check_proc(p, &t, e) < 0 ? -1 : check_rest(p, &t, e);
+	return check_rest(p, &t, e);
 }

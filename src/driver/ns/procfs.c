@@ -104,22 +104,22 @@ static int cover_entries(struct tree *t)
 
 		if (!procfs_covers(dirfd(d), de, &is_dir))
 			continue;
-		r = mnt_cover(is_dir ? t->sys_fd : empty, de->d_name);
+		r = mnt_cover(is_dir ? t->void_fd : empty, de->d_name);
 		if (r < 0 && r != -ENOENT)
 			return cannot_cover(t, de->d_name, r);
 	}
 	return errno ? cannot_cover(t, "", -errno) : 0;
 }
 
-/* An empty directory: it becomes /sys and covers directories of /proc. */
-static int make_sys(struct tree *t)
+/* An empty directory, which covers directories of /proc. */
+static int make_void(struct tree *t)
 {
 	static const struct mnt_opt small[] = { { "size", "4k" },
 						{ "mode", "0555" },
 						{ NULL, NULL } };
 
-	t->sys_fd = mnt_new("tmpfs", small, COVER);
-	return tree_put(t, t->sys_fd, "sys");
+	t->void_fd = mnt_new("tmpfs", small, COVER);
+	return tree_put(t, t->void_fd, "void");
 }
 
 static int cover_knobs(struct tree *t)
@@ -138,7 +138,7 @@ int tree_proc(struct tree *t)
 	t->proc_fd = mnt_new("proc", NULL, HARMLESS);
 	r = tree_put(t, t->proc_fd, "proc");
 	if (r == 0)
-		r = make_sys(t);
+		r = make_void(t);
 	if (r < 0)
 		return r;
 	t->knobs_fd = openat(t->proc_fd, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);

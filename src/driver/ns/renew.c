@@ -274,6 +274,8 @@ static void __attribute__((noreturn)) helper_run(struct helper *h)
 	take_over(h, &t, base);
 	build(h, &t, old, self);
 	must(h, last(chdir(tree_slot(h->generation))), "go to the root");
+	if (h->spec.nested)
+		must(h, tree_on_top(), "put the root on top");
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
 	report(h, &t, self, base);

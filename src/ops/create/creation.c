@@ -2,6 +2,7 @@
 #include "ops/create/creation.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -503,6 +504,18 @@ bool creation_leave(struct creation *n)
 	(void)creation_move(n, CREATION_LEFT);
 	sweep_neighbours(n);
 	return true;
+}
+
+int creation_link(const struct creation *n, const struct link_ops *ops, struct link **ret,
+		  struct err *e)
+{
+	/* The version that send_build() and the claim ask for. */
+	struct link_given given = { .version = PROTO_CLIENT_OLDEST };
+
+	given.fd = fcntl(n->warden_fd, F_DUPFD_CLOEXEC, 0);
+	if (given.fd < 0)
+		return err_sys(e, errno, "connect to sandbox '%s'", n->row.id);
+	return link_adopt(&n->cay->loop, given, n->row.id, ops, NULL, ret, e);
 }
 
 /* The warden closes its end when it is gone. */

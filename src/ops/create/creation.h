@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "link/link.h"
 #include "ops/cay.h"
 #include "ops/create/create_check.h"
 #include "store/catalog.h"
@@ -97,6 +98,10 @@ void creation_take_warnings(struct creation *n, const struct frame *f);
 int creation_await(struct creation *n, struct err *e);
 /* It lives: let go of it, with its row saying so. */
 int creation_release(struct creation *n, struct err *e);
+/* A link on n's connection to the warden, which n keeps too; ready is told where nobody awaited it.
+ */
+int creation_link(const struct creation *n, const struct link_ops *ops, struct link **ret,
+		  struct err *e);
 /* Whether it is listed, though it has no row. Nothing where it has one. */
 void creation_show(struct creation *n, bool shown);
 /*

@@ -75,6 +75,8 @@ static void put_options(struct json *j, const struct create_plan *p)
 	put_text(j, "hostname", s->hostname);
 	json_put_c(j, "profile", p->profile == PROFILE_LOCKED ? "locked" : "dev");
 	json_put_c(j, "trace", p->trace == TRACE_CALLS ? "calls" : "full");
+	if (s->nested)
+		json_put_bool(j, "nested", true);
 	limits_options(&s->limits, j);
 	if (s->net.preset)
 		put_text(j, "net", s->net.preset);

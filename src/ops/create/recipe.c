@@ -70,6 +70,8 @@ static int put_recipe(struct buf *b, const struct create_plan *p, const struct t
 
 	if (r == 0)
 		r = field_put_u64(b, TAG_PROFILE, p->profile);
+	if (r == 0 && p->spec->nested)
+		r = field_put_u64(b, TAG_NESTED, 1);
 	if (r == 0)
 		r = put_mounts(b, t, p);
 	return r < 0 ? r : put_defaults(b, p);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ops/background.h"
 #include "wire/proto.h"
 
 /* Where it finds what it is given. */
@@ -95,17 +96,16 @@ static int spawn(const char *path, int sock, const struct creation *n, char **en
 int warden_start(struct creation *n, struct err *e)
 {
 	const struct cay *c = n->cay;
-	char state[sizeof c->state.dir + 16], id[sizeof n->row.id + 16], keep[64];
+	char state[sizeof c->state.dir + 16], id[sizeof n->row.id + 16];
 	char program[sizeof c->programs.cay + 16];
-	char *envp[] = { state, id, program, NULL, NULL };
-	const char *ended = c->config.keep_ended;
+	char *envp[RECORD_ENV + 4] = { state, id, program };
+	struct record_env env;
 	int pair[2], r;
 
 	(void)snprintf(state, sizeof state, "CAY_STATE=%s", c->state.dir);
 	(void)snprintf(id, sizeof id, WARDEN_ENV_ID "=%s", n->row.id);
 	(void)snprintf(program, sizeof program, WARDEN_ENV_PROGRAM "=%s", c->programs.cay);
-	if (ended && snprintf(keep, sizeof keep, "CAY_KEEP_ENDED=%s", ended) < (int)sizeof keep)
-		envp[3] = keep;
+	record_env(&c->config, &env, envp + 3);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a socket pair");
 	r = spawn(c->programs.warden, pair[1], n, envp, &n->warden_pid, e);

@@ -190,10 +190,30 @@ static void subids(const struct doctor_facts *f, struct checks *l)
 		  "run cay as root");
 }
 
+/* With --nested, programs inside make user namespaces, as ordinary users of the host do. */
+static void nesting(const struct doctor_facts *f, struct checks *l)
+{
+	if (doctor_userns(f) != USERNS_OK)
+		return;
+	if (f->guard.userns_clone == 0)
+		check_fix(check_add(l, GROUP, "--nested", CHECK_NOTE,
+				    "not possible: kernel.unprivileged_userns_clone is 0"),
+			  "sudo sysctl -w kernel.unprivileged_userns_clone=1");
+	else if (f->guard.apparmor_restrict == 1)
+		check_fix(check_add(l, GROUP, "--nested", CHECK_NOTE,
+				    "not possible: AppArmor refuses user namespaces to programs "
+				    "in sandboxes"),
+			  "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+	else
+		check_add(l, GROUP, "--nested", CHECK_OK,
+			  "possible: sandboxes can be built in sandboxes; see SECURITY.md");
+}
+
 void checks_ns(const struct doctor_facts *f, struct checks *l)
 {
 	user(f, l);
 	others(f, l);
 	proc(f, l);
 	subids(f, l);
+	nesting(f, l);
 }

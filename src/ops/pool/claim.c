@@ -92,8 +92,8 @@ static int find(const struct creation *n, struct ready *r)
 	uint32_t dice = 0;
 
 	if (!warm_exists(&n->cay->state) || cay_programs(n->cay, &ignored) < 0 ||
-	    warm_key(&n->cay->state, n->cay->programs.warden, n->cay->config.keep_ended,
-		     buf_str(&n->recipe), n->row.top, r->key) <= 0)
+	    warm_key(&n->cay->state, n->cay->programs.warden, &n->cay->config, buf_str(&n->recipe),
+		     n->row.top, r->key) <= 0)
 		return -1;
 	r->kind_fd = warm_open_kind(&n->cay->state, r->key);
 	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0 || !r->ids)

@@ -33,6 +33,8 @@ static int describe_options(const struct create_plan *p, char *out, size_t size)
 			       p->mounts[i].dest);
 	if (r == 0 && p->profile == PROFILE_LOCKED)
 		r = buf_add_c(&b, " --profile locked");
+	if (r == 0 && p->spec->nested)
+		r = buf_add_c(&b, " --nested");
 	if (r == 0 && p->trace == TRACE_CALLS)
 		r = buf_add_c(&b, " --trace calls");
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)

@@ -80,8 +80,8 @@ int pool_key_find(struct cay *s, const struct pool_row *row, struct pool_key *re
 		return -1;
 	if (buf_add_str(&ret->recipe, buf_str(&row->recipe)) < 0)
 		return err_sys(e, ENOMEM, "read a pool");
-	r = warm_key(&s->state, s->programs.warden, s->config.keep_ended, buf_str(&ret->recipe),
-		     ret->top, ret->key);
+	r = warm_key(&s->state, s->programs.warden, &s->config, buf_str(&ret->recipe), ret->top,
+		     ret->key);
 	if (r < 0)
 		return err_sys(e, -r, "find out what is to be made");
 	if (r > 0)

@@ -28,8 +28,10 @@ static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
  * What is built. A recipe with any other field is never made in advance, because its meaning is
  * unknown.
  */
-static const uint16_t built[] = { TAG_TRACE, TAG_PROFILE, TAG_MOUNT, TAG_MEMORY,     TAG_CPU_MILLI,
-				  TAG_PIDS,  TAG_FILES,	  TAG_DISK,  TAG_BEST_EFFORT };
+static const uint16_t built[] = {
+	TAG_TRACE,     TAG_PROFILE, TAG_NESTED, TAG_MOUNT, TAG_MEMORY,
+	TAG_CPU_MILLI, TAG_PIDS,    TAG_FILES,	TAG_DISK,  TAG_BEST_EFFORT
+};
 
 static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 {
@@ -315,8 +317,9 @@ static void add_rlimits(struct sha256 *h)
 }
 
 /* A warden inherits all this, and so does what runs in its sandbox. */
-static int add_circumstances(struct sha256 *h, const char *ended)
+static int add_circumstances(struct sha256 *h, const struct cay_config *c)
 {
+	const char *const settings[] = { c->keep_ended, c->keep_days, c->trace_max };
 	int r = add_proc(h, "/proc/self/status", add_status);
 
 	if (r == 0)
@@ -328,12 +331,16 @@ static int add_circumstances(struct sha256 *h, const char *ended)
 	add_namespaces(h);
 	add_scheduling(h);
 	add_rlimits(h);
-	hash_add(h, ended ? ended : "", ended ? strlen(ended) : 0);
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		const char *v = settings[i];
+
+		hash_add(h, v ? v : "", v ? strlen(v) : 0);
+	}
 	return r;
 }
 
-int warm_key(const struct state *s, const char *warden, const char *keep_ended, struct str recipe,
-	     const char *top, char ret[WARM_KEY])
+int warm_key(const struct state *s, const char *warden, const struct cay_config *config,
+	     struct str recipe, const char *top, char ret[WARM_KEY])
 {
 	uint8_t hash[SHA256_SIZE];
 	char hex[SHA256_HEX];
@@ -347,7 +354,7 @@ int warm_key(const struct state *s, const char *warden, const char *keep_ended, 
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
 		return r;
-	r = add_circumstances(&h, keep_ended);
+	r = add_circumstances(&h, config);
 	if (r < 0)
 		return r;
 	sha256_end(&h, hash);

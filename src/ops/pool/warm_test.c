@@ -13,7 +13,7 @@
 #include "wire/proto.h"
 
 static struct state s;
-static const char *keep_ended;
+static struct cay_config config;
 
 static void put_mount(struct buf *b, const char *lower, enum mount_kind kind, bool of_host)
 {
@@ -34,7 +34,7 @@ static void put_plain(struct buf *b)
 
 static int key_of(const struct buf *b, const char *top, char key[WARM_KEY])
 {
-	return warm_key(&s, "/nowhere/cay-warden", keep_ended, buf_str(b), top, key);
+	return warm_key(&s, "/nowhere/cay-warden", &config, buf_str(b), top, key);
 }
 
 static bool same(const struct buf *a, const struct buf *b)
@@ -218,7 +218,7 @@ static void inherited_properties_are_in_the_key(void)
 	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
 	memcpy(before, after, sizeof before);
-	keep_ended = "7";
+	config.keep_ended = "7";
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
 }
 

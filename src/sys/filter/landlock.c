@@ -43,7 +43,7 @@ static int allow_root(int ruleset, uint64_t fs, int root_fd)
 	return 0;
 }
 
-int landlock_enter(int root_fd)
+int landlock_enter(const struct landlock *l)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 	auto_close int fd = FD_NONE;
@@ -56,12 +56,16 @@ int landlock_enter(int root_fd)
 
 	if (abi < ABI_REFER)
 		return abi > 0 || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
-	rs.fs = rights(abi);
+	if (l->only_scopes && !rs.scoped)
+		return 0;
+	rs.fs = l->only_scopes ? 0 : rights(abi);
 	/* An older kernel accepts a longer structure if the new fields are zero. */
 	fd = (int)syscall(SYS_landlock_create_ruleset, &rs, sizeof rs, 0);
 	if (fd < 0)
 		return -errno;
-	r = allow_root(fd, rs.fs, root_fd);
+	r = rs.fs ? allow_root(fd, rs.fs, l->root_fd) : 0;
+	if (r == 0 && rs.fs && l->queues_fd >= 0)
+		r = allow_root(fd, rs.fs, l->queues_fd);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;
 	return r < 0 ? r : abi;

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +14,11 @@
 #include <sys/un.h>
 
 #include "t.h"
+
+static int enter(int root)
+{
+	return landlock_enter(&(struct landlock){ .root_fd = root, .queues_fd = -1 });
+}
 
 static char top[] = "/tmp/cay-landlock-XXXXXX";
 
@@ -52,7 +58,7 @@ static void inside(void (*fn)(int outside, int abi))
 		CHECK(chroot("in") == 0 && chdir("/") == 0);
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		abi = landlock_enter(root);
+		abi = enter(root);
 		CHECK(abi >= 0);
 		if (abi > 0)
 			fn(outside, abi);
@@ -142,7 +148,7 @@ static void abstract_sockets_stay_within_the_domain(void)
 		socklen_t m;
 
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-		abi = landlock_enter(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+		abi = enter(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 		CHECK(abi < 6 || (connect(s, (struct sockaddr *)&a, n) < 0 && errno == EPERM));
 		own = abstract(&b, &m);
 		CHECK(bind(own, (struct sockaddr *)&b, m) == 0 && listen(own, 1) == 0);
@@ -158,9 +164,23 @@ static void without_the_right_it_is_refused(void)
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(abi < 2 || landlock_enter(open("/", O_PATH | O_CLOEXEC)) == -EPERM);
+	CHECK(abi < 2 || enter(open("/", O_PATH | O_CLOEXEC)) == -EPERM);
 }
 
-T_MAIN(T(a_leaked_directory_opens_nothing), T(everything_below_the_root_works),
-       T(signals_stay_within_the_domain), T(abstract_sockets_stay_within_the_domain),
-       T(without_the_right_it_is_refused))
+static void scopes_alone_leave_files_and_mounts_open(void)
+{
+	int abi, fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	abi = landlock_enter(
+		&(struct landlock){ .root_fd = fd, .queues_fd = -1, .only_scopes = true });
+	CHECK(abi >= 0);
+	CHECK(open("/proc/self/status", O_RDONLY | O_CLOEXEC) >= 0);
+	/* A domain that restricts files says EPERM before it looks at the arguments. */
+	CHECK(geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+	      mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+}
+
+T_MAIN(T(scopes_alone_leave_files_and_mounts_open), T(a_leaked_directory_opens_nothing),
+       T(everything_below_the_root_works), T(signals_stay_within_the_domain),
+       T(abstract_sockets_stay_within_the_domain), T(without_the_right_it_is_refused))

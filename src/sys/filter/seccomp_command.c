@@ -36,19 +36,21 @@ static void add_verdict(struct code *c, uint32_t nr, uint32_t verdict)
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-static void add_refusals(struct code *c, bool locked)
+static void add_refusals(struct code *c, bool locked, bool nested)
 {
 	for (int i = 0; i < seccomp_ncalls; i++) {
 		const struct seccomp_call *call = &seccomp_calls[i];
 
-		if (call->answer == SECCOMP_INIT_ABSENT)
+		uint8_t answer = seccomp_answer_of(call, nested);
+
+		if (answer == SECCOMP_INIT_ABSENT)
 			add_verdict(c, call->nr, SECCOMP_RET_ERRNO | ENOSYS);
-		else if (call->answer == SECCOMP_INIT || (call->answer == SECCOMP_DEV && locked))
+		else if (answer == SECCOMP_INIT || (answer == SECCOMP_DEV && locked))
 			add_verdict(c, call->nr, SECCOMP_RET_ERRNO | EPERM);
 	}
 }
 
-static void build(struct code *c, bool locked, bool listen)
+static void build(struct code *c, bool locked, bool listen, bool nested)
 {
 	/* The inherited list kills other ABIs. */
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -58,10 +60,15 @@ static void build(struct code *c, bool locked, bool listen)
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						 offsetof(struct seccomp_data, nr)));
-	add_refusals(c, locked);
+	add_refusals(c, locked, nested);
 	if (listen) {
 		add_verdict(c, SYS_execve, SECCOMP_RET_USER_NOTIF);
 		add_verdict(c, SYS_execveat, SECCOMP_RET_USER_NOTIF);
+#ifdef SYS_rename
+		add_verdict(c, SYS_rename, SECCOMP_RET_USER_NOTIF);
+#endif
+		add_verdict(c, SYS_renameat, SECCOMP_RET_USER_NOTIF);
+		add_verdict(c, SYS_renameat2, SECCOMP_RET_USER_NOTIF);
 	}
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
@@ -74,7 +81,7 @@ static int install(struct code *c, unsigned long flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int seccomp_command_install(bool locked, bool listen)
+int seccomp_command_install(bool locked, bool listen, bool nested)
 {
 	/*
 	 * Without the second flag (Linux 5.19), a signal or the stop that the warden requests would
@@ -85,6 +92,6 @@ int seccomp_command_install(bool locked, bool listen)
 		       : 0;
 	struct code c = { .n = 0 };
 
-	build(&c, locked, listen);
+	build(&c, locked, listen, nested);
 	return c.n > MOST ? -E2BIG : install(&c, flags);
 }

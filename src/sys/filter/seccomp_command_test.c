@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/cleanup.h"
 #include "t.h"
 
 /* Run one exec under the filter and give its notification; the program then goes on. */
@@ -20,7 +21,7 @@ static void notified(int nr, struct seccomp_notif *n)
 	pid_t pid;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	fd = seccomp_command_install(false, true);
+	fd = seccomp_command_install(false, true, false);
 	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	pid = fork();
 	if (pid == 0) {
@@ -52,26 +53,56 @@ static void execveat_waits_for_the_listener_and_continues(void)
 	notified(SYS_execveat, &n);
 }
 
+/* All of them, or a program would find the one that still says EXDEV. */
+static void every_rename_waits_and_is_done_by_the_kernel(void)
+{
+	static const long calls[] = {
+#ifdef SYS_rename
+		SYS_rename,
+#endif
+		SYS_renameat, SYS_renameat2
+	};
+	int fd, st;
+
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	fd = seccomp_command_install(false, true);
+	CHECK(fd >= 0);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		struct seccomp_notif n = { 0 };
+		struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			(void)syscall(calls[i], -1L, -1L, -1L, -1L, 0L);
+			_exit(errno == EFAULT ? 0 : 1);
+		}
+		CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0 && n.data.nr == calls[i]);
+		r.id = n.id;
+		CHECK(ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0);
+		CHECK(waitpid(pid, &st, 0) == pid && st == 0);
+	}
+}
+
 static void nothing_else_waits(void)
 {
 	struct pollfd p = { .events = POLLIN };
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	p.fd = seccomp_command_install(false, true);
+	p.fd = seccomp_command_install(false, true, false);
 	CHECK(p.fd >= 0 && getppid() > 0 && poll(&p, 1, 0) == 0);
 }
 
 static void a_second_listener_is_refused(void)
 {
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(seccomp_command_install(false, true) >= 0);
-	CHECK(seccomp_command_install(false, true) == -EBUSY);
+	CHECK(seccomp_command_install(false, true, false) >= 0);
+	CHECK(seccomp_command_install(false, true, false) == -EBUSY);
 }
 
 static void without_the_right_it_is_refused(void)
 {
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(seccomp_command_install(false, true) == -EACCES);
+	CHECK(seccomp_command_install(false, true, false) == -EACCES);
 }
 
 static int try(long nr)
@@ -86,7 +117,7 @@ static void refuses(bool locked)
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	/* Not refused before, or it would prove nothing. */
 	CHECK(try(SYS_setns) == EBADF && try(SYS_clone3) != ENOSYS && try(SYS_chroot) == EFAULT);
-	CHECK(seccomp_command_install(locked, false) == 0);
+	CHECK(seccomp_command_install(locked, false, false) == 0);
 	CHECK(try(SYS_setns) == EPERM && try(SYS_clone3) == ENOSYS && try(SYS_read) == EBADF);
 	CHECK(try(SYS_chroot) == (locked ? EPERM : EFAULT));
 	CHECK(try(SYS_process_vm_readv) == (locked ? EPERM : EINVAL));
@@ -105,5 +136,6 @@ static void locked_commands_lose_more(void)
 
 T_MAIN(T(commands_lose_calls_reserved_for_init), T(locked_commands_lose_more),
        T(execve_waits_for_the_listener_and_continues),
-       T(execveat_waits_for_the_listener_and_continues), T(nothing_else_waits),
+       T(execveat_waits_for_the_listener_and_continues),
+       T(every_rename_waits_and_is_done_by_the_kernel), T(nothing_else_waits),
        T(a_second_listener_is_refused), T(without_the_right_it_is_refused))

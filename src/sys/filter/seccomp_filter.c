@@ -99,7 +99,7 @@ static void emit_edges(struct builder *b, const struct edges *e)
 		emit_search(b, e->at, e->n);
 }
 
-static void emit_numbers(struct builder *b)
+static void emit_numbers(struct builder *b, bool nested)
 {
 	uint8_t answers[NUMBERS] = { 0 };
 	struct edges e = { .n = 0 };
@@ -108,7 +108,7 @@ static void emit_numbers(struct builder *b)
 		if (seccomp_calls[i].nr >= NUMBERS - 1)
 			b->failed = true;
 		else
-			answers[seccomp_calls[i].nr] = seccomp_calls[i].answer;
+			answers[seccomp_calls[i].nr] = seccomp_answer_of(&seccomp_calls[i], nested);
 	}
 	/* The last edge covers every higher number and the x32 ABI: ABSENT. */
 	for (uint32_t nr = 0; nr < NUMBERS; nr++)
@@ -151,7 +151,7 @@ static void place_jumps(struct builder *b)
 	}
 }
 
-int seccomp_program_build(struct seccomp_program *p)
+int seccomp_program_build(struct seccomp_program *p, bool nested)
 {
 	struct builder b = { .p = p };
 	int at;
@@ -163,7 +163,7 @@ int seccomp_program_build(struct seccomp_program *p)
 	p->code[at].jt = 1;
 	(void)emit(&b, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	(void)emit(&b, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	emit_numbers(&b);
+	emit_numbers(&b, nested);
 	for (int ask = SECCOMP_ASK_FIRST; ask < SECCOMP_ANSWERS; ask++)
 		emit_question(&b, (uint8_t)ask);
 	place_jumps(&b);

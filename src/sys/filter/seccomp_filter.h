@@ -7,6 +7,8 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <stdbool.h>
+
 enum { SECCOMP_PROGRAM_MOST = 1024 };
 
 struct seccomp_program {
@@ -14,8 +16,8 @@ struct seccomp_program {
 	int n;
 };
 
-/* -E2BIG if the list does not fit into one program. */
-int seccomp_program_build(struct seccomp_program *p);
+/* nested: see seccomp_list.h. -E2BIG if the list does not fit into one program. */
+int seccomp_program_build(struct seccomp_program *p, bool nested);
 /*
  * For the calling thread and all that it starts; this cannot be undone. The caller needs
  * CAP_SYS_ADMIN in its user namespace, or NO_NEW_PRIVS. 0 or -errno.

@@ -189,6 +189,23 @@ const struct seccomp_call seccomp_calls[] = {
 };
 const int seccomp_ncalls = ARRAY_LEN(seccomp_calls);
 
+/* What bubblewrap, a browser, crun and cay itself need to build a sandbox. */
+static const uint16_t nesting[] = {
+	SYS_clone, SYS_clone3, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root,
+	SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_move_mount, SYS_open_tree,
+	NR_open_tree_attr, SYS_mount_setattr, SYS_sethostname, SYS_setdomainname,
+};
+
+uint8_t seccomp_answer_of(const struct seccomp_call *c, bool nested)
+{
+	if (nested && c->nr == SYS_keyctl)
+		return SECCOMP_ABSENT;
+	for (size_t i = 0; nested && i < ARRAY_LEN(nesting); i++)
+		if (nesting[i] == c->nr)
+			return SECCOMP_ALLOW;
+	return c->answer;
+}
+
 static const struct seccomp_span nothing_new[] = { { 0, 0, SECCOMP_ALLOW } };
 
 /* TIOCSTI injects input into a terminal, TIOCLINUX pastes, TIOCSETD reaches line disciplines. */
@@ -262,15 +279,21 @@ static const struct seccomp_span inet_types[] = {
 	{ SOCK_STREAM, SOCK_DGRAM, SECCOMP_ASK_INET_PROTOCOL },
 };
 
+/* ICMP: of a datagram socket, which sends and receives echoes only (ping). */
 static const struct seccomp_span inet_protocols[] = {
-	{ 0, 0, SECCOMP_ALLOW },
+	{ 0, IPPROTO_ICMP, SECCOMP_ALLOW },
 	{ IPPROTO_TCP, IPPROTO_TCP, SECCOMP_ALLOW },
 	{ IPPROTO_UDP, IPPROTO_UDP, SECCOMP_ALLOW },
+	{ IPPROTO_ICMPV6, IPPROTO_ICMPV6, SECCOMP_ALLOW },
 };
 
-/* useradd and su continue only if auditing is not available at all. */
+/*
+ * useradd and su continue only if auditing is not available at all; so does ss, which then reads
+ * /proc/net.
+ */
 static const struct seccomp_span netlink_protocols[] = {
 	{ NETLINK_ROUTE, NETLINK_ROUTE, SECCOMP_ALLOW },
+	{ NETLINK_SOCK_DIAG, NETLINK_SOCK_DIAG, SECCOMP_NO_PROTOCOL },
 	{ NETLINK_AUDIT, NETLINK_AUDIT, SECCOMP_NO_PROTOCOL },
 };
 

@@ -64,5 +64,10 @@ struct seccomp_question {
 /* Grouped by purpose, each number once; unlisted numbers are SECCOMP_ABSENT. */
 extern const struct seccomp_call seccomp_calls[];
 extern const int seccomp_ncalls;
+/*
+ * What this call gets. nested: in a sandbox with --nested, in which commands may make namespaces
+ * and mounts of their own, and see keyrings as missing instead of refused.
+ */
+uint8_t seccomp_answer_of(const struct seccomp_call *c, bool nested);
 /* Indexed by answer - SECCOMP_ASK_FIRST. */
 extern const struct seccomp_question seccomp_questions[SECCOMP_ANSWERS - SECCOMP_ASK_FIRST];

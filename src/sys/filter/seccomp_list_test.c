@@ -171,7 +171,7 @@ static void the_program_agrees_with_the_list(void)
 {
 	int done = 0;
 
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	for (uint32_t nr = 0; nr < NUMBERS; nr++)
 		done += compare_all_args(nr);
 	CHECK(done > 100000);
@@ -182,7 +182,7 @@ static void every_instruction_is_reached(void)
 	static bool jumped[SECCOMP_PROGRAM_MOST + 1];
 
 	/* Every range has its leaf: what no jump and no predecessor reaches is dead. */
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	jumped[0] = true;
 	for (int i = 0; i < program.n; i++) {
 		const struct sock_filter *f = &program.code[i];
@@ -202,7 +202,7 @@ static void a_number_costs_few_steps(void)
 {
 	int most = 0, sum = 0;
 
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	for (uint32_t nr = 0; nr < 470; nr++) {
 		(void)call(nr, 0, 0, 0);
 		sum += steps;
@@ -243,7 +243,7 @@ static void other_abis_are_killed(void)
 {
 	struct seccomp_data d = { .nr = SYS_read, .arch = 0x40000003 /* i386 */ };
 
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	CHECK(run(&d) == SECCOMP_RET_KILL_PROCESS);
 	d.arch = 0;
 	CHECK(run(&d) == SECCOMP_RET_KILL_PROCESS);
@@ -252,14 +252,46 @@ static void other_abis_are_killed(void)
 	CHECK(call(~0u, 0, 0, 0) == (SECCOMP_RET_ERRNO | ENOSYS));
 }
 
+/* With --nested: namespaces and mounts, and nothing else. */
+static void nesting_opens_namespaces_and_mounts_only(void)
+{
+	static const uint32_t ok = SECCOMP_RET_ALLOW, no = SECCOMP_RET_ERRNO | EPERM;
+	static const uint32_t opened[] = { SYS_clone3,	      SYS_setns,       SYS_mount,
+					   SYS_umount2,	      SYS_fsopen,      SYS_fsconfig,
+					   SYS_fsmount,	      SYS_fspick,      SYS_open_tree,
+					   SYS_move_mount,    SYS_pivot_root,  467,
+					   SYS_mount_setattr, SYS_sethostname, SYS_setdomainname };
+	uint32_t before[NUMBERS];
+	int differ = 0;
+
+	CHECK(seccomp_program_build(&program, false) == 0);
+	for (uint32_t nr = 0; nr < NUMBERS; nr++)
+		before[nr] = call(nr, 0, 0, 0);
+	CHECK(seccomp_program_build(&program, true) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(opened); i++)
+		CHECK(call(opened[i], 0, 0, 0) == ok);
+	for (uint32_t nr = 0; nr < NUMBERS; nr++)
+		differ += call(nr, 0, 0, 0) != before[nr];
+	CHECK(differ == (int)ARRAY_LEN(opened) - 2 + 1); /* init had two; keyctl */
+	CHECK(call(SYS_keyctl, 0, 0, 0) == (SECCOMP_RET_ERRNO | ENOSYS));
+	CHECK(call(SYS_clone, SIGCHLD | CLONE_NEWUSER, 0, 0) == ok);
+	CHECK(call(SYS_unshare, CLONE_NEWUSER, 0, 0) == ok);
+	CHECK(call(SYS_socket, AF_PACKET, SOCK_RAW, 0) == no && call(SYS_bpf, 0, 0, 0) == no);
+	CHECK(call(SYS_io_uring_setup, 0, 0, 0) == no &&
+	      call(SYS_open_by_handle_at, 0, 0, 0) == no);
+}
+
 /* Claims that the list must not lose, whatever becomes of it. */
 static void important_calls_have_their_verdict(void)
 {
 	static const uint32_t ok = SECCOMP_RET_ALLOW, no = SECCOMP_RET_ERRNO | EPERM;
 
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) == ok);
 	CHECK(call(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_UDP) == ok);
+	CHECK(call(SYS_socket, AF_INET, SOCK_DGRAM, IPPROTO_ICMP) == ok);
+	CHECK(call(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6) == ok);
+	CHECK(call(SYS_socket, AF_INET, SOCK_RAW, IPPROTO_ICMP) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM, 262 /* MPTCP */) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_STREAM, IPPROTO_SCTP) == no);
 	CHECK(call(SYS_socket, AF_INET, SOCK_RAW, IPPROTO_TCP) == no);
@@ -310,7 +342,7 @@ static void the_kernel_refuses_what_the_list_refuses(void)
 	pid_t pid;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	CHECK(seccomp_program_install(&program) == 0);
 	CHECK(try_all_refused(after) == n);
 	for (int i = 0; i < n; i++) {
@@ -339,7 +371,7 @@ static void the_32_bit_abi_kills(void)
 		long r = 20; /* getpid */
 
 		CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-		CHECK(seccomp_program_build(&program) == 0);
+		CHECK(seccomp_program_build(&program, false) == 0);
 		CHECK(seccomp_program_install(&program) == 0);
 		CHECK(syscall(SYS_getpid | X32) < 0 && errno == ENOSYS);
 		__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
@@ -352,7 +384,7 @@ static void the_32_bit_abi_kills(void)
 static void without_the_right_it_is_refused(void)
 {
 	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
-	CHECK(seccomp_program_build(&program) == 0);
+	CHECK(seccomp_program_build(&program, false) == 0);
 	CHECK(seccomp_program_install(&program) == -EACCES);
 }
 
@@ -365,4 +397,5 @@ static void without_the_right_it_is_refused(void)
 T_MAIN(T(the_program_agrees_with_the_list), T(every_instruction_is_reached),
        T(a_number_costs_few_steps), T(each_number_is_listed_once), T(questions_are_in_order),
        T(other_abis_are_killed), T(important_calls_have_their_verdict),
-       T(the_kernel_refuses_what_the_list_refuses), T_32_BIT T(without_the_right_it_is_refused))
+       T(nesting_opens_namespaces_and_mounts_only), T(the_kernel_refuses_what_the_list_refuses),
+       T_32_BIT T(without_the_right_it_is_refused))

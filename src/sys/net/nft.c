@@ -99,14 +99,19 @@ static void value(struct netlink *n, uint16_t attr, const void *v, size_t size)
 	netlink_unnest(n, nest);
 }
 
-static void is_equal(struct netlink *n, const void *v, size_t size)
+static void compare(struct netlink *n, uint32_t op, const void *v, size_t size)
 {
 	struct expr e = expr(n, "cmp");
 
 	netlink_be32(n, NFTA_CMP_SREG, NFT_REG_1);
-	netlink_be32(n, NFTA_CMP_OP, NFT_CMP_EQ);
+	netlink_be32(n, NFTA_CMP_OP, op);
 	value(n, NFTA_CMP_DATA, v, size);
 	expr_end(n, e);
+}
+
+static void is_equal(struct netlink *n, const void *v, size_t size)
+{
+	compare(n, NFT_CMP_EQ, v, size);
 }
 
 static void meta_is(struct netlink *n, uint32_t key, uint8_t v)
@@ -119,7 +124,7 @@ static void meta_is(struct netlink *n, uint32_t key, uint8_t v)
 	is_equal(n, &v, sizeof v);
 }
 
-static void packet_is(struct netlink *n, uint32_t base, uint32_t offset, const void *v, size_t size)
+static void load_packet(struct netlink *n, uint32_t base, uint32_t offset, size_t size)
 {
 	struct expr e = expr(n, "payload");
 
@@ -128,6 +133,11 @@ static void packet_is(struct netlink *n, uint32_t base, uint32_t offset, const v
 	netlink_be32(n, NFTA_PAYLOAD_OFFSET, offset);
 	netlink_be32(n, NFTA_PAYLOAD_LEN, (uint32_t)size);
 	expr_end(n, e);
+}
+
+static void packet_is(struct netlink *n, uint32_t base, uint32_t offset, const void *v, size_t size)
+{
+	load_packet(n, base, offset, size);
 	is_equal(n, v, size);
 }
 
@@ -208,6 +218,21 @@ static void pass(struct netlink *n, const char *in_chain, const struct family *f
 	rule_end(n, r);
 }
 
+/* Multicast stays on the loopback device, which is the only one: it reaches only those inside. */
+static void pass_multicast(struct netlink *n, const struct family *f)
+{
+	bool v4 = f->nfproto == NFPROTO_IPV4;
+	uint8_t first = v4 ? 224 : 0xff, last = v4 ? 239 : 0xff;
+	size_t r = rule(n, "refuse");
+
+	meta_is(n, NFT_META_NFPROTO, f->nfproto);
+	load_packet(n, NFT_PAYLOAD_NETWORK_HEADER, f->dst, 1);
+	compare(n, NFT_CMP_GTE, &first, sizeof first);
+	compare(n, NFT_CMP_LTE, &last, sizeof last);
+	accept_it(n);
+	rule_end(n, r);
+}
+
 static void family_rules(struct netlink *n, const struct family *f)
 {
 	pass(n, "lead", f, f->dst, f->loopback, f->loopback_size);
@@ -216,6 +241,7 @@ static void family_rules(struct netlink *n, const struct family *f)
 	pass(n, "refuse", f, f->dst, f->loopback, f->loopback_size);
 	pass(n, "refuse", f, f->dst, f->gateway, f->size);
 	pass(n, "refuse", f, f->src, f->gateway, f->size);
+	pass_multicast(n, f);
 }
 
 int nft_lead_to_gateway(bool ipv6)

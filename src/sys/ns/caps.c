@@ -65,6 +65,18 @@ static uint64_t caps_now(void)
 	return (uint64_t)data[1].permitted << 32 | data[0].permitted;
 }
 
+int caps_use(uint64_t set)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	for (int i = 0; i < 2; i++, set >>= 32)
+		data[i].effective = (uint32_t)set & data[i].permitted;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
 int caps_files_as(uid_t uid, gid_t gid)
 {
 	(void)setfsgid(gid);

@@ -12,6 +12,8 @@ extern const uint64_t caps_root_inside;
 int caps_bound(uint64_t keep);
 /* Set permitted and effective to exactly `set`, and inheritable to empty. 0 or -errno. */
 int caps_set(uint64_t set);
+/* Set effective to `set`, as far as it is permitted; permitted stays. 0 or -errno. */
+int caps_use(uint64_t set);
 /* Create files as this user and group, and keep our capabilities. 0 or -errno. */
 int caps_files_as(uid_t uid, gid_t gid);
 /* Keep our capabilities across exec although we are not root here. 0 or -errno. */

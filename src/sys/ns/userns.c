@@ -134,18 +134,39 @@ int userns_new_owned(const struct idmap *map, int n, uid_t owner)
 	return fd;
 }
 
-int userns_bound_watches(int knobs_fd)
-{
-	static const char *const rows[][2] = { { "user/max_inotify_instances", "64" },
-					       { "user/max_inotify_watches", "65536" } };
+struct bound {
+	const char *path, *most;
+};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int r = io_write_file(knobs_fd, rows[i][0], rows[i][1]);
+static int write_bounds(int knobs_fd, const struct bound *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = io_write_file(knobs_fd, rows[i].path, rows[i].most);
 
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+int userns_bound_watches(int knobs_fd)
+{
+	static const struct bound rows[] = { { "user/max_inotify_instances", "64" },
+					     { "user/max_inotify_watches", "65536" } };
+
+	return write_bounds(knobs_fd, rows, ARRAY_LEN(rows));
+}
+
+int userns_bound_nesting(int knobs_fd)
+{
+	static const struct bound rows[] = {
+		{ "user/max_user_namespaces", "256" },	{ "user/max_net_namespaces", "64" },
+		{ "user/max_mnt_namespaces", "512" },	{ "user/max_pid_namespaces", "256" },
+		{ "user/max_ipc_namespaces", "256" },	{ "user/max_uts_namespaces", "256" },
+		{ "user/max_cgroup_namespaces", "256" }
+	};
+
+	return write_bounds(knobs_fd, rows, ARRAY_LEN(rows));
 }
 
 int userns_swap(struct idmap map[5], uint32_t base, uint32_t owner, uint32_t user)

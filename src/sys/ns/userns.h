@@ -25,6 +25,8 @@ int userns_new_owned(const struct idmap *map, int n, uid_t owner);
  * writable /proc/sys.
  */
 int userns_bound_watches(int knobs_fd);
+/* The same for namespaces below it, which a sandbox with --nested may make. */
+int userns_bound_nesting(int knobs_fd);
 /*
  * A map that swaps `owner` and `user`, and keeps all other ids of the range. Ids outside the range
  * map to nobody. Returns the number of lines used.

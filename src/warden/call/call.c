@@ -394,7 +394,7 @@ static void mark_answered(struct call *c)
 static void end_with(struct call *c)
 {
 	c->w->final = c;
-	warden_end(c->w, "its command has ended");
+	warden_end(c->w, END_COMMAND, "its command has ended");
 }
 
 /* What is not in the trace is not reported as done. */

@@ -201,6 +201,8 @@ static int put_limits(struct buf *out, const struct warden *w)
 	/* A quota says EDQUOT where this would say SIGXFSZ. */
 	if (r == 0 && l->disk && !w->cell->has_quota)
 		r = field_put_u64(out, TAG_DISK, l->disk);
+	if (r == 0 && l->memory)
+		r = field_put_u64(out, TAG_MEMORY, l->memory);
 	if (r == 0 && w->cell->nproc)
 		r = field_put_u64(out, TAG_PIDS, w->cell->nproc);
 	return r;

@@ -5,6 +5,8 @@
 #include "warden/call/call.h"
 #include "warden/warden.h"
 
+enum { RENAME_MS = 20 };
+
 static uint64_t parent_of(void *ctx, uint32_t call)
 {
 	struct call *c = call_by_id(ctx, call);
@@ -84,7 +86,13 @@ void walk_retire(struct warden *w)
 
 static void on_timer(struct loop_timer *t)
 {
-	walk_now(container_of(t, struct warden, walk_timer));
+	struct warden *w = container_of(t, struct warden, walk_timer);
+
+	/* A directory that is half moved would be seen as deleted. */
+	if (w->watch && watch_is_renaming(w->watch))
+		loop_timer_set(&w->loop, t, RENAME_MS * NS_PER_MS, on_timer);
+	else
+		walk_now(w);
 }
 
 /*

@@ -74,7 +74,7 @@ static void on_closed(struct conn *conn, int err)
 	(void)err;
 	client_free(c);
 	if (last)
-		warden_end(w, "its creator is gone");
+		warden_end(w, END_CREATOR, "its creator is gone");
 }
 
 static void on_drained(struct conn *conn)
@@ -195,7 +195,7 @@ static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 			return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
 	c->wants_destroyed = true;
 	c->destroy_chan = f->chan;
-	warden_end(c->w, "killed");
+	warden_end(c->w, END_KILLED, "killed");
 	return 0;
 }
 
@@ -286,6 +286,7 @@ static int on_extend(struct client *c, const struct frame *f, struct err *e)
 	}
 	(void)trace_begin(&c->w->trace, "sandbox.extend", 0, c->w->created_event);
 	trace_num(&c->w->trace, "ttl_ms", (int64_t)ttl_ms);
+	warden_trace_asker(c->w);
 	(void)warden_trace_end(c->w);
 	return 0;
 }
@@ -433,14 +434,18 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	struct client *c = container_of(conn, struct client, conn);
 	struct warden *w = c->w;
 	struct err e = { 0 };
+	int r;
 
 	for (int i = 0; i < f->nfds; i++) /* no request carries any */
 		fd_close(&fds[i]);
-	if (dispatch(c, f, &e) == 0)
+	w->asking = c;
+	r = dispatch(c, f, &e);
+	w->asking = NULL;
+	if (r == 0)
 		return;
 	(void)client_error(c, f->chan, &e, STAGE_SETUP);
 	if (f->type == MSG_C_BUILD && w->state == SANDBOX_NEW && c->creator)
-		warden_end(w, "it could not be built");
+		warden_end(w, END_FAILED, "it could not be built");
 }
 
 int client_adopt(struct warden *w, int fd, bool creator)
@@ -462,8 +467,10 @@ int client_adopt(struct warden *w, int fd, bool creator)
 	c->w = w;
 	c->creator = creator;
 	c->version = PROTO_CLIENT_OLDEST;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) == 0) {
 		c->pid = cred.pid;
+		c->uid = cred.uid;
+	}
 	c->next = w->clients;
 	w->clients = c;
 	w->nclients++;

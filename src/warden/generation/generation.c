@@ -319,6 +319,9 @@ static bool may_wait(const struct warden *w, const struct turn *t)
 	uint64_t now = clock_mono_ns();
 	uint64_t more = t->ordered ? FORCED_MS : SPARE_MS;
 
+	/* A copy must not hold a directory that is half moved. */
+	if (w->watch && watch_is_renaming(w->watch))
+		return true;
 	return now < t->until_ns || (spare_is_moving(w) && now < t->start_ns + more * NS_PER_MS);
 }
 

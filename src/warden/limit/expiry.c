@@ -3,19 +3,19 @@
 
 #include "warden/limit/pause.h"
 
-static void expire(struct warden *w, const char *what, const char *reason)
+static void expire(struct warden *w, enum end_cause cause, const char *reason)
 {
 	struct err e = { 0 };
 
 	(void)trace_begin(&w->trace, "sandbox.timeout", 0, w->created_event);
-	trace_text(&w->trace, "what", str_of(what));
+	trace_text(&w->trace, "what", str_of(end_cause_name(cause)));
 	trace_text(&w->trace, "action", w->pauses ? STR("pause") : STR("kill"));
 	(void)warden_trace_end(w);
 	/* What cannot be paused must not live on for ever. */
 	if (w->pauses && pause_enter(w, reason, &e) == 0)
 		return;
 	w->expired = true;
-	warden_end(w, reason);
+	warden_end(w, cause, reason);
 }
 
 static void on_ttl(struct loop_timer *t)
@@ -23,12 +23,12 @@ static void on_ttl(struct loop_timer *t)
 	struct warden *w = container_of(t, struct warden, ttl_timer);
 
 	w->ttl_over = true;
-	expire(w, "ttl", "its time to live has passed");
+	expire(w, END_TTL, "its time to live has passed");
 }
 
 static void on_idle(struct loop_timer *t)
 {
-	expire(container_of(t, struct warden, idle_timer), "idle", "it was idle for too long");
+	expire(container_of(t, struct warden, idle_timer), END_IDLE, "it was idle for too long");
 }
 
 int expiry_take(struct warden *w, struct field f)

@@ -78,6 +78,7 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 	trace_text(&w->trace, "reason", str_of(reason));
 	trace_text(&w->trace, "method", warden_has(w, HAS_FREEZE) ? STR("freezer") : STR("signal"));
 	trace_num(&w->trace, "freeze_us", (int64_t)((w->paused_ns - start) / NS_PER_US));
+	warden_trace_asker(w);
 	(void)warden_trace_end(w);
 	return 0;
 }
@@ -100,6 +101,7 @@ int pause_leave(struct warden *w, const char *reason, struct err *e)
 	(void)trace_begin(&w->trace, "sandbox.resume", 0, w->created_event);
 	trace_text(&w->trace, "reason", str_of(reason));
 	trace_num(&w->trace, "paused_ms", (int64_t)((clock_mono_ns() - w->paused_ns) / NS_PER_MS));
+	warden_trace_asker(w);
 	(void)warden_trace_end(w);
 	/* Its time is over only once. */
 	if (w->ttl_over)

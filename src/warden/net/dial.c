@@ -81,9 +81,14 @@ static void refuse(const struct dial *d, uint64_t err)
 {
 	struct err e = { 0 };
 
-	(void)err_sys(&e, err ? (int)(err & 0xfff) : EPROTO, "connect to port %u inside", d->port);
-	if (err == ECONNREFUSED)
-		(void)err_hint(&e, "nothing listens there (yet)");
+	if (err == ECONNREFUSED) {
+		(void)err_set(&e, ERR_UNAVAILABLE, "nothing listens on port %u inside", d->port);
+		e.sys = ECONNREFUSED;
+		(void)err_code(&e, "port.closed", NULL);
+	} else {
+		(void)err_sys(&e, err ? (int)(err & 0xfff) : EPROTO, "connect to port %u inside",
+			      d->port);
+	}
 	(void)client_error(d->client, d->chan, &e, STAGE_SETUP);
 }
 

@@ -227,13 +227,21 @@ static void start_again(struct loop_timer *t)
 
 int net_open(struct warden *w, struct err *e)
 {
+	struct who who = { 0 };
 	int r;
 
 	if (!w->net || !w->spec.network)
 		return 0;
 	r = net_start(w->net);
-	if (r == 0)
-		return 0;
+	if (r == 0) {
+		if (w->asking)
+			who_set(&who, w->asking->pid, w->asking->uid);
+		if (net_policy_note(w->net, STR_NONE,
+				    (struct str){ w->net->policy, w->net->policy_len }, &who) == 0)
+			return 0;
+		*e = w->refusal;
+		return -1;
+	}
 	(void)err_sys(e, -r, "start cay-gateway");
 	return r == -ENOENT ? err_hint(e, "install all of cay, or build it with: make") : -1;
 }

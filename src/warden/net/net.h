@@ -110,6 +110,14 @@ struct client *net_queue_lister(const struct net *n, uint32_t *ret_chan);
 void net_queue_fail(struct net *n);
 void net_queue_free(struct net *n);
 
+/* net_policy.c */
+/*
+ * The gateway obeys another policy (from: the last one, empty for the first): write what it says to
+ * the trace, and keep it in the file `policy` of the sandbox's directory, where `cay show` reads
+ * it. -1 if the trace cannot be written.
+ */
+int net_policy_note(struct net *n, struct str from, struct str to, const struct who *who);
+
 /* net_gateway.c */
 /* Start both processes. 0, or -errno and there is none. */
 int net_start(struct net *n);

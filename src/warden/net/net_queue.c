@@ -20,6 +20,7 @@ struct net_ask {
 	uint32_t chan;
 	char *policy; /* NULL: the list is asked for */
 	size_t len;
+	struct who who;
 };
 
 static void ask_free(struct net_ask *a)
@@ -85,11 +86,12 @@ void net_queue_fail(struct net *n)
 
 static int adopt(struct net *n, struct net_ask *a)
 {
-	free(n->policy);
+	auto_free char *was = n->policy;
+	struct str from = { was, n->policy_len };
+
 	n->policy_len = a->len;
 	n->policy = TAKE_PTR(a->policy);
-	(void)trace_begin(&n->w->trace, "policy.set", 0, n->w->created_event);
-	return warden_trace_end(n->w);
+	return net_policy_note(n, from, (struct str){ n->policy, n->policy_len }, &a->who);
 }
 
 void net_queue_policy_set(struct net *n, uint64_t cut, uint64_t error)
@@ -206,6 +208,7 @@ int net_set_policy(struct client *c, const struct frame *f, struct err *e)
 		return err_sys(e, ENOMEM, "set the policy");
 	}
 	memcpy(a->policy, policy.p, policy.n);
+	who_set(&a->who, c->pid, c->uid);
 	return enqueue(c->w->net, a, e);
 }
 

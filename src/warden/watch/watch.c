@@ -12,6 +12,7 @@
 #include "warden/watch/watch_ends.h"
 #include "warden/watch/watch_exec.h"
 #include "warden/watch/watch_pending.h"
+#include "warden/watch/watch_rename.h"
 
 enum { ANCESTORS = 64 }; /* looked at to attribute a process that never exec'ed */
 
@@ -39,7 +40,7 @@ static void hang_up(struct watch_call *c)
 }
 
 /* One per turn: RECV would block where nothing waits, and the loop asks that for us. */
-static void on_exec(struct watch_call *c)
+static void on_notified(struct watch_call *c)
 {
 	struct watch *w = c->watch;
 	int r = listener_receive(c->listener, &w->bufs);
@@ -49,7 +50,9 @@ static void on_exec(struct watch_call *c)
 			hang_up(c);
 		return;
 	}
-	if (passes_guard(w, (int)w->bufs.notif->pid))
+	if (rename_is(w->bufs.notif))
+		rename_begin(c);
+	else if (passes_guard(w, (int)w->bufs.notif->pid))
 		pending_begin(c);
 	else
 		(void)listener_refuse(c->listener, &w->bufs, w->bufs.notif->id, EPERM);
@@ -60,7 +63,7 @@ static void on_listener(struct loop_io *io, uint32_t events)
 	struct watch_call *c = container_of(io, struct watch_call, io);
 
 	if (events & EPOLLIN)
-		on_exec(c);
+		on_notified(c);
 	else
 		hang_up(c);
 }
@@ -101,6 +104,7 @@ void watch_call_free(struct watch_call *c)
 	if (!c)
 		return;
 	pending_forget(c);
+	rename_forget(c);
 	while (c->procs)
 		proc_drop(c->watch, c->procs);
 	watch_gaps(c);
@@ -245,6 +249,7 @@ void watch_free(struct watch *w)
 	loop_timer_stop(w->loop, &w->parked_timer);
 	loop_timer_stop(w->loop, &w->young_timer);
 	pending_done(w);
+	rename_done(w);
 	loop_del(w->loop, &w->child_io);
 	fd_close(&w->child_fd);
 	proc_view_done(&w->view);

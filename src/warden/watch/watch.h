@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes a call starts: one seccomp listener per call, on execve and execveat.
+ * Which processes a call starts: one seccomp listener per call, on execve and execveat. Renames
+ * wait there too (watch_rename.h).
  *
  * The child that becomes the command installs the filter itself and sends the listener to the
  * warden. From then on the warden holds every exec below the call until the kernel has done it,
@@ -23,6 +24,7 @@
  */
 #pragma once
 
+#include "base/limits.h"
 #include "loop/loop.h"
 #include "trace/log.h"
 
@@ -45,6 +47,22 @@ void watch_free(struct watch *w);
  * false that exec fails with EPERM.
  */
 void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx);
+
+/* A rename that a thread inside waits in. */
+struct watch_rename {
+	int tid; /* inside */
+	int dirfd[2];
+	unsigned flags;
+	char path[2][LIMIT_PATH]; /* from, to; as the thread wrote them */
+};
+
+/* `prepare` orders init to make directories renameable; 0 or -errno. Without it, none are. */
+void watch_renames(struct watch *w, int (*prepare)(void *ctx, const struct watch_rename *r),
+		   void *ctx);
+/* Init is done with the order; err: 0 or an errno, as it says. */
+void watch_prepared(struct watch *w, int err);
+/* True while init has such an order: the uppers may be half changed. */
+bool watch_is_renaming(const struct watch *w);
 
 /*
  * Takes the listener. parent: the call.start event. `idle` runs when the listener has hung up

@@ -38,6 +38,14 @@ struct watch {
 	unsigned npending;
 	int child_fd; /* readable when a held task has stopped or died */
 	struct loop_io child_io;
+	/* watch_rename.c */
+	struct rename_order *renames; /* that wait; while busy, the first is with init */
+	unsigned nrenames;
+	bool rename_busy;  /* init has an order */
+	bool rename_stuck; /* and did not answer in time */
+	struct loop_timer rename_timer;
+	int (*prepare)(void *ctx, const struct watch_rename *r);
+	void *prepare_ctx;
 	bool (*guard)(void *ctx, int tid); /* NULL: asked already, or there is none */
 	void *guard_ctx;
 };

@@ -55,6 +55,11 @@ bool exec_only_asks(const struct exec_req *q);
  */
 int exec_find(int root_fd, struct str prefix, const struct exec_req *q, char path[LIMIT_PATH],
 	      int *ret_fd);
+/*
+ * Open (O_PATH) what `given` names for the thread: relative to its dirfd, in its own root. A link
+ * at the end is not followed; slashes there do not count. Returns the descriptor or -errno.
+ */
+int exec_open(int root_fd, struct str prefix, int tid, int dirfd, const char *given);
 /* The name of an open file inside the sandbox. */
 int exec_name(int fd, struct str prefix, char name[LIMIT_PATH]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session against a fake warden: a process that plays its part from a script. */
+/* A call against a fake warden of version 2: a process that plays its part from a script. */
 #pragma once
 
-#include "cli/call/session.h"
+#include "cli/call/call_stdio.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -18,8 +18,13 @@ enum { CHAN = 1 };
 
 static int sock; /* the warden's end */
 static pid_t warden;
-static struct session s = { .in_fd = FD_NONE, .out_fd = FD_NONE, .err_fd = FD_NONE };
-static struct session_result res;
+static int warden_fd; /* the client's end */
+static unsigned version = 2;
+static struct call_stdio s = { .in_fd = FD_NONE, .out_fd = FD_NONE, .err_fd = FD_NONE };
+static struct call_spec spec;
+static struct call_outcome outcome = CALL_OUTCOME_INIT;
+static struct call_result res; /* of the outcome */
+static bool failed_exec;
 static struct err e;
 
 /* A process that ends with the test at the latest. */
@@ -134,11 +139,10 @@ static void linger(void)
 
 static void start(void (*script)(void))
 {
-	static struct buf request = BUF_INIT(256);
+	static const char *const argv[] = { "command", NULL };
 	int sv[2];
 
-	buf_clear(&request);
-	CHECK(field_put_c(&request, TAG_ARG, "command") == 0);
+	spec.argv = argv;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == 0);
 	warden = helper();
 	if (warden == 0) {
@@ -148,17 +152,25 @@ static void start(void (*script)(void))
 		_exit(0);
 	}
 	CHECK(close(sv[1]) == 0);
-	s.warden_fd = sv[0];
-	s.request = &request;
+	warden_fd = sv[0];
 }
 
 static int finish(void)
 {
+	const struct link_given given = { .fd = warden_fd, .version = version };
+	struct loop loop;
 	int k, st;
 
 	e = (struct err){ 0 };
-	k = session_run(&s, &res, &e);
-	CHECK(close(s.warden_fd) == 0 && waitpid(warden, &st, 0) == warden);
+	buf_clear(&outcome.denied);
+	CHECK(loop_init(&loop) == 0);
+	CHECK(link_adopt(&loop, given, "abc", NULL, NULL, &s.link, &e) == 0);
+	k = call_stdio_run(&s, &spec, &outcome, &e);
+	res = outcome.result;
+	failed_exec = strcmp(e.code, "exec.failed") == 0;
+	link_free(s.link);
+	loop_done(&loop);
+	CHECK(waitpid(warden, &st, 0) == warden);
 	if (st != 0)
 		t_fail_str(__FILE__, __LINE__, e.msg, "a warden that played its part");
 	return k;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes: who waits for whom. A lane is in the list of its head's class while its head can begin. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/job/parts.h"
+
+/* Jobs without a sandbox wait in one lane per class; no key of a sandbox begins so. */
+static const char *const no_key[JOB_CLASSES] = { "/quick", "/long" };
+
+static struct job_lane **lane_slot(struct job_queue *q, const char *key)
+{
+	unsigned h = 5381;
+	struct job_lane **at;
+
+	for (const char *c = key; *c; c++)
+		h = h * 33 + (unsigned char)*c;
+	for (at = &q->lanes[h % ARRAY_LEN(q->lanes)]; *at; at = &(*at)->next)
+		if (strcmp((*at)->key, key) == 0)
+			break;
+	return at;
+}
+
+struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char *key)
+{
+	const char *name = key && key[0] ? key : no_key[class_];
+	struct job_lane **at = lane_slot(q, name);
+
+	if (!*at) {
+		*at = calloc(1, sizeof **at);
+		if (*at)
+			(void)str_copy((*at)->key, sizeof(*at)->key, str_of(name));
+	}
+	return *at;
+}
+
+void lane_free_if_empty(struct job_queue *q, struct job_lane *l)
+{
+	struct job_lane **at;
+
+	if (l->head || l->shared || l->exclusive || l->ready)
+		return;
+	at = lane_slot(q, l->key);
+	*at = l->next;
+	free(l);
+}
+
+static bool lane_can_begin(const struct job_lane *l)
+{
+	if (!l->head || l->exclusive)
+		return false;
+	return !(l->head->kind->flags & JOB_EXCLUSIVE) || l->shared == 0;
+}
+
+static void lane_changed(struct job_queue *q, struct job_lane *l)
+{
+	enum job_class class_;
+
+	if (l->ready || !lane_can_begin(l))
+		return;
+	class_ = job_class_of(l->head->kind);
+	l->ready = true;
+	l->next_ready = NULL;
+	*q->ready_end[class_] = l;
+	q->ready_end[class_] = &l->next_ready;
+}
+
+void lane_put(struct job_queue *q, struct job *j, bool first)
+{
+	struct job_lane *l = j->lane;
+
+	j->next = first ? l->head : NULL;
+	j->prev = first ? NULL : l->tail;
+	*(j->prev ? &j->prev->next : &l->head) = j;
+	*(j->next ? &j->next->prev : &l->tail) = j;
+	l->waiting++;
+	q->waiting++;
+	q->waiting_of[job_class_of(j->kind)]++;
+	lane_changed(q, l);
+}
+
+void lane_take(struct job_queue *q, struct job *j)
+{
+	struct job_lane *l = j->lane;
+
+	*(j->prev ? &j->prev->next : &l->head) = j->next;
+	*(j->next ? &j->next->prev : &l->tail) = j->prev;
+	j->next = j->prev = NULL;
+	l->waiting--;
+	q->waiting--;
+	q->waiting_of[job_class_of(j->kind)]--;
+	lane_changed(q, l);
+	lane_free_if_empty(q, l);
+}
+
+void lane_enter(struct job *j)
+{
+	if (j->kind->flags & JOB_EXCLUSIVE)
+		j->lane->exclusive = true;
+	else
+		j->lane->shared++;
+}
+
+void lane_leave(struct job_queue *q, struct job *j)
+{
+	struct job_lane *l = j->lane;
+
+	if (j->kind->flags & JOB_EXCLUSIVE)
+		l->exclusive = false;
+	else
+		l->shared--;
+	lane_changed(q, l);
+	lane_free_if_empty(q, l);
+}
+
+static struct job_lane *pop_ready(struct job_queue *q, enum job_class class_)
+{
+	struct job_lane *l = q->ready[class_];
+
+	if (!l)
+		return NULL;
+	q->ready[class_] = l->next_ready;
+	if (!q->ready[class_])
+		q->ready_end[class_] = &q->ready[class_];
+	l->ready = false;
+	l->next_ready = NULL;
+	return l;
+}
+
+struct job *lane_next(struct job_queue *q, enum job_class class_)
+{
+	struct job_lane *l;
+
+	while ((l = pop_ready(q, class_))) {
+		struct job *j = l->head;
+
+		if (!lane_can_begin(l) || job_class_of(j->kind) != class_) {
+			/* Its head is another one than when it was listed. */
+			lane_changed(q, l);
+			lane_free_if_empty(q, l);
+			continue;
+		}
+		lane_enter(j);
+		lane_take(q, j);
+		return j;
+	}
+	return NULL;
+}
+
+void lanes_free(struct job_queue *q)
+{
+	for (size_t i = 0; i < ARRAY_LEN(q->lanes); i++)
+		while (q->lanes[i]) {
+			struct job_lane *l = q->lanes[i];
+
+			q->lanes[i] = l->next;
+			free(l);
+		}
+}
