@@ -22,6 +22,13 @@ int __sprintf_chk(char *dst, int flag, size_t room, const char *format, ...);
 int fcntl64(int fd, int cmd, ...);
 #endif
 long __fdelt_chk(long fd);
+int __fprintf_chk(FILE *f, int flag, const char *format, ...);
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
+#ifndef __GLIBC__
+int getcontext(void *context);
+int setcontext(const void *context);
+void makecontext(void *context, void (*fn)(void), int argc, ...);
+#endif
 
 static void fits(size_t n, size_t room)
 {
@@ -96,3 +103,42 @@ long __fdelt_chk(long fd)
 	fits((size_t)fd, FD_SETSIZE - 1);
 	return fd / (long)(8 * sizeof(long));
 }
+
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap)
+{
+	(void)flag;
+	return vfprintf(f, format, ap);
+}
+
+int __fprintf_chk(FILE *f, int flag, const char *format, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, format);
+	r = __vfprintf_chk(f, flag, format, ap);
+	va_end(ap);
+	return r;
+}
+
+#ifndef __GLIBC__
+/* OpenSSL names these for asynchronous jobs, which nothing here starts. */
+int getcontext(void *context)
+{
+	(void)context;
+	return -1;
+}
+
+int setcontext(const void *context)
+{
+	(void)context;
+	return -1;
+}
+
+void makecontext(void *context, void (*fn)(void), int argc, ...)
+{
+	(void)context;
+	(void)fn;
+	(void)argc;
+}
+#endif

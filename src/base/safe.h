@@ -10,8 +10,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buf.h"
 
+/*
+ * Characters that a terminal obeys (controls, marks and overrides of direction, ends of lines) or
+ * shows nothing for (tags, variation selectors, joiners, fillers): text can hide behind them.
+ */
+bool text_is_hostile(uint32_t c);
 /* Append. 0 or -errno as buf_add(). */
 int text_safe(struct buf *out, struct str text);
 /* The same with at most `most` bytes of output; cut output ends with an ellipsis. */

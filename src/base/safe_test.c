@@ -33,6 +33,17 @@ static void control_characters_are_escaped(void)
 	      "a\\u202eb\\u2066\\u2028");
 }
 
+static void what_cannot_be_seen_is_escaped(void)
+{
+	check(STR("a\xf3\xa0\x81\xa1z"), "a\\U000e0061z"); /* a tag: an invisible 'a' */
+	check(STR("\xf3\xa0\x84\x80"), "\\U000e0100");	   /* variation selector 17 */
+	check(STR("a\xe2\x80\x8b\xe2\x81\xa0\xef\xbb\xbf\xc2\xad"
+		  "b"),
+	      "a\\u200b\\u2060\\ufeff\\u00adb");
+	check(STR("\xe3\x85\xa4\xef\xb8\x8f"), "\\u3164\\ufe0f");
+	check(STR("\xf0\x9f\x98\x80\xe0\xa4\x95"), "\xf0\x9f\x98\x80\xe0\xa4\x95");
+}
+
 static void every_byte_that_is_not_utf8_is_shown(void)
 {
 	check(STR("a\xff\x9b"
@@ -79,5 +90,6 @@ static void the_ceiling_is_reported(void)
 }
 
 T_MAIN(T(readable_text_is_untouched), T(control_characters_are_escaped),
-       T(every_byte_that_is_not_utf8_is_shown), T(output_never_holds_a_control_byte),
-       T(a_cut_keeps_characters_whole), T(the_ceiling_is_reported))
+       T(what_cannot_be_seen_is_escaped), T(every_byte_that_is_not_utf8_is_shown),
+       T(output_never_holds_a_control_byte), T(a_cut_keeps_characters_whole),
+       T(the_ceiling_is_reported))

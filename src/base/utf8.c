@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+#include "base/cleanup.h"
+
 static bool is_tail(uint8_t c)
 {
 	return (c & 0xc0) == 0x80;
@@ -71,4 +73,21 @@ bool utf8_valid(struct str s)
 		s.n -= n;
 	}
 	return true;
+}
+
+bool utf8_is_ignorable(uint32_t c)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0x00ad, 0x00ad },   { 0x034f, 0x034f },   { 0x061c, 0x061c },
+		{ 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
+		{ 0x200b, 0x200f },   { 0x202a, 0x202e },   { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },   { 0xfff0, 0xfff8 },   { 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+		if (c >= ranges[i][0] && c <= ranges[i][1])
+			return true;
+	return false;
 }

@@ -9,3 +9,8 @@
 /* Length of the first character (1 to 4) and its code point; 0 if it is invalid or s is empty. */
 size_t utf8_next(struct str s, uint32_t *ret_cp);
 bool utf8_valid(struct str s);
+/*
+ * Default_Ignorable_Code_Point of Unicode: shown as nothing. File systems that ignore case drop all
+ * of these from names (casefold of Linux) or some (HFS+).
+ */
+bool utf8_is_ignorable(uint32_t c);

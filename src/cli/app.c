@@ -26,6 +26,8 @@ static struct opt global_opts[] = {
 	{ "version", 'V', OPT_FLAG, NULL, "Print the version", &want_version },
 	{ 0 },
 };
+/* The last error of a command that runs others, for its JSON. */
+static struct err unreported;
 /* What stands before the command's name is parsed as a command without a name. */
 static const struct cmd global_cmd = { .opts = global_opts, .stop_at = 1, .data = true };
 
@@ -54,19 +56,25 @@ int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struc
 	return 0;
 }
 
-static void report_json(const struct err *e, const char *text, const char *hint)
+static void report_json(const struct cmd_ctx *ctx, const struct err *e, int code)
 {
 	struct json_line j;
+	char text[sizeof e->msg + 40], hint[400];
 
+	hint_message(e, text, sizeof text);
+	hint_text(e, hint, sizeof hint);
 	json_line_begin(&j);
 	json_obj(&j.json);
 	json_put_obj(&j.json, "error");
 	json_put_text(&j.json, "code", err_name(e->kind));
 	json_put_text(&j.json, "message", text);
 	json_put_text(&j.json, "hint", hint);
+	if (e->code[0])
+		json_put_text(&j.json, "detail", e->code);
+	json_put_i64(&j.json, "exit_code", code);
 	json_end(&j.json);
 	json_end(&j.json);
-	json_line_print(&j);
+	json_line_print_to(&j, ctx->json_result ? stderr : stdout);
 }
 
 int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
@@ -88,25 +96,28 @@ int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
 		out_safe_to(stderr, str_of(hint));
 		putc('\n', stderr);
 	}
+	code = ctx->cmd->runs_commands ? EXIT_OURS : code ? code : EXIT_FAILED;
 	if (ctx->json)
-		report_json(e, text, hint);
-	if (ctx->cmd->runs_commands)
-		return EXIT_OURS;
-	return code ? code : EXIT_FAILED;
+		report_json(ctx, e, code);
+	else if (ctx->json_result)
+		unreported = *e; /* until the exit code is known: 126 and 127 are not ours */
+	return code;
 }
 
 /* used: words of the command's name. */
 static int run_command(struct cmd_ctx *ctx, int used, struct err *e)
 {
-	int argc = ctx->nargs - used;
+	int argc = ctx->nargs - used, r;
 	char **argv = ctx->args + used;
+	struct err ignored = { 0 };
 
 	if (ctx->cmd->raw) {
 		ctx->args = argv;
 		ctx->nargs = argc;
 		return ctx->cmd->run(ctx, e);
 	}
-	if (options_parse(ctx, argc, argv, e) < 0)
+	r = options_parse(ctx, argc, argv, e);
+	if (out_json_to(ctx, r < 0 ? &ignored : e) < 0 || r < 0)
 		return -1;
 	out_colors(ctx);
 	if (ctx->help)
@@ -168,6 +179,18 @@ static int finish(const struct cmd_ctx *ctx, int code)
 	return code ? code : EXIT_FAILED;
 }
 
+static int finish_json(const struct cmd_ctx *ctx, int code)
+{
+	int r = out_json_finish();
+
+	if (r == 0)
+		return code;
+	fprintf(stderr, "cay: cannot write JSON: %s\n", strerror(-r));
+	if (code)
+		return code;
+	return ctx->cmd->runs_commands ? EXIT_OURS : EXIT_FAILED;
+}
+
 static void on_sigpipe(int sig)
 {
 	(void)sig;
@@ -196,10 +219,13 @@ int cli_main(int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
+	unreported = (struct err){ 0 };
 	if (argc < 1 || prepare_process() < 0)
 		return EXIT_OURS;
 	r = dispatch(&ctx, argc, argv, &e);
 	if (r < 0)
 		r = cmd_report(&ctx, &e);
-	return finish(&ctx, r);
+	if (unreported.kind != ERR_NONE)
+		report_json(&ctx, &unreported, r);
+	return finish(&ctx, finish_json(&ctx, r));
 }

@@ -75,7 +75,7 @@ static void with_json_the_error_is_an_object_too(void)
 	CHECK(r->code == 5);
 	CHECK_STR(r->out,
 		  "{\"error\":{\"code\":\"not_found\",\"message\":\"thing 'x\\u001b[2J' not "
-		  "found\",\"hint\":\"look\\nhere\"}}\n");
+		  "found\",\"hint\":\"look\\nhere\",\"exit_code\":5}}\n");
 	CHECK_HAS(r->err, "cay: thing");
 }
 

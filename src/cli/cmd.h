@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -40,6 +41,9 @@ struct opt {
 struct cmd_ctx {
 	const struct cmd *cmd;
 	bool json;
+	bool json_result; /* of a command that runs others: JSON about the call, not on stdout */
+	const char *json_file; /* where JSON goes instead; or NULL */
+	uint64_t json_fd;      /* likewise; 0: none */
 	bool quiet;
 	bool color_out, color_err; /* decided by --color, NO_COLOR, TERM and isatty */
 	char **args;		   /* positional, after options; "--" ends options and is dropped */

@@ -37,6 +37,10 @@ const struct cmd *const commands[] = {
 	&cmd_policy_explain,
 	&cmd_policy_show,
 	&cmd_policy_set,
+	&cmd_serve,
+	&cmd_key_create,
+	&cmd_key_ls,
+	&cmd_key_revoke,
 	&cmd_doctor,
 	&cmd_setup,
 	&cmd_completion,
@@ -46,6 +50,8 @@ const struct cmd *const commands[] = {
 	&cmd_tidy,
 	&cmd_pool_keep,
 	&cmd_complete,
+	&cmd_serve_front,
+	&cmd_serve_worker,
 	NULL,
 };
 /* clang-format on */

@@ -346,7 +346,7 @@ static void kill_json_mixes_results_and_errors(void)
 	two_boxes();
 	CHECK_STR(cay("kill", "nosuch", "box", "--json", NULL)->out,
 		  "{\"error\":{\"code\":\"not_found\",\"message\":\"sandbox 'nosuch' not found\","
-		  "\"hint\":\"cay ls lists them\"}}\n"
+		  "\"hint\":\"cay ls lists them\",\"exit_code\":5}}\n"
 		  "{\"id\":\"aaaaaaaaaaaa\",\"name\":\"box\",\"ended\":true}\n");
 }
 

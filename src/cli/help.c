@@ -14,11 +14,12 @@ static const struct {
 	const char *title;
 	const char *names; /* with a blank before and after each */
 } groups[] = {
-	{ "Run", " run create exec shell cp " },
-	{ "Look", " ls show ps trace diff net " },
+	{ "Run", " run create exec shell cp calls logs attach " },
+	{ "Look", " ls show why ps trace diff net " },
 	{ "State", " snapshot snapshots rollback fork tx apply explore " },
 	{ "Time", " pause resume extend kill gc " },
 	{ "Network", " port policy check policy explain policy show policy set " },
+	{ "Server", " serve key create key ls key revoke " },
 	{ "Cay", " doctor setup pool set pool ls completion version help " },
 };
 

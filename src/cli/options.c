@@ -12,17 +12,22 @@ enum { OPTIONS_MAX = 64 };
 
 static struct {
 	bool json, quiet, help;
-	const char *color;
+	const char *color, *json_file;
+	uint64_t json_fd;
 } common;
 
 static const struct opt common_rows[] = {
 	{ "json", 0, OPT_FLAG, NULL, "Print JSON: one object, or one per line for lists",
 	  &common.json },
 	{ "quiet", 'q', OPT_FLAG, NULL, "Print ids only", &common.quiet },
+	{ "json-file", 0, OPT_TEXT, "PATH", "Print JSON, and into this file", &common.json_file },
+	{ "json-fd", 0, OPT_COUNT, "N", "Print JSON, and to this open descriptor",
+	  &common.json_fd },
 	{ "color", 0, OPT_TEXT, "auto|always|never", "When to use colours", &common.color },
 	{ "help", 'h', OPT_FLAG, NULL, "Show this help", &common.help },
 };
-enum { COMMON_DATA = 2 }; /* the first rows belong to commands that print data */
+/* The first rows belong to commands that print data, of them the last two to all with --json. */
+enum { COMMON_TO = 2, COMMON_DATA = 4 };
 
 struct parser {
 	struct cmd_ctx *ctx;
@@ -48,6 +53,14 @@ static bool is_hidden_by_own(const struct cmd *cmd, const struct opt *o)
 	return false;
 }
 
+/* The first common row that the command has. */
+static size_t first_common(const struct cmd *cmd)
+{
+	if (cmd->data)
+		return 0;
+	return is_hidden_by_own(cmd, &common_rows[0]) ? COMMON_TO : COMMON_DATA;
+}
+
 const struct opt *option_at(const struct cmd *cmd, int i)
 {
 	int own = own_count(cmd);
@@ -55,7 +68,7 @@ const struct opt *option_at(const struct cmd *cmd, int i)
 	if (i < own)
 		return &cmd->opts[i];
 	i -= own;
-	for (size_t k = cmd->data ? 0 : COMMON_DATA; k < ARRAY_LEN(common_rows); k++) {
+	for (size_t k = first_common(cmd); k < ARRAY_LEN(common_rows); k++) {
 		if (is_hidden_by_own(cmd, &common_rows[k]))
 			continue;
 		if (i-- == 0)
@@ -278,20 +291,59 @@ static int take_word(struct parser *p, struct err *e)
 	return 0;
 }
 
-/* After a mistake: was --json among the options that were not looked at any more? */
-static bool json_follows(const struct parser *p)
+/* The value of an option in a word or in the next one; NULL: another option, or no value. */
+static const char *value_in(const struct parser *p, int i, const char *option)
+{
+	size_t n = strlen(option);
+
+	if (strncmp(p->argv[i], option, n) != 0)
+		return NULL;
+	if (p->argv[i][n] == '=')
+		return p->argv[i] + n + 1;
+	return !p->argv[i][n] && i + 1 < p->argc ? p->argv[i + 1] : NULL;
+}
+
+/* After a mistake: was JSON asked for among the options that were not looked at any more? */
+static void look_for_json(const struct parser *p)
 {
 	const struct cmd *cmd = p->ctx->cmd;
+	const char *value;
 
-	if (!cmd->data || is_hidden_by_own(cmd, &common_rows[0]))
-		return false;
+	if (!option_long(cmd, STR("json")))
+		return;
 	for (int i = p->at; i < p->argc; i++) {
-		if (strcmp(p->argv[i], "--") == 0 || (cmd->stop_at && p->argv[i][0] != '-'))
-			return false;
-		if (strcmp(p->argv[i], "--json") == 0)
-			return true;
+		if (strcmp(p->argv[i], "--") == 0)
+			return;
+		common.json |= strcmp(p->argv[i], "--json") == 0;
+		if ((value = value_in(p, i, "--json-file")))
+			common.json_file = value;
+		else if ((value = value_in(p, i, "--json-fd")))
+			(void)count_parse(value, &common.json_fd);
+		else if (cmd->stop_at && p->argv[i][0] != '-')
+			return;
+		else
+			continue;
+		i += strchr(p->argv[i], '=') == NULL;
 	}
-	return false;
+}
+
+/* A command with a --json of its own prints the command's output, and JSON elsewhere. */
+static void settle_json(struct cmd_ctx *ctx)
+{
+	const struct opt *own = option_long(ctx->cmd, STR("json"));
+	bool wanted = common.json || common.json_file || common.json_fd;
+
+	if (common.json_file)
+		ctx->json_file = common.json_file;
+	if (common.json_fd)
+		ctx->json_fd = common.json_fd;
+	if (!own || option_is_common(own) || own->kind != OPT_FLAG) {
+		ctx->json |= wanted;
+		return;
+	}
+	*(bool *)own->value |= wanted || ctx->json;
+	ctx->json_result = *(bool *)own->value;
+	ctx->json = false;
 }
 
 static int check_color(struct cmd_ctx *ctx, struct err *e)
@@ -307,13 +359,14 @@ int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 	struct parser p = { .ctx = ctx, .argc = argc, .argv = argv };
 	int r = 0;
 
-	common.json = common.quiet = common.help = false;
-	common.color = NULL;
+	memset(&common, 0, sizeof common);
 	ctx->args = argv;
 	ctx->nargs = 0;
 	while (r == 0 && p.at < argc && !common.help)
 		r = take_word(&p, e);
-	ctx->json |= common.json || (r < 0 && json_follows(&p));
+	if (r < 0)
+		look_for_json(&p);
+	settle_json(ctx);
 	ctx->quiet |= common.quiet;
 	ctx->help |= common.help;
 	if (common.color)

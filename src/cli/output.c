@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/safe.h"
 
 enum { WRAP_AT = 80 };
 
@@ -71,13 +72,6 @@ int out_utf8(const char *p, size_t n, uint32_t *ret)
 	return len;
 }
 
-/* C0, DEL, C1; and what reorders or ends lines: marks and overrides of direction. */
-static bool steers(uint32_t u)
-{
-	return u < 0x20 || (u >= 0x7f && u < 0xa0) || u == 0x61c || (u >= 0x200e && u <= 0x200f) ||
-	       (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
-}
-
 void out_safe_to(FILE *f, struct str text)
 {
 	for (size_t i = 0; i < text.n;) {
@@ -88,8 +82,8 @@ void out_safe_to(FILE *f, struct str text)
 			fprintf(f, "\\x%02x", (unsigned char)text.p[i]);
 		else if (u == '\n' || u == '\t' || u == '\r')
 			fprintf(f, "\\%c", u == '\n' ? 'n' : u == '\t' ? 't' : 'r');
-		else if (steers(u))
-			fprintf(f, u < 0x100 ? "\\x%02x" : "\\u%04x", u);
+		else if (text_is_hostile(u))
+			fprintf(f, u < 0x100 ? "\\x%02x" : u < 0x10000 ? "\\u%04x" : "\\U%08x", u);
 		else
 			fwrite(text.p + i, 1, (size_t)len, f);
 		i += len ? (size_t)len : 1;
@@ -221,27 +215,4 @@ const char *out_age(uint64_t since_ns, uint64_t now_ns, char out[OUT_NUMBER])
 	else
 		(void)snprintf(out, OUT_NUMBER, "%llud", s / 86400);
 	return out;
-}
-
-void json_line_begin(struct json_line *l)
-{
-	enum { LINE_MAX_BYTES = 64 << 20 };
-
-	l->text = (struct buf)BUF_INIT(LINE_MAX_BYTES);
-	json_init(&l->json, &l->text);
-}
-
-void json_line_print_to(struct json_line *l, FILE *f)
-{
-	if (json_done(&l->json) < 0)
-		fputs("{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\"}}", f);
-	else
-		(void)fwrite(l->text.data, 1, l->text.len, f);
-	putc('\n', f);
-	buf_done(&l->text);
-}
-
-void json_line_print(struct json_line *l)
-{
-	json_line_print_to(l, stdout);
 }

@@ -77,6 +77,18 @@ int out_cellf(struct out_table *t, enum out_color color, const char *fmt, ...)
 /* width 0: nothing is cut. */
 void out_table_print(const struct out_table *t, FILE *f, int width, bool header, bool color);
 
+/*
+ * All JSON goes to the file or descriptor that the user chose (--json-file, --json-fd), so that
+ * nothing else is mixed with it. INVALID for a descriptor that is not open for writing.
+ */
+int out_json_to(const struct cmd_ctx *ctx, struct err *e);
+/* The user's choice, or this stream. */
+FILE *out_json_stream(FILE *otherwise);
+/* Every object at the top begins with this sandbox's id. */
+void out_json_about(const char *sandbox);
+/* Write what is left. 0 or -errno. */
+int out_json_finish(void);
+
 /* A line of JSON: begin, write to l.json (wire/json_write.h, ops/json.h), print. */
 struct json_line {
 	struct buf text;

@@ -26,6 +26,7 @@ static void nothing_that_steers_a_terminal_passes(void)
 		  "\\x9b31m");
 	CHECK_STR(safe(STR("\x9b")), "\\x9b");
 	CHECK_STR(safe(STR("\xe2\x80\xae")), "\\u202e");
+	CHECK_STR(safe(STR("\xf3\xa0\x81\xa1\xe2\x80\x8b")), "\\U000e0061\\u200b");
 	CHECK_STR(safe((struct str){ "a\0b", 3 }), "a\\x00b");
 }
 

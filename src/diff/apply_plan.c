@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "diff/apply.h"
+#include "diff/apply_origin.h"
 #include "diff/content.h"
 #include "diff/guard.h"
 #include "diff/merge.h"
@@ -129,15 +130,6 @@ int apply_look(int dirfd, const char *name, struct apply_file *ret)
 	return 0;
 }
 
-enum { HANDLE = sizeof(struct file_handle) + MAX_HANDLE_SZ };
-
-/* What identifies an inode for as long as it lives. */
-struct handle {
-	int type;
-	unsigned n; /* 0: none */
-	uint8_t bytes[MAX_HANDLE_SZ];
-};
-
 struct planner {
 	struct apply *a;
 	const struct diff *d;
@@ -145,9 +137,10 @@ struct planner {
 	struct guard guard;
 	const char *replaced; /* a directory whose replacement is left out; of the difference */
 	dev_t dev;
-	struct handle *seen; /* of what the host has at the paths of the difference, sorted */
+	struct origin *seen; /* of what the host has at the paths of the difference, sorted */
 	size_t nseen;
 	bool has_seen;
+	struct origin_map origins;
 	char *parent; /* looked at last */
 	bool parent_same;
 };
@@ -156,25 +149,9 @@ static void planner_done(struct planner *p)
 {
 	free(p->seen);
 	free(p->parent);
+	origin_map_done(&p->origins);
 }
 DEFINE_AUTO(struct planner, planner_done)
-
-static struct handle handle_at(int dirfd, const char *name)
-{
-	union {
-		struct file_handle h;
-		char room[HANDLE];
-	} u = { .h.handle_bytes = MAX_HANDLE_SZ };
-	struct handle out = { 0 };
-	int mount;
-
-	if (name_to_handle_at(dirfd, name, &u.h, &mount, name[0] ? 0 : AT_EMPTY_PATH) < 0)
-		return out;
-	out.type = u.h.handle_type;
-	out.n = u.h.handle_bytes;
-	memcpy(out.bytes, u.h.f_handle, out.n);
-	return out;
-}
 
 static char *parent_of(const char *path)
 {
@@ -184,47 +161,31 @@ static char *parent_of(const char *path)
 }
 
 /*
- * The handle of what a file of the sandbox was copied up from: struct ovl_fb of
- * fs/overlayfs/overlayfs.h, then the handle itself. n is 0 where there is none.
+ * What of the host a file of the sandbox was copied up from. Layers that the sandbox made itself
+ * lie above those of the old side.
  */
-static struct handle origin_of(const struct planner *p, const struct stack_node *n,
-			       const char *path)
+static int find_origin(struct planner *p, const struct stack_node *n, const char *path,
+		       struct origin *ret)
 {
-	enum { HEAD = 21, LEN_AT = 2, TYPE_AT = 4 };
-	auto_free char *parent = parent_of(path);
-	const char *slash = strrchr(path, '/');
-	auto_close int dir = parent ? stack_open_at(p->d->new->layers[n->layer].fd, parent,
-						    O_RDONLY | O_DIRECTORY)
-				    : FD_NONE;
-	uint8_t was[HEAD + MAX_HANDLE_SZ];
-	struct handle out = { 0 };
-	int len = dir < 0 ? 0
-			  : stack_origin(p->d->new, dir, slash ? slash + 1 : path, was, sizeof was);
+	int r = 0;
 
-	if (len <= HEAD || was[LEN_AT] != len)
-		return out;
-	out.type = was[TYPE_AT];
-	out.n = (unsigned)(len - HEAD);
-	memcpy(out.bytes, was + HEAD, out.n);
-	return out;
-}
-
-static int by_handle(const void *a, const void *b)
-{
-	const struct handle *x = a, *y = b;
-
-	return x->n != y->n ? (x->n < y->n ? -1 : 1) : memcmp(x->bytes, y->bytes, x->n);
+	*ret = origin_of(p->d->new, n->layer, path);
+	if (ret->n && !p->origins.loaded)
+		r = origin_map_load(&p->origins, p->d->new, p->d->new->n - p->d->old->n);
+	if (r == 0)
+		*ret = origin_resolve(&p->origins, *ret);
+	return r;
 }
 
 /*
  * False where the host has another directory at the path than the sandbox saw: its files may
- * be others, with old times. A directory is never renamed by overlayfs, so its origin is what
- * lay at this very path.
+ * be others, with old times. A directory that is renamed is made anew, without an origin: so an
+ * origin is what lay at this very path.
  */
 static bool is_dir_same(struct planner *p, const char *path)
 {
 	auto_free char *parent = parent_of(path);
-	struct handle was, now;
+	struct origin was, now;
 	struct stack_node n;
 	auto_close int host = FD_NONE;
 
@@ -237,12 +198,13 @@ static bool is_dir_same(struct planner *p, const char *path)
 	p->parent = TAKE_PTR(parent);
 	if (!p->parent_same || stack_find(p->d->new, p->parent, &n) <= 0 || !S_ISDIR(n.mode))
 		return p->parent_same;
-	was = origin_of(p, &n, p->parent);
+	if (find_origin(p, &n, p->parent, &was) < 0)
+		return p->parent_same = false;
 	host = stack_open_at(p->a->dir_fd, p->parent, O_PATH | O_DIRECTORY);
 	if (!was.n || host < 0)
 		return true;
-	now = handle_at(host, "");
-	return p->parent_same = !now.n || by_handle(&was, &now) == 0;
+	now = origin_handle(host, "");
+	return p->parent_same = !now.n || origin_compare(&was, &now) == 0;
 }
 
 static int see_all(struct planner *p)
@@ -258,10 +220,10 @@ static int see_all(struct planner *p)
 			S_ISREG(en->old.mode) ? apply_parent(p->a, en->path, &name) : FD_NONE;
 
 		if (dir >= 0)
-			p->seen[p->nseen++] = handle_at(dir, name);
+			p->seen[p->nseen++] = origin_handle(dir, name);
 	}
 	if (p->nseen)
-		qsort(p->seen, p->nseen, sizeof *p->seen, by_handle);
+		qsort(p->seen, p->nseen, sizeof *p->seen, origin_compare);
 	return 0;
 }
 
@@ -274,7 +236,7 @@ static int is_gone(struct planner *p, const struct diff_entry *en)
 	const struct apply_rules *rules = p->rules;
 	auto_done(buf_done) struct buf base = BUF_INIT(64 << 20);
 	int ours = rules->was_ours ? rules->was_ours(rules->ctx, en->path) : 0;
-	struct handle was;
+	struct origin was;
 	int r = 0;
 
 	if (ours || rules->elsewhere)
@@ -282,14 +244,14 @@ static int is_gone(struct planner *p, const struct diff_entry *en)
 	/* Kept when the sandbox first changed it: so it was there. */
 	if (rules->base && rules->base(rules->ctx, en->path, &base) > 0)
 		return 1;
-	was = origin_of(p, &en->new, en->path);
-	if (!was.n || rules->renewed || en->new.nlink > 1)
-		return 0;
+	r = find_origin(p, &en->new, en->path, &was);
+	if (r < 0 || !was.n || rules->renewed || en->new.nlink > 1)
+		return r;
 	if (!p->has_seen)
 		r = see_all(p);
 	if (r < 0)
 		return r;
-	return !p->nseen || !bsearch(&was, p->seen, p->nseen, sizeof was, by_handle);
+	return !p->nseen || !bsearch(&was, p->seen, p->nseen, sizeof was, origin_compare);
 }
 
 static bool is_like(int theirs, int dir, const char *name)

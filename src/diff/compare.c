@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/limits.h"
 #include "diff/content.h"
 #include "diff/start.h"
+#include "wire/name_alias.h"
 
 /* Directories that wait for their turn. */
 struct pending {
@@ -360,6 +362,46 @@ const struct diff_entry *diff_find(const struct diff *d, const char *path)
 	return d->sorted ? bsearch(&key, d->v, d->sorted, sizeof key, by_path) : NULL;
 }
 
+/* The first entry at or after a path. */
+static size_t first_at(const struct diff *d, const char *path)
+{
+	size_t low = 0, high = d->sorted;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(d->v[mid].path, path) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool diff_has_alias(const struct diff *d, struct str dir, const char *name)
+{
+	auto_free char *path = strndup(dir.n ? dir.p : "", dir.n);
+	size_t i = path ? first_at(d, path) : 0;
+
+	while (path && i < d->sorted && strncmp(d->v[i].path, path, dir.n) == 0) {
+		const char *rest = d->v[i].path + dir.n;
+		size_t n = strcspn(rest, "/");
+		auto_free char *after = NULL;
+
+		if (d->v[i].new.mode && name_is_alias((struct str){ rest, n }, name))
+			return true;
+		if (!rest[n]) {
+			i++;
+			continue;
+		}
+		/* '0' follows '/': all that is below this directory is skipped. */
+		if (asprintf(&after, "%s%.*s0", path, (int)n, rest) < 0)
+			return true;
+		i = first_at(d, after);
+	}
+	return !path;
+}
+
 /* A layer that both do not have says something about the path, or about one above it. */
 static bool is_spoken_of(const struct diff *d, const char *path)
 {
@@ -411,5 +453,7 @@ int diff_compare(const struct stack *old, const struct stack *new, const struct 
 	if (r < 0)
 		return err_sys(e, -r, "compare the files");
 	diff_sort(ret);
+	if (scope->renames && diff_find_moved_dirs(ret) < 0)
+		return err_sys(e, ENOMEM, "compare the files");
 	return 0;
 }

@@ -26,6 +26,7 @@ struct diff_entry {
 	bool from_copy;	   /* the old content is a kept copy: start.h */
 	bool host_changed; /* the host's file is not what the sandbox started from */
 	bool unread;	   /* content could not be compared and counts as changed */
+	bool implied;	   /* it only came along with its directory, which was renamed */
 	int percent;	   /* of one that was renamed: how similar */
 };
 
@@ -63,14 +64,26 @@ int diff_add_deleted(struct diff *d, const char *path);
 void diff_sort(struct diff *d);
 /* The entry of this path, as far as the difference is sorted; NULL: there is none. */
 const struct diff_entry *diff_find(const struct diff *d, const char *path);
+/*
+ * Whether something arrives in this directory (with its slash; empty: at the top) under a name that
+ * a file system which ignores case takes for this one, in lower case.
+ */
+bool diff_has_alias(const struct diff *d, struct str dir, const char *name);
 
 /* Pair what was deleted with what was added: rename.c. 0 or -errno. */
 int diff_find_renames(struct diff *d);
+/* Behind that, directories: rename_dirs.c. The difference is sorted. 0 or -errno. */
+int diff_find_moved_dirs(struct diff *d);
 
 /* What an entry is called before the change. */
 static inline const char *diff_old_path(const struct diff_entry *en)
 {
 	return en->old_path ? en->old_path : en->path;
+}
+/* The rename of its directory says all that there is to say about it. */
+static inline bool diff_is_implied(const struct diff_entry *en)
+{
+	return en->implied && !en->host_changed && !en->from_copy && !en->unread;
 }
 /* A file's content of either side; the descriptor or -errno. */
 int diff_open_old(const struct diff *d, const struct diff_entry *en);

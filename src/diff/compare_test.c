@@ -156,6 +156,24 @@ static void renames_are_found_by_content(void)
 	end(&f);
 }
 
+static void a_renamed_directory_is_found_by_what_is_in_it(void)
+{
+	const struct diff_scope scope = { .renames = true };
+	struct fixture f;
+
+	begin("mkdir -p lower/d/s lower/keep upper/e/s upper/keep; seq 100 > lower/d/a; seq 200 300 > "
+	      "lower/d/s/b; ln -s x lower/d/l; cp lower/d/a upper/e/a; seq 200 299 > upper/e/s/b; "
+	      "ln -s x upper/e/l; echo new > upper/e/n; mkdir upper/other; echo o > upper/other/o");
+	t_whiteout("upper/d");
+	compare(&f, &scope);
+	is(&f, "R e,R e/a,R e/l,A e/n,R e/s,R e/s/b,A other,A other/o");
+	CHECK_STR(f.d.v[0].old_path, "d");
+	CHECK_STR(f.d.v[4].old_path, "d/s");
+	CHECK(!diff_is_implied(&f.d.v[0]) && diff_is_implied(&f.d.v[1]));
+	CHECK(diff_is_implied(&f.d.v[4]) && !diff_is_implied(&f.d.v[5]));
+	end(&f);
+}
+
 static void patch_is(const struct fixture *f, const char *want)
 {
 	char *out = NULL;
@@ -223,5 +241,5 @@ static void binary_files_are_literals_in_both_directions(void)
 T_MAIN(T(the_topmost_layer_that_has_a_name_decides), T(whiteouts_hide_what_is_below_them_only),
        T(an_opaque_directory_begins_anew), T(marks_of_the_other_kind_of_mount_mean_nothing),
        T(kinds_modes_and_links_are_told_apart), T(a_scope_leaves_out_what_is_not_in_it),
-       T(renames_are_found_by_content), T(a_patch_is_as_git_writes_it),
-       T(binary_files_are_literals_in_both_directions))
+       T(renames_are_found_by_content), T(a_renamed_directory_is_found_by_what_is_in_it),
+       T(a_patch_is_as_git_writes_it), T(binary_files_are_literals_in_both_directions))

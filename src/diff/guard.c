@@ -18,15 +18,11 @@ struct part {
 	size_t at, n;
 };
 
-static bool part_is(const struct part *p, const char *name)
-{
-	return strlen(name) == p->n && strncmp(p->path + p->at, name, p->n) == 0;
-}
-
+/* names in lower case: a host that ignores case obeys `Config` as `config`. */
 static bool part_is_any(const struct part *p, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (part_is(p, names[i]))
+		if (name_is_alias((struct str){ p->path + p->at, p->n }, names[i]))
 			return true;
 	return false;
 }
@@ -67,6 +63,18 @@ static bool sandbox_has(const struct guard *g, const char *path)
 	return (en && en->new.mode) || stack_find(g->diff->new, path, &node) > 0;
 }
 
+/* The same name in other letters; whether the host has it, its own file system tells. */
+static bool arrives(const struct guard *g, const struct part *p, const char *name)
+{
+	char lower[16];
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < sizeof lower; n++)
+		lower[n] = (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] - 'A' + 'a' : name[n]);
+	lower[n] = '\0';
+	return diff_has_alias(g->diff, (struct str){ p->path, p->at }, lower);
+}
+
 /* Whether the directory before the component holds this name, on any of these sides. */
 static bool dir_has(const struct guard *g, const struct part *p, const char *name, int sides)
 {
@@ -77,7 +85,7 @@ static bool dir_has(const struct guard *g, const struct part *p, const char *nam
 		return true;
 	if ((sides & ON_HOST) && host_type(g, path, (size_t)n))
 		return true;
-	return (sides & IN_SANDBOX) && sandbox_has(g, path);
+	return (sides & IN_SANDBOX) && (sandbox_has(g, path) || arrives(g, p, name));
 }
 
 /* As is_git_directory() of git's setup.c, which asks only whether these names are there. */
@@ -143,7 +151,7 @@ static int check_git(const struct guard *g, const struct diff_entry *en, const s
 static int check_bare(const struct guard *g, const struct diff_entry *en, const struct part *p)
 {
 	static const char *const names[] = {
-		"HEAD",	   "config",	"config.worktree", "hooks",	   "info",
+		"head",	   "config",	"config.worktree", "hooks",	   "info",
 		"objects", "refs",	"commondir",	   "gitdir",	   "modules",
 		"logs",	   "worktrees", "packed-refs",	   "rebase-merge", "rebase-apply",
 		"index",   "sequencer", "shallow",	   "reftable",

@@ -167,6 +167,20 @@ static void a_bare_repository_does_not_arrive(void)
 }
 
 /* config came as a plain file earlier; what would make a repository of it stays away. */
+static void a_bare_repository_in_other_letters_does_not_arrive(void)
+{
+	plan("mkdir -p upper/b && cd upper/b && mkdir Objects REFS hooks-not && echo h > Head && "
+	     "echo c > CONFIG && echo d > readme && mkdir Objects/aa && echo o > Objects/aa/o",
+	     false);
+	CHECK(fate("b/Head") == APPLY_GIT_BARE && fate("b/CONFIG") == APPLY_GIT_BARE);
+	CHECK(fate("b/Objects/aa/o") == APPLY_GIT_BARE && fate("b/readme") == TAKEN);
+	done();
+	/* Only two of the three: a plain directory. */
+	plan("mkdir -p upper/b/Objects && echo h > upper/b/Head && echo c > upper/b/CONFIG", false);
+	CHECK(fate("b/Head") == TAKEN && fate("b/CONFIG") == TAKEN);
+	done();
+}
+
 static void a_bare_repository_does_not_arrive_in_parts(void)
 {
 	plan("mkdir -p host/b upper/b/objects upper/b/refs && echo c > host/b/config && "
@@ -242,7 +256,8 @@ static void an_index_for_a_repository_with_sha256_is_not_taken(void)
 }
 
 T_MAIN(T(only_history_of_a_repository_is_taken), T(a_link_in_git_is_never_taken),
-       T(a_bare_repository_does_not_arrive), T(a_bare_repository_does_not_arrive_in_parts),
+       T(a_bare_repository_does_not_arrive), T(a_bare_repository_in_other_letters_does_not_arrive),
+       T(a_bare_repository_does_not_arrive_in_parts),
        T(a_bare_repository_that_hides_from_the_plan_does_not_arrive),
        T(of_a_bare_repository_of_the_host_history_is_taken),
        T(an_index_is_taken_only_when_its_paths_are_harmless),

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/limits.h"
 #include "diff/binary.h"
 #include "diff/lines.h"
 
@@ -200,6 +202,51 @@ static int put_content(FILE *f, const struct change *c, const struct sides *s,
 	return 0;
 }
 
+/*
+ * Count the lines of a file that has no other side, without keeping its text. 1: counted; 0: it is
+ * binary or too large.
+ */
+static int count_lines(int fd, size_t *ret)
+{
+	static char text[64 * 1024];
+	size_t all = 0, lines = 0;
+	char last = '\n';
+
+	for (;;) {
+		ssize_t n = read(fd, text, sizeof text);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		all += (size_t)n;
+		if (all > LIMIT_DIFF_TEXT || memchr(text, 0, (size_t)n))
+			return 0;
+		for (const char *at = text; (at = memchr(at, '\n', (size_t)(text + n - at))); at++)
+			lines++;
+		last = text[n - 1];
+	}
+	*ret = lines + (last != '\n');
+	return 1;
+}
+
+static int count_one_sided(const struct diff *d, const struct diff_entry *en, bool new,
+			   struct patch_counts *n)
+{
+	auto_close int fd = new ? diff_open_new(d, en) : diff_open_old(d, en);
+	size_t lines = 0;
+	int r = fd < 0 ? fd : count_lines(fd, &lines);
+
+	if (r < 0)
+		return r;
+	n->binary |= r == 0;
+	n->added += new ? lines : 0;
+	n->removed += new ? 0 : lines;
+	return 0;
+}
+
 /* The same entry with one side only, for a file of one kind that replaces one of another. */
 static int one_sided(FILE *f, const struct diff *d, const struct diff_entry *en, const char *prefix,
 		     bool new, struct patch_counts *n)
@@ -216,6 +263,8 @@ static int one_sided(FILE *f, const struct diff *d, const struct diff_entry *en,
 		n->omitted |= mode != 0 && !S_ISDIR(mode);
 		return 0;
 	}
+	if (!f && S_ISREG(mode))
+		return count_one_sided(d, en, new, n);
 	*(new ? &c.new_mode : &c.old_mode) = git_mode(mode);
 	r = blob_load(d, en, new, b);
 	if (r == 0 && f && !is_too_large(&s, n))
@@ -268,8 +317,9 @@ static int put(FILE *f, const struct diff *d, const struct diff_entry *en, const
 		return 0;
 	if (in_git(en->old.mode) && in_git(en->new.mode) && en->kind != DIFF_TYPE)
 		return two_sided(f, d, en, prefix, n);
+	/* Git has no directories: a renamed one is seen by what is in it. */
 	if (S_ISDIR(en->old.mode) && S_ISDIR(en->new.mode))
-		n->omitted = true;
+		n->omitted = en->kind != DIFF_RENAMED || en->mode || en->owner || en->xattr;
 	if (en->old.mode)
 		r = one_sided(f, d, en, prefix, false, n);
 	if (r == 0 && en->new.mode)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/sha256.h"
 #include "diff/compare.h"
 
@@ -59,7 +60,8 @@ static int open_of(const struct diff *d, const struct diff_entry *en)
 
 static bool is_candidate(const struct diff_entry *en, enum diff_kind kind)
 {
-	return en->kind == kind && S_ISREG(node_of(en)->mode) && node_of(en)->size > 0;
+	return en->kind == kind && node_of(en)->size > 0 &&
+	       (S_ISREG(node_of(en)->mode) || S_ISLNK(node_of(en)->mode));
 }
 
 /* By size, so that those that may be equal stand together. */
@@ -88,6 +90,21 @@ static int gather(struct diff *d, enum diff_kind kind, struct candidate **ret, s
 	return 0;
 }
 
+static bool hash_link(const struct diff *d, struct candidate *c)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_PATH);
+	bool gone = c->en->kind == DIFF_DELETED;
+	struct sha256 s;
+
+	if (diff_read_link(gone ? d->old : d->new, node_of(c->en), c->en->path, &b) < 0)
+		return false;
+	sha256_init(&s);
+	sha256_add(&s, b.data, b.len);
+	sha256_end(&s, c->hash);
+	c->failed = false;
+	return c->hashed = true;
+}
+
 static bool hash_file(const struct diff *d, struct candidate *c)
 {
 	auto_free char *mem = NULL;
@@ -98,6 +115,8 @@ static bool hash_file(const struct diff *d, struct candidate *c)
 	if (c->hashed || c->failed)
 		return c->hashed;
 	c->failed = true;
+	if (S_ISLNK(node_of(c->en)->mode))
+		return hash_link(d, c);
 	mem = malloc(65536);
 	fd = open_of(d, c->en);
 	if (!mem || fd < 0 || node_of(c->en)->size > EXACT_BYTES)
@@ -145,7 +164,8 @@ static int join_exact(struct pairing *p, struct candidate *new, size_t first)
 	for (size_t i = first; i < p->ngone && p->gone[i].en->old.size == size; i++) {
 		struct candidate *g = &p->gone[i];
 
-		if (g->taken || !hash_file(p->d, new) || !hash_file(p->d, g) ||
+		if (g->taken || (g->en->old.mode & S_IFMT) != (new->en->new.mode &S_IFMT) ||
+		    !hash_file(p->d, new) || !hash_file(p->d, g) ||
 		    memcmp(g->hash, new->hash, sizeof g->hash) != 0)
 			continue;
 		if (!best)
@@ -219,7 +239,7 @@ static int load_pieces(const struct diff *d, struct candidate *c)
 	auto_done(buf_done) struct buf b = BUF_INIT(SIMILAR_BYTES);
 	auto_close int fd = FD_NONE;
 
-	if (c->pieces || node_of(c->en)->size > SIMILAR_BYTES)
+	if (c->pieces || node_of(c->en)->size > SIMILAR_BYTES || !S_ISREG(node_of(c->en)->mode))
 		return 0;
 	fd = open_of(d, c->en);
 	if (fd < 0 || io_read_all(fd, &b) < 0)

@@ -140,6 +140,7 @@ static void fill(const struct stack *s, int layer, const struct stat *st, struct
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec,
+		.mtime_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
 		.nlink = st->st_nlink,
 		.layer = layer,
 	};

@@ -45,7 +45,7 @@ struct stack_node {
 	uint32_t rdev_major, rdev_minor;
 	dev_t dev;
 	ino_t ino;
-	uint64_t ctime_ns, nlink;
+	uint64_t ctime_ns, mtime_ns, nlink;
 	int layer;		/* where it is found */
 	struct stack_mask mask; /* of a directory */
 };

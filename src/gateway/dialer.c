@@ -178,8 +178,11 @@ static void begin(struct dialling *a)
 		if (dialling_count(a, v.rule))
 			dialling_via(a);
 	} else if (a->ask.name[0]) {
-		/* Before the lookup: even a failing lookup sends the name to a name server. */
-		if (dialling_count_total(a))
+		/*
+		 * Before the lookup: even a failing lookup sends the name to a name server. If the
+		 * rule depends on the address, only the sandbox's limits count yet.
+		 */
+		if (v.kind == POLICY_ALLOW ? dialling_count(a, v.rule) : dialling_count_total(a))
 			look_up(a);
 	} else {
 		a->addrs = (struct resolve_answer){ .n = 1, .addrs = { ip_plain(a->ask.addr) } };

@@ -446,7 +446,8 @@ static void budgets_hold_against_the_front_and_outlive_the_dialer(void)
 		CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_DONE);
 	}
 	CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_LIMITED && fd < 0);
-	await_report("few.test " WEB " 7000 few connections");
+	/* The limit is known before the address. */
+	await_report("few.test  7000 few connections");
 	begin_dialer(rules, NULL, ledger);
 	CHECK(dial(0, "few.test", 7000, &fd).outcome == DIAL_LIMITED && fd < 0);
 	CHECK(dial(0, "ok.test", 7000, &fd).outcome == DIAL_DONE);
@@ -495,6 +496,22 @@ static void names_that_do_not_exist_count(void)
 	CHECK(dial(0, "missing1.test", 7000, &fd).outcome == DIAL_FAILED);
 	CHECK(dial(0, "missing2.test", 7000, &fd).outcome == DIAL_FAILED && nresolved == 2);
 	CHECK(dial(0, "missing3.test", 7000, &fd).outcome == DIAL_LIMITED && nresolved == 2);
+}
+
+static void names_that_do_not_exist_count_for_their_rule(void)
+{
+	static const char few[] = "rules:\n"
+				  "  - {id: some, hosts: ['*.test'], ports: [7000],\n"
+				  "     limits: {connections: 3}}\n";
+	int fd;
+
+	own_network();
+	begin_dialer(few, NULL, memfd_shared("ledger", sizeof(struct ledger)));
+	CHECK(dial(0, "missing1.test", 7000, &fd).outcome == DIAL_FAILED);
+	CHECK(dial(0, "missing2.test", 7000, &fd).outcome == DIAL_FAILED && nresolved == 2);
+	/* A connection that is made counts once, before the lookup and not again at the address. */
+	CHECK(dial(0, "ok.test", 7000, &fd).outcome != DIAL_LIMITED && nresolved == 3);
+	CHECK(dial(0, "missing3.test", 7000, &fd).outcome == DIAL_LIMITED && nresolved == 3);
 }
 
 /* --- through the host's proxy --- */
@@ -594,6 +611,7 @@ T_MAIN(T(an_allowed_name_is_dialled_and_reported),
        T(budgets_hold_against_the_front_and_outlive_the_dialer),
        T(a_connection_is_counted_by_the_rule_of_the_address_it_got),
        T(a_client_that_may_be_silent_is_dialled_for), T(names_that_do_not_exist_count),
+       T(names_that_do_not_exist_count_for_their_rule),
        T(a_proxy_is_asked_for_the_name_and_its_yes_gives_the_socket),
        T(a_proxy_that_says_no_gives_no_descriptor),
        T(a_name_that_is_not_allowed_is_not_asked_of_the_proxy),

@@ -171,7 +171,8 @@ static void tell_http(struct flow *f, const struct http_pending *p, int status)
 	event_text(g, GW_T_METHOD, str_of(p->method));
 	event_text(g, GW_T_PATH, str_of(p->path));
 	event_num(g, GW_T_STATUS, (uint64_t)status);
-	event_end(g, at, EVENT_SOON);
+	/* With one client each turn is idle: told soon, every request would wake the warden. */
+	event_end(g, at, EVENT_LATER);
 }
 
 static int read_response(struct flow *f, struct str in)

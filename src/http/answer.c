@@ -71,7 +71,7 @@ static void settle_input(struct http_exchange *x)
 {
 	struct http_body *f = &x->in.framing;
 	struct http_conn *c = x->c;
-	struct str in = { c->in.data + c->taken, c->in.len - c->taken }, drop;
+	struct str in = buf_behind(&c->in, c->taken), drop;
 
 	if (x->in_mode == HTTP_IN_DONE)
 		return;

@@ -85,7 +85,7 @@ struct str body_out_front(struct http_body_out *b)
 		b->next = (struct buf)BUF_INIT(0);
 		b->sent = 0;
 	}
-	return (struct str){ b->out.data + b->sent, b->out.len - b->sent };
+	return buf_behind(&b->out, b->sent);
 }
 
 void body_out_wrote(struct http_body_out *b, size_t n)

@@ -129,7 +129,7 @@ static int client_fill(struct http_client *c)
 
 static struct str client_unused(const struct http_client *c)
 {
-	return (struct str){ c->in.data + c->taken, c->in.len - c->taken };
+	return buf_behind(&c->in, c->taken);
 }
 
 static int client_head(struct http_client *c, struct str method)

@@ -9,6 +9,7 @@
 
 enum {
 	ROUNDS = 4, /* of one run, so that other connections get their turn */
+	SHAKES = 8, /* steps of handshakes per turn: each takes most of a millisecond */
 	IN_KEEP = 0,
 };
 
@@ -56,11 +57,14 @@ static void on_kick(struct loop_timer *t)
 	struct http_server *s = container_of(t, struct http_server, kick);
 	struct http_conn *last = s->work_last, *c;
 
+	s->shakes = 0;
 	do {
 		c = s->work_first;
 		if (c)
 			http_conn_run(c);
 	} while (c && c != last);
+	if (s->work_first) /* those that queued themselves again */
+		loop_timer_set(s->loop, &s->kick, 0, on_kick);
 }
 
 static void work_enter(struct http_conn *c)
@@ -264,10 +268,15 @@ static void settle(struct http_conn *c, bool more)
 		work_enter(c);
 }
 
-static bool shake(struct http_conn *c)
+static bool shake(struct http_conn *c, bool *ret_later)
 {
-	int r = c->filter->ops->shake(c->filter, c->fd);
+	int r;
 
+	*ret_later = c->server->shakes >= SHAKES;
+	if (*ret_later)
+		return false;
+	c->server->shakes++;
+	r = c->filter->ops->shake(c->filter, c->fd);
 	if (r == -EAGAIN)
 		return false;
 	if (r < 0)
@@ -295,7 +304,7 @@ static void notice_gone(struct http_conn *c)
 
 void http_conn_run(struct http_conn *c)
 {
-	bool moved = true;
+	bool moved = true, later = false;
 
 	c->entered = true;
 	work_leave(c);
@@ -305,7 +314,7 @@ void http_conn_run(struct http_conn *c)
 		if (c->state == HTTP_CLOSED)
 			break;
 		if (c->state == HTTP_HANDSHAKE) {
-			moved = shake(c);
+			moved = shake(c, &later);
 			continue;
 		}
 		moved = http_conn_read(c);
@@ -316,7 +325,7 @@ void http_conn_run(struct http_conn *c)
 	if (c->state == HTTP_CLOSED)
 		dispose(c);
 	else
-		settle(c, moved);
+		settle(c, moved || later);
 }
 
 static void on_io(struct loop_io *io, uint32_t events)

@@ -9,7 +9,7 @@
 
 static struct str unused(const struct http_conn *c)
 {
-	return (struct str){ c->in.data + c->taken, c->in.len - c->taken };
+	return buf_behind(&c->in, c->taken);
 }
 
 static bool exchange_wants_input(const struct http_exchange *x)
@@ -211,8 +211,7 @@ static void deliver(struct http_exchange *x)
 	if (n > x->piece.n) /* answered meanwhile: the rest is dropped */
 		n = x->piece.n;
 	x->paused = n < x->piece.n;
-	x->piece.p += n;
-	x->piece.n -= n;
+	x->piece = x->paused ? (struct str){ x->piece.p + n, x->piece.n - n } : STR_NONE;
 }
 
 static int next_piece(struct http_conn *c)

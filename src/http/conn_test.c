@@ -71,6 +71,27 @@ static void pipelined_requests_are_answered_in_order(void)
 	fix_end();
 }
 
+static void every_connection_of_a_busy_turn_is_served(void)
+{
+	enum { BUSY = 5, EACH = 40 };
+	char text[EACH * 40] = "";
+	int fds[BUSY];
+
+	for (int i = 0; i < EACH; i++)
+		(void)snprintf(text + strlen(text), 40, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
+	fix_begin();
+	for (int i = 0; i < BUSY; i++)
+		fds[i] = fix_client();
+	for (int i = 0; i < BUSY; i++)
+		CHECK(send(fds[i], text, strlen(text), 0) == (ssize_t)strlen(text));
+	fix_turn();
+	fix_turn();
+	CHECK(fix_ended[HTTP_END_DONE] == BUSY * EACH && !fix_server.work_first);
+	for (int i = 0; i < BUSY; i++)
+		close(fds[i]);
+	fix_end();
+}
+
 static void head_has_the_length_and_no_body(void)
 {
 	int fd;
@@ -362,11 +383,11 @@ static void stopping_ends_every_request(void)
 }
 
 T_MAIN(T(a_request_is_answered_and_the_connection_stays), T(byte_by_byte_gives_the_same_answer),
-       T(pipelined_requests_are_answered_in_order), T(head_has_the_length_and_no_body),
-       T(connection_close_closes), T(continue_is_sent_when_the_app_reads),
-       T(a_short_unread_body_keeps_the_connection), T(an_early_answer_survives_a_large_upload),
-       T(oversize_bodies_get_413), T(a_cut_body_gets_400),
-       T(headers_of_the_app_cannot_split_the_answer), T(a_client_that_leaves_ends_its_request),
-       T(a_half_closed_client_can_still_be_answered), T(paths_are_checked),
-       T(draining_closes_idle_connections_and_finishes_the_rest),
+       T(pipelined_requests_are_answered_in_order), T(every_connection_of_a_busy_turn_is_served),
+       T(head_has_the_length_and_no_body), T(connection_close_closes),
+       T(continue_is_sent_when_the_app_reads), T(a_short_unread_body_keeps_the_connection),
+       T(an_early_answer_survives_a_large_upload), T(oversize_bodies_get_413),
+       T(a_cut_body_gets_400), T(headers_of_the_app_cannot_split_the_answer),
+       T(a_client_that_leaves_ends_its_request), T(a_half_closed_client_can_still_be_answered),
+       T(paths_are_checked), T(draining_closes_idle_connections_and_finishes_the_rest),
        T(idle_connections_can_be_handed_over), T(stopping_ends_every_request))

@@ -160,7 +160,7 @@ static void on_body_end(struct http_request *r)
 
 static struct str in_unused(const struct http_proxy *p)
 {
-	return (struct str){ p->in.data + p->taken, p->in.len - p->taken };
+	return buf_behind(&p->in, p->taken);
 }
 
 static int begin_tunnel(struct http_proxy *p, const struct http_head *h)

@@ -94,6 +94,7 @@ struct http_server {
 	struct http_conn *work_first, *work_last; /* run by `kick` */
 	unsigned full;				  /* exchanges that wait for room for a body */
 	unsigned streams;
+	unsigned shakes; /* steps of handshakes since the last kick */
 	struct http_listener *listeners;
 	bool resting; /* the listeners are out of the loop */
 	struct loop_timer kick, rest;

@@ -137,10 +137,12 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 		return -1;
 	if (db_query(c, &q, e,
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
-		     " uid_slot, top) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9)",
-		     "tttttiiit", row->id, row->name[0] ? row->name : NULL, row->template_,
+		     " uid_slot, top, owner)"
+		     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9, ?10)",
+		     "tttttiiitt", row->id, row->name[0] ? row->name : NULL, row->template_,
 		     row->state, row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
-		     (int64_t)slot, row->top[0] ? row->top : NULL) < 0 ||
+		     (int64_t)slot, row->top[0] ? row->top : NULL,
+		     row->owner[0] ? row->owner : NULL) < 0 ||
 	    db_step(c, q, e) < 0)
 		return -1;
 	row->uid_slot = slot;
@@ -254,7 +256,7 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT id, name, template, state, spec, ephemeral, ifnull(uid_slot, -1),"
-		       " created_ns, top FROM sandboxes WHERE %s",
+		       " created_ns, top, owner FROM sandboxes WHERE %s",
 		       where);
 	if (db_query(c, &q, e, sql, "t", value) < 0)
 		return -1;
@@ -269,6 +271,7 @@ int db_sandbox(struct catalog *c, const char *where, const char *value, struct s
 	row.uid_slot = sqlite3_column_int(q, 6);
 	row.created_ns = (uint64_t)sqlite3_column_int64(q, 7);
 	db_text(q, 8, row.top, sizeof row.top);
+	db_text(q, 9, row.owner, sizeof row.owner);
 	if (db_text_dup(q, 4, &row.spec, e) < 0)
 		return -1;
 	*ret = row;

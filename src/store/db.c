@@ -125,6 +125,16 @@ static const char *const migrations[] = {
 	" problem TEXT NOT NULL DEFAULT '',"
 	" PRIMARY KEY(template, options)"
 	") WITHOUT ROWID;",
+	/* store/keys.h. The owner of a sandbox is the id of the key that made it. */
+	"ALTER TABLE sandboxes ADD COLUMN owner TEXT;"
+	"CREATE INDEX sandbox_owners ON sandboxes(owner) WHERE owner IS NOT NULL;"
+	"CREATE TABLE keys("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" digest BLOB NOT NULL UNIQUE," /* SHA-256 of the key */
+	" name TEXT NOT NULL UNIQUE,"
+	" shown TEXT NOT NULL," /* the first characters, for people */
+	" created_ns INTEGER NOT NULL"
+	") WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };

@@ -77,8 +77,7 @@ int gunzip_next(struct gunzip *g, struct str *in, struct str *ret)
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
 		return r == Z_MEM_ERROR ? -ENOMEM
 					: fails(g, -EBADMSG, "the body is not valid gzip");
-	in->p += used;
-	in->n -= used;
+	*in = used < in->n ? (struct str){ in->p + used, in->n - used } : STR_NONE;
 	g->in += used;
 	g->out += made;
 	g->ended = r == Z_STREAM_END;

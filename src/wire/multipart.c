@@ -87,7 +87,8 @@ static struct str cut_type(struct str *rest)
 	const char *end = rest->n ? memchr(rest->p, ';', rest->n) : NULL;
 	struct str type = { rest->p, end ? (size_t)(end - rest->p) : rest->n };
 
-	rest->p += type.n;
+	if (type.n)
+		rest->p += type.n;
 	rest->n -= type.n;
 	while (type.n && type.p[type.n - 1] == ' ')
 		type.n--;

@@ -50,7 +50,7 @@ enum msg {
 	MSG_STDOUT = 25, /* init | call, or of the DIAL | raw bytes | output, within the credit */
 	MSG_STDERR = 26, /* init | call | raw bytes | as STDOUT, whose credit it shares */
 	MSG_END = 27, /* both | of the DIAL | | from init: the other end sends no more; from the warden: close the connection */
-	MSG_PREPARED = 28, /* init | 0 | ERRNO | the order PREPARE is done; the warden lets the rename go on in any case */
+	MSG_PREPARED = 28, /* init | 0 | ERRNO | the order PREPARE is done, or failed. ENOTEMPTY becomes the answer to the rename; otherwise the kernel does the rename */
 
 	/* client protocol: requests */
 	MSG_C_HELLO = 64, /* both | 0 | VERSION NEWEST | the client's first frame: the oldest and newest version that it speaks. From version 3 on the warden's first frame answers with VERSION, which both then use */

@@ -36,7 +36,8 @@ static bool line_next(struct str *rest, struct str *ret, bool *more)
 	*more = n < rest->n;
 	if (*more)
 		n += rest->p[n] == '\r' && n + 1 < rest->n && rest->p[n + 1] == '\n' ? 2 : 1;
-	rest->p += n;
+	if (n)
+		rest->p += n;
 	rest->n -= n;
 	return true;
 }

@@ -57,7 +57,7 @@ def load(root):
     out = []
     for top in ('src', 'tests'):
         for folder, names, files in os.walk(os.path.join(root, top)):
-            names[:] = sorted(n for n in names if n not in ('corpus', 'fixtures', '__pycache__', '.pytest_cache'))
+            names[:] = sorted(n for n in names if n not in ('corpus', 'fixtures', '__pycache__', '.pytest_cache', 'node_modules'))
             for name in sorted(files):
                 if name.endswith(('.c', '.h', '.py', '.build', '.txt')):
                     out.append(Source(root, os.path.relpath(os.path.join(folder, name), root)))
@@ -328,6 +328,8 @@ OF_OPERATIONS = {
     'mkdirat': 'makes a directory', 'fsync': 'writes to the disk',
 }
 OF_STORE = re.compile(r'\b(?:sqlite3|db|catalog|state)_\w+(?=\()')
+# The socket that a server listens on is its own.
+OF_FRONT = {('src/cli/host/serve.c', 'unlink')}
 # Neither reads nor changes the store.
 OF_STORE_FREE = {'catalog_close', 'state_id_ok'}
 
@@ -337,6 +339,8 @@ def check_front(sources, _edges):
         if not (s.path.endswith('.c') and s.path.startswith('src/cli/')) or s.is_test:
             continue
         for name, line, _ in calls_of(s, OF_OPERATIONS):
+            if (s.path, name) in OF_FRONT:
+                continue
             yield s.path, line, f'{name}() {OF_OPERATIONS[name]}: that is for src/ops'
         own = {name for name, _, _ in functions_of(s)}
         for m in OF_STORE.finditer(s.code):

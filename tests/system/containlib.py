@@ -187,10 +187,10 @@ class Ground:
         assert done.returncode == 0, done.stderr
         return outcomes(done.stdout)
 
-    def inside(self, cay, profile, user):
+    def inside(self, cay, profile, user, *options):
         """The probe in a sandbox: beside a call of the same user, with descriptors leaked into every cay."""
         self.lay_spares()
-        ref = cay('create', '--profile', profile, '--ro', f'{PROBE}:/probe', check=True,
+        ref = cay('create', '--profile', profile, *options, '--ro', f'{PROBE}:/probe', check=True,
                   pass_fds=self.fds).out.strip()
         init = cay.json('show', ref)[0]['init_pid']
         try:

@@ -49,6 +49,12 @@ def shared_files(state):
     return sums
 
 
+# User namespaces, and what Landlock alone refuses to a planted descriptor.
+NESTED_OPENS = {'clone-user', 'clone-user-and-all', 'clone-user-high-bits', 'clone3', 'unshare-user', 'unshare-user-and-net',
+                *('leak-' + way for way in ('bind chdir create etc execute fifo link list mkdir proc read rename rmdir symlink '
+                                            'temporary truncate unlink up write').split())}
+
+
 class Results:
     """Each setting and kind is run when it is first asked for, within that test."""
 
@@ -73,6 +79,8 @@ class Results:
     def run(self, ground, how):
         if how == 'bare':
             return ground.bare(self.cay)
+        if how.startswith('nested-'):
+            return ground.inside(self.cay, how[len('nested-'):], '1000', '--nested')
         if how in KINDS:
             return ground.inside(self.cay, *KINDS[how])
         ref = self.cay('create', check=True).out.strip()
@@ -161,3 +169,11 @@ def test_shared_layers_are_as_they_were(results):
     # A host whose packages change meanwhile has another layer then, and may drop the old one.
     changed = [path for path, was in results.before.items() if os.path.exists(path) and sum_of(path) != was]
     assert not changed
+
+
+@pytest.mark.parametrize('profile', ['dev', 'locked'])
+def test_nested_opens_what_is_listed_and_nothing_else(results, profile):
+    found = results.get(f'nested-{profile}')
+    opened = {c.name for c in TABLE if found[c.name] == 'ok' and 'ok' not in getattr(c, profile).split('|')}
+    assert opened <= NESTED_OPENS, ' '.join(sorted(opened - NESTED_OPENS))
+    assert opened >= {'unshare-user'}, 'it proves nothing'

@@ -140,6 +140,23 @@ def test_npm_installs_globally_into_the_home(cay):
     assert r.out == '7\n', r
 
 
+def test_toolchains_of_the_caller_are_shown_read_only(cay, tmp_path):
+    for name, text in (('.cargo/bin/cargo', 'cargo'), ('.cargo/credentials.toml', 'secret'), ('.rustup/settings.toml', ''),
+                       ('.pyenv/versions/3.9.1/bin/py', 'py-3.9.1'), ('.pyenv/versions/3.12.0/bin/py', 'py-3.12.0'),
+                       ('.nvm/versions/node/v20.1.0/bin/nd', 'nd-20'), ('go/bin/gotool', 'gotool')):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho {text}\n')
+        path.chmod(0o755)
+    for folder, _, _ in os.walk(tmp_path):
+        os.chmod(folder, 0o755)
+    script = 'cargo; py; nd; gotool; touch ~/.rustup/x 2>/dev/null || echo ro; touch ~/.cargo/registry && echo rw; ls -A ~/.cargo'
+    r = cay('run', '--toolchains', '--', 'sh', '-c', script, env={'HOME': str(tmp_path)}, check=True)
+    assert r.out.split() == ['cargo', 'py-3.12.0', 'nd-20', 'gotool', 'ro', 'rw', 'bin', 'registry'], r
+    r = cay('run', '--toolchains', '--', 'true', env={'HOME': '/nowhere'})
+    assert r.code == 125 and 'has none' in r.err, r
+
+
 def test_directories_of_packages_exist_and_are_empty(cay):
     lists = '/var/lib/dpkg/info'
     if not os.path.isdir(lists):

@@ -234,3 +234,65 @@ def test_ended_sandboxes_are_kept_by_number_and_by_age(fresh_cay):
     cay('run', '--name', 'newer', '--', 'true', check=True)
     names = caylib.wait_until(lambda: [n for n in [[json.loads(line)['name'] for line in cay('ls', '--ended', '--json').out.splitlines()]] if len(n) == 1], what='one')
     assert names == [['newer']]
+
+
+def with_fd(cay, *args, **options):
+    """The command with its JSON on a descriptor of its own: the result and the objects."""
+    r, w = os.pipe()
+    try:
+        result = cay(*(str(w) if a == 'FD' else a for a in args), pass_fds=(w,), **options)
+        os.close(w)
+        w = None
+        with os.fdopen(r, 'rb') as f:
+            r = None
+            return result, [json.loads(line) for line in f.read().splitlines()]
+    finally:
+        for fd in (r, w):
+            if fd is not None:
+                os.close(fd)
+
+
+def test_json_has_a_place_of_its_own(cay, make, tmp_path):
+    script = 'printf no-newline >&2; echo out; exit 4'
+    result, (told,) = with_fd(cay, 'run', '--json-fd', 'FD', '--', 'sh', '-c', script)
+    assert (result.code, result.out, result.err) == (4, 'out\n', 'no-newline')
+    assert told['exit_code'] == 4 and cay('why', told['sandbox'], '-q', check=True).out == 'command\n'
+    path = tmp_path / 'result.json'
+    r = cay('exec', '--json-file', str(path), make(), '--', 'sh', '-c', script)
+    assert (r.code, r.out, r.err) == (4, 'out\n', 'no-newline') and json.loads(path.read_text())['exit_code'] == 4
+    r = cay('ls', '--json-file', str(path), check=True)
+    assert r.out == '' and json.loads(path.read_text().splitlines()[0])['id']
+
+
+def test_the_descriptor_of_the_json_stays_outside(cay):
+    _, (told,) = with_fd(cay, 'run', '--json-fd', 'FD', '--', 'sh', '-c', 'for n in 3 4 5 6 7 8 9; do echo x >&$n; done 2>/dev/null; exit 0')
+    assert told['exit_code'] == 0
+
+
+@pytest.mark.parametrize('args,kind,code', [
+    (('run', '--json-fd', 'FD', '--template', 'nothing', '--', 'true'), None, 125),
+    (('run', '--json-fd', 'FD', '--', '/no/such/command'), 'not_found', 127),
+    (('run', '--json-fd', 'FD', '--', '/etc/passwd'), None, 126),
+    (('run', '--no-such-option', '--json-fd', 'FD', '--', 'true'), 'invalid', 125),
+    (('exec', '--json-fd', 'FD', 'never-was', '--', 'true'), 'not_found', 125),
+    (('show', 'never-was', '--json-fd', 'FD'), 'not_found', 5),
+    (('show', '--no-such-option', '--json-fd', 'FD'), 'invalid', 2),
+])
+def test_there_is_json_when_cay_itself_fails(cay, args, kind, code):
+    result, (told,) = with_fd(cay, *args)
+    assert result.code == code and result.out == '' and result.err
+    assert told['error']['exit_code'] == code and told['error']['message'] and 'hint' in told['error']
+    assert kind is None or told['error']['code'] == kind
+
+
+def test_json_of_a_failure_without_a_place_of_its_own(cay):
+    r = cay('run', '--json', '--', '/no/such/command')
+    assert r.code == 127 and json.loads(r.err.splitlines()[-1])['error']['exit_code'] == 127 and r.out == ''
+    r = cay('show', 'never-was', '--json')
+    assert r.code == 5 and json.loads(r.out)['error']['exit_code'] == 5
+
+
+@pytest.mark.parametrize('option', [('--json-fd', '77'), ('--json-file', '/no/such/dir/file'), ('--json-fd', '2', '--json-file', '/dev/null')])
+def test_a_place_that_cannot_be_written_is_an_error_before_anything_runs(cay, tmp_path, option):
+    r = cay('run', *option, '--', 'sh', '-c', 'echo ran')
+    assert r.code == 125 and r.out == '' and '--json-f' in r.err

@@ -215,6 +215,26 @@ def test_a_directory_with_a_mount_below_it_stays(clean_cay, project, tmp_path):
     no_stage(clean_cay, ref)
 
 
+def test_diff_trace_and_apply_tell_it_as_a_rename(clean_cay, project):
+    (project / 'src/pipe').unlink()
+    (project / 'src/sub/socket').unlink()
+    (project / 'src/f1').chmod(0o644)
+    (project / 'src/sub/deep').chmod(0o755)
+    ref = box(clean_cay, project)
+    python(clean_cay, ref, "import os; os.rename('/p/src', '/p/new')")
+    assert clean_cay('diff', ref, check=True).out == 'R  /p/src/ -> /p/new/\n'
+    changes = [e for e in clean_cay.events(ref) if e['kind'].startswith('file.')]
+    assert [(e['kind'], e['from'], e['path'], e['type']) for e in changes] == [('file.rename', '/p/src', '/p/new', 'dir')]
+    clean_cay('snapshot', ref, check=True)
+    python(clean_cay, ref, "import os; os.rename('/p/new/sub', '/p/other'); open('/p/other/f0', 'a').write('more')")
+    assert clean_cay('diff', ref, check=True).out == 'R  /p/src/ -> /p/new/\nR  /p/src/sub/ -> /p/other/\nR  /p/src/sub/f0 -> /p/other/f0\n'
+    changes = [e for e in clean_cay.events(ref) if e['kind'].startswith('file.')][1:]
+    assert [(e['kind'], e['path']) for e in changes] == [('file.rename', '/p/other'), ('file.change', '/p/other/f0')]
+    clean_cay('apply', ref, check=True)
+    assert sorted(os.listdir(project)) == ['new', 'other'] and sorted(os.listdir(project / 'other')) == ['deep', 'f0', 'f1', 'f2']
+    assert (project / 'other/f0').read_text().endswith('more') and (project / 'new/link').is_symlink()
+
+
 APPENDERS = r'''
 import os, sys, threading, time
 os.chdir('/p')

@@ -38,9 +38,7 @@ for i in range(n):
         elif k == 3: os.makedirs(a, exist_ok=True)
         elif k == 4: os.unlink(a)
         elif k == 5: shutil.rmtree(a) if os.path.isdir(a) else None  # of a pipe it would wait for a writer
-        elif k == 6:
-            if os.path.isdir(a) and not os.path.islink(a): continue
-            os.rename(a, b)
+        elif k == 6: os.rename(a, b)
         elif k == 7:
             if links: os.link(a, b)
         elif k == 8: os.symlink(str(v), a)

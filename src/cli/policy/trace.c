@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "cli/cmd.h"
 #include "cli/context.h"
+#include "cli/output.h"
 #include "link/client.h"
 #include "ops/trace_open.h"
 #include "trace/filter.h"
@@ -61,6 +62,7 @@ static int out_failed(struct err *e)
 /* The line as it is in the file for --json, else for people. */
 static int print_event(struct show *s, struct str line, const struct trace_event *ev)
 {
+	FILE *to = s->ctx->json ? out_json_stream(stdout) : stdout;
 	int r;
 
 	buf_clear(&s->out);
@@ -73,7 +75,7 @@ static int print_event(struct show *s, struct str line, const struct trace_event
 	}
 	if (r < 0)
 		return err_sys(s->e, -r, "cannot show an event");
-	return fwrite(s->out.data, 1, s->out.len, stdout) == s->out.len ? 0 : out_failed(s->e);
+	return fwrite(s->out.data, 1, s->out.len, to) == s->out.len ? 0 : out_failed(s->e);
 }
 
 static int show_line(struct show *s, struct str line)
@@ -110,7 +112,7 @@ static int show_lines(struct show *s)
 			       (unsigned long long)s->lines.line + 1, LIMIT_EVENT);
 	if (r < 0)
 		return err_sys(s->e, -r, "cannot read the trace of '%s'", s->file.id);
-	return fflush(stdout) == 0 ? 0 : out_failed(s->e);
+	return fflush(s->ctx->json ? out_json_stream(stdout) : stdout) == 0 ? 0 : out_failed(s->e);
 }
 
 /*
@@ -224,7 +226,7 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 	json_end(&j);
 	if (json_done(&j) < 0)
 		return err_sys(e, ENOMEM, "cannot write the result");
-	return puts(out.data) >= 0 && fflush(stdout) == 0 ? 0 : out_failed(e);
+	return fprintf(out_json_stream(stdout), "%s\n", out.data) >= 0 ? 0 : out_failed(e);
 }
 
 static int verify_trace(struct cmd_ctx *ctx, struct err *e)

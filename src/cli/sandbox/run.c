@@ -119,6 +119,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	creation_init(&n, &c);
 	if (begin(&n, &s, o.keep || o.outlives, e) < 0)
 		return -1;
+	out_json_about(n.row.id);
 	cli_print_warnings(&n.warnings);
 	/* One that is removed afterwards takes all changes with it anyway. */
 	code = o.tx && o.keep ? in_tx(ctx, &n, e) : run_in(ctx, &n, e);

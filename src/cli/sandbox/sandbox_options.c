@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "cli/output.h"
+#include "cli/sandbox/toolchains.h"
 
 void sandbox_spec_done(struct sandbox_spec *s)
 {
@@ -130,15 +131,24 @@ static void take_texts(const struct sandbox_opts *o, struct create_spec *spec)
 	spec->limits = limit_opts_spec(&o->limits);
 }
 
+static bool sets_path(const struct text_list *env)
+{
+	for (int i = 0; i < env->n; i++)
+		if (strncmp(env->items[i], "PATH=", 5) == 0)
+			return true;
+	return false;
+}
+
 int sandbox_opts_spec(const struct sandbox_opts *o, struct sandbox_spec *ret, struct err *e)
 {
 	auto_done(sandbox_spec_done) struct sandbox_spec s = { .policy = BUF_INIT(LIMIT_POLICY) };
 	int mounts = o->dirs.n + o->ros.n;
 
 	take_texts(o, &s.spec);
-	s.mounts = calloc((size_t)mounts + 1, sizeof *s.mounts);
-	s.texts = calloc((size_t)(2 * mounts + o->envs.n) + 1, sizeof *s.texts);
-	s.env = calloc((size_t)o->envs.n + 1, sizeof *s.env);
+	s.mounts = calloc((size_t)mounts + TOOLCHAIN_MOUNTS + 1, sizeof *s.mounts);
+	s.texts = calloc((size_t)(2 * (mounts + TOOLCHAIN_MOUNTS) + o->envs.n) + TOOLCHAIN_ENV + 1,
+			 sizeof *s.texts);
+	s.env = calloc((size_t)o->envs.n + TOOLCHAIN_ENV + 1, sizeof *s.env);
 	if (!s.mounts || !s.texts || !s.env)
 		return err_sys(e, ENOMEM, "read the options");
 	if (check_call(o, e) < 0 || net_opts_spec(&o->net, &s.policy, &s.spec.net, e) < 0 ||
@@ -148,6 +158,8 @@ int sandbox_opts_spec(const struct sandbox_opts *o, struct sandbox_spec *ret, st
 		if (parse_env(&s, o->envs.items[i], &s.env[i], e) < 0)
 			return -1;
 	s.spec.env = (struct text_list){ s.env, o->envs.n };
+	if (o->toolchains && toolchains_add(&s, getenv("HOME"), sets_path(&s.spec.env), e) < 0)
+		return -1;
 	*ret = s;
 	/* The policy's bytes stay where they are. */
 	s = (struct sandbox_spec){ 0 };

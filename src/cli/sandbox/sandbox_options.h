@@ -30,7 +30,7 @@ struct sandbox_opts {
 	bool tty;
 	bool keep;
 	bool tx;
-	bool nested;
+	bool nested, toolchains;
 	bool json;
 	bool outlives; /* the sandbox does not end with its first command */
 	struct limit_opts limits;
@@ -48,6 +48,9 @@ struct sandbox_opts {
 	  "Show a directory inside, as a copy that can be changed; the original stays as it is", \
 	  &(o).dirs }, \
 	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "Show a file or directory inside, read-only", &(o).ros }, \
+	{ "toolchains", 0, OPT_FLAG, NULL, \
+	  "Show the programs of your ~/.cargo, ~/.rustup, ~/.pyenv, ~/.nvm and ~/go inside, read-only", \
+	  &(o).toolchains }, \
 	{ "name", 'n', OPT_TEXT, "NAME", "A name, unique while the sandbox lives", &(o).name }, \
 	{ "hostname", 0, OPT_TEXT, "NAME", "The host's name inside", &(o).hostname }, \
 	{ "profile", 0, OPT_TEXT, "dev|locked", \

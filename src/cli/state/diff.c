@@ -33,7 +33,7 @@ static int print_change(void *ctx, const struct diff_change *c)
 {
 	if (((const struct cmd_ctx *)ctx)->json)
 		PRINT_JSON(json_diff_change, c);
-	else
+	else if (c->counted || !diff_is_implied(c->entry))
 		diff_print_line(ctx, c);
 	return 0;
 }

@@ -314,6 +314,17 @@ int link_sync_trace(struct link *l, struct waiter *w, uint64_t *ret_seq, char re
 	return err_set(e, ERR_UNAVAILABLE, "there is no warden");
 }
 
+int link_calls(struct link *l, struct waiter *w, uint32_t call,
+	       int (*fn)(void *ctx, const struct link_call_row *r), void *ctx, struct err *e)
+{
+	(void)l;
+	(void)w;
+	(void)call;
+	(void)fn;
+	(void)ctx;
+	return err_set(e, ERR_UNAVAILABLE, "there is no warden");
+}
+
 int link_ps(struct link *l, struct waiter *w, int (*fn)(void *ctx, const struct link_process *p),
 	    void *ctx, struct err *e)
 {

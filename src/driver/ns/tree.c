@@ -368,13 +368,13 @@ static int uncover(struct tree *t, int i, int target)
 }
 
 /*
- * Its place inside, resolved as the sandbox would; made if missing. What is made above a directory
- * of the user's belongs to the user, as outside: `git worktree add ../x` must work.
+ * Its place inside, resolved as the sandbox would; made if missing. What is made above what
+ * the user shows belongs to the user, as outside: `git worktree add ../x` must work.
  */
 static int open_place(struct tree *t, int i, int mount_fd)
 {
 	const struct cell_spec *s = t->spec;
-	bool users = s->mounts[i].kind == MOUNT_OVERLAY && s->mounts[i].has_owner;
+	bool users = s->mounts[i].has_owner;
 	uid_t root = s->rootful ? s->uid_base + (users ? s->user : 0) : 0;
 	struct stat st;
 

@@ -46,6 +46,7 @@ struct create_spec {
 	const char *cwd, *user;
 	struct limits_spec limits;
 	struct net_spec net;
-	bool nested;	/* sandboxes can be built inside; walls of this one are lower */
-	bool ephemeral; /* it ends with its creator's connection */
+	const char *owner; /* id of the key that asks; NULL: the host's user */
+	bool nested;	   /* sandboxes can be built inside; walls of this one are lower */
+	bool ephemeral;	   /* it ends with its creator's connection */
 };

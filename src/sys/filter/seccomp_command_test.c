@@ -65,7 +65,7 @@ static void every_rename_waits_and_is_done_by_the_kernel(void)
 	int fd, st;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	fd = seccomp_command_install(false, true);
+	fd = seccomp_command_install(false, true, false);
 	CHECK(fd >= 0);
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		struct seccomp_notif n = { 0 };

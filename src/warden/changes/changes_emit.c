@@ -169,8 +169,10 @@ static int emit_renamed(struct emitter *m, const struct changes_diff *d, struct 
 	const struct changes_diff *from = &p->diffs[d->match];
 	struct changes_diff now = *d;
 	bool is_dir = S_ISDIR(d->mode), implied = changes_report_is_implied(p, d);
-	bool content = !is_dir && (d->mtime_ns != from->mtime_ns || d->size != from->size);
-	bool touched = !is_dir && implied && d->ctime_ns != from->ctime_ns;
+	bool content = !is_dir && (d->mtime_ns != from->mtime_ns || d->size != from->size ||
+				   d->flags & CHANGES_OTHER);
+	bool touched =
+		!is_dir && implied && d->ctime_ns != from->ctime_ns && !(d->flags & CHANGES_SAME);
 
 	now.flags = 0;
 	if (!implied && emit(m, "file.rename", &now, from, e) < 0)

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -230,6 +231,40 @@ static inline void fx_enter(bool user_ns)
 	CHECK(mkdir("upper", 0755) == 0 && mkdir("work", 0755) == 0 && mkdir("in", 0755) == 0);
 	if (user_ns && setxattr("work", "user.x", "", 0, 0) < 0)
 		t_skip("before Linux 6.6 a tmpfs has no extended attributes for users");
+}
+
+static inline void fx_move_dir(const char *from, const char *to);
+
+static inline void fx_move_entries(const char *from, const char *to)
+{
+	DIR *d = opendir(from);
+	const struct dirent *de;
+
+	CHECK(d);
+	while ((de = readdir(d))) {
+		char a[512], b[512];
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		CHECK(snprintf(a, sizeof a, "%s/%s", from, de->d_name) < (int)sizeof a);
+		CHECK(snprintf(b, sizeof b, "%s/%s", to, de->d_name) < (int)sizeof b);
+		if (rename(a, b) < 0) {
+			CHECK(errno == EXDEV);
+			fx_move_dir(a, b);
+		}
+	}
+	closedir(d);
+}
+
+/* Rename a directory of the lower as init makes it possible: a new directory, the old files. */
+static inline void fx_move_dir(const char *from, const char *to)
+{
+	struct stat st;
+
+	CHECK(lstat(from, &st) == 0 && mkdir(to, 0700) == 0);
+	fx_move_entries(from, to);
+	CHECK(chmod(to, st.st_mode & 07777) == 0 && rmdir(from) == 0);
+	CHECK(utimensat(AT_FDCWD, to, (struct timespec[]){ st.st_atim, st.st_mtim }, 0) == 0);
 }
 
 static inline void fx_lower(void)

@@ -8,7 +8,7 @@
 
 #include "warden/changes/changes_fixture.h"
 
-enum { STEPS = 1000, STEPS_PER_WALK = 8, ENTRIES = 4096, NAMES = 4, TEXT = 96 };
+enum { STEPS = 1000, STEPS_PER_WALK = 8, ENTRIES = 4096, NAMES = 4, TEXT = 96, BEGINNINGS = 50 };
 
 struct entry {
 	char path[TEXT];
@@ -120,6 +120,18 @@ static void rewrite(const char *path)
 		fx_rewrite(path, text);
 }
 
+static void move_any(const char *from, const char *to)
+{
+	size_t n = strlen(from);
+
+	if (rename(from, to) == 0 || errno != EXDEV)
+		return;
+	if (strncmp(from, to, n) == 0 && (to[n] == '/' || to[n] == '\0'))
+		return;
+	if (rmdir(to) == 0 || errno == ENOENT)
+		fx_move_dir(from, to);
+}
+
 static void operate(int step)
 {
 	char a[TEXT], b[TEXT];
@@ -146,7 +158,7 @@ static void operate(int step)
 		break;
 	case 6:
 	case 7:
-		(void)rename(a, b);
+		move_any(a, b);
 		break;
 	case 8:
 		if (chmod(a, 0700 + (mode_t)(rand() % 64)) < 0)
@@ -311,7 +323,7 @@ static void check_walk(void)
 	before = after;
 }
 
-static void run(unsigned seed)
+static void run(unsigned seed, int steps)
 {
 	printf("# seed %u\n", seed);
 	fflush(stdout);
@@ -319,7 +331,7 @@ static void run(unsigned seed)
 	fx_overlay(true);
 	before.n = 0;
 	look(&before, "");
-	for (int i = 0; i < STEPS; i++) {
+	for (int i = 0; i < steps; i++) {
 		operate(i);
 		if (rand() % STEPS_PER_WALK == 0)
 			check_walk();
@@ -332,13 +344,28 @@ static void events_lead_from_each_state_to_the_next(void)
 {
 	const char *given = getenv("CHANGES_SEED");
 
-	run(given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL));
+	run(given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL), STEPS);
 }
 
 static void events_lead_from_each_state_to_the_next_as_always(void)
 {
-	run(1);
+	run(1, STEPS);
+}
+
+/* What the lower has is soon in the upper, or gone: directories of the lower move early. */
+static void beginnings_do_too(void)
+{
+	for (unsigned seed = 1; seed <= BEGINNINGS; seed++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			run(seed + (unsigned)time(NULL), STEPS / 25);
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	}
 }
 
 T_MAIN(T(events_lead_from_each_state_to_the_next),
-       T(events_lead_from_each_state_to_the_next_as_always))
+       T(events_lead_from_each_state_to_the_next_as_always), T(beginnings_do_too))

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/limits.h"
+#include "warden/changes/changes_moved.h"
 
 enum { PROBES = 64 /* of those with equal keys, to find the one of the same name */ };
 
@@ -206,7 +207,7 @@ static bool find(struct changes_report *p, uint32_t *bucket, uint32_t i, bool lo
 	return true;
 }
 
-/* Directories are never renamed in the lower: overlayfs refuses, and programs copy them. */
+/* For directories of the lower there is changes_moved(). */
 static bool may_be_lower(const struct changes_diff *d)
 {
 	return !S_ISDIR(d->mode) && !(d->flags & (CHANGES_MODE_ONLY | CHANGES_TOUCHED));
@@ -216,7 +217,10 @@ int changes_report_match(struct changes_report *p)
 {
 	auto_free uint32_t *buckets = NULL;
 	uint32_t size = 16;
+	int r = changes_moved(p);
 
+	if (r < 0)
+		return r;
 	while (size < p->ndiffs)
 		size *= 2;
 	buckets = malloc(size * sizeof *buckets);
@@ -227,7 +231,7 @@ int changes_report_match(struct changes_report *p)
 		struct changes_diff *d = &p->diffs[i];
 		uint32_t *bucket = &buckets[hash(d, d->kind == CHANGES_GONE_LOWER) % size];
 
-		if (d->kind > CHANGES_GONE_LOWER)
+		if (d->kind > CHANGES_GONE_LOWER || d->match != CHANGES_NONE)
 			continue;
 		d->next = *bucket;
 		*bucket = i;
@@ -236,7 +240,8 @@ int changes_report_match(struct changes_report *p)
 	for (uint32_t i = 0; i < p->ndiffs; i++) {
 		const struct changes_diff *d = &p->diffs[i];
 
-		if (d->kind != CHANGES_NEW || find(p, &buckets[hash(d, false) % size], i, false))
+		if (d->kind != CHANGES_NEW || d->match != CHANGES_NONE ||
+		    find(p, &buckets[hash(d, false) % size], i, false))
 			continue;
 		if (may_be_lower(d))
 			(void)find(p, &buckets[hash(d, true) % size], i, true);

@@ -6,7 +6,8 @@
  * new one of the same inode (number, birth time and type; birth time, because file systems
  * hand out a freed number at once), or, for a file that was in the lower, a new whiteout
  * whose lower file has the size, mtime and mode of the new one. What moved along with a
- * directory above it is no event of its own.
+ * directory above it is no event of its own. changes_moved.h has the rules for directories of a
+ * lower layer.
  *
  * The events of one walk describe one step from the state at the last walk to the state now:
  * `from` is a name in the first, `path` of a delete as well, every other `path` is one in the
@@ -36,6 +37,9 @@ enum {
 	CHANGES_EXISTED = 1,   /* NEW: the lower has something of this type there */
 	CHANGES_MODE_ONLY = 2, /* NEW and EXISTED, or CHANGED: size and mtime are as they were */
 	CHANGES_TOUCHED = 4,   /* the same, and the mode as well */
+	/* NEW, moved along from the lower with the same size and mtime: its content was compared */
+	CHANGES_SAME = 8,
+	CHANGES_OTHER = 16,
 };
 
 /* A directory that holds differences, to spell their paths. */

@@ -463,26 +463,33 @@ static enum changes_content compare_files(int upper, int lower)
 	}
 }
 
-enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node)
+enum changes_content changes_compare_at(int upper_dir, int lower_dir, const char *name,
+					uint32_t mode, uint64_t size, uint64_t *compared)
 {
-	auto_close int upper = FD_NONE, lower = FD_NONE, own = FD_NONE;
-	const char *name = node->name.p;
-	int upper_dir = changes_tree_top(t)->fd, dir = dir_below(t, name, &own);
-	uint64_t size = node->rec.size;
+	auto_close int upper = FD_NONE, lower = FD_NONE;
 
-	if (upper_dir < 0 || dir < 0)
+	if (upper_dir < 0 || lower_dir < 0)
 		return CONTENT_UNKNOWN;
-	if (IS(node->rec.mode, S_IFLNK))
-		return compare_links(upper_dir, dir, name);
-	if (!IS(node->rec.mode, S_IFREG) || size > CHANGES_COMPARE_FILE ||
-	    size > CHANGES_COMPARE_WALK - t->compared)
+	if (IS(mode, S_IFLNK))
+		return compare_links(upper_dir, lower_dir, name);
+	if (!IS(mode, S_IFREG) || size > CHANGES_COMPARE_FILE ||
+	    size > CHANGES_COMPARE_WALK - *compared)
 		return CONTENT_UNKNOWN;
 	upper = open_file(upper_dir, name, size);
-	lower = upper < 0 ? FD_NONE : open_file(dir, name, size);
+	lower = upper < 0 ? FD_NONE : open_file(lower_dir, name, size);
 	if (lower < 0)
 		return CONTENT_UNKNOWN;
-	t->compared += size;
+	*compared += size;
 	return compare_files(upper, lower);
+}
+
+enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node)
+{
+	auto_close int own = FD_NONE;
+	int dir = dir_below(t, node->name.p, &own);
+
+	return changes_compare_at(changes_tree_top(t)->fd, dir, node->name.p, node->rec.mode,
+				  node->rec.size, &t->compared);
 }
 
 uint64_t changes_tree_ctime(const struct changes_tree *t)

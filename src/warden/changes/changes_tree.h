@@ -96,6 +96,9 @@ int changes_tree_open_lower(struct changes_tree *t, struct str name);
  * types, and where it cannot be read or a ceiling is passed.
  */
 enum changes_content changes_tree_compare(struct changes_tree *t, const struct changes_node *node);
+/* The same for a name in two directories; *compared: bytes that were read in this walk. */
+enum changes_content changes_compare_at(int upper_dir, int lower_dir, const char *name,
+					uint32_t mode, uint64_t size, uint64_t *compared);
 /* True for a directory that overlayfs copied up from some lower layer. */
 bool changes_tree_is_copy(const struct changes_tree *t, const struct changes_node *node);
 /* The ctime of the innermost directory as it is now. */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/e2b/box.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b/proc.h"
+#include "link/decode.h"
+#include "ops/job/handover.h"
+
+enum { INFO_MS = 2000 };
+
+static struct box *find_any(struct front *f, const char *id)
+{
+	for (struct box *b = f->boxes; b; b = b->next)
+		if (strcmp(b->id, id) == 0)
+			return b;
+	return NULL;
+}
+
+struct box *box_find(struct front *f, const char *id)
+{
+	struct box *b = find_any(f, id);
+
+	return b && b->link ? b : NULL;
+}
+
+static void tell_wants(struct box *b, const struct err *why)
+{
+	while (b->wants) {
+		struct box_want *w = b->wants;
+
+		b->wants = w->next;
+		w->box = NULL;
+		w->done(w, NULL, why);
+	}
+}
+
+int box_call(struct box *b, struct box_call *c, const struct call_spec *spec,
+	     const struct link_call_ops *ops)
+{
+	int r = link_call(b->link, &c->call, spec, ops);
+
+	if (r < 0)
+		return r;
+	c->box = b;
+	c->next = b->calls;
+	b->calls = c;
+	return 0;
+}
+
+void box_call_done(struct box_call *c)
+{
+	struct box_call **at;
+
+	if (!c->box)
+		return;
+	for (at = &c->box->calls; *at && *at != c; at = &(*at)->next)
+		;
+	if (*at)
+		*at = c->next;
+	c->box = NULL;
+	link_call_drop(&c->call);
+}
+
+static void tell_calls(struct box *b, const struct err *why)
+{
+	while (b->calls) {
+		struct box_call *c = b->calls;
+
+		box_call_done(c);
+		c->gone(c, why);
+	}
+}
+
+/* Its processes and calls hear that it is gone. */
+static void box_free(struct box *b, const struct err *why)
+{
+	struct box **at = &b->front->boxes;
+
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	if (b->job)
+		job_drop(b->job);
+	tell_wants(b, why);
+	tell_calls(b, why);
+	procs_free(b);
+	link_free(b->link);
+	free(b);
+}
+
+static void on_link_closed(struct link *l, const struct err *why)
+{
+	box_free(link_owner(l), why);
+}
+
+static int on_info(struct link_ask *a, const struct frame *f)
+{
+	struct box_want *w = container_of(a, struct box_want, ask);
+	struct sandbox_status s;
+
+	if (f->type != MSG_C_STATE)
+		return -1;
+	decode_status(f, &s);
+	w->running = strcmp(s.state, "running") == 0;
+	return 0;
+}
+
+static void not_running(struct err *e)
+{
+	(void)err_set(e, ERR_NOT_FOUND, "The sandbox was not found");
+}
+
+static void on_info_done(struct link_ask *a, const struct err *why)
+{
+	struct box_want *w = container_of(a, struct box_want, ask);
+	struct box *b = TAKE_PTR(w->box);
+	struct err e = { 0 };
+
+	not_running(&e);
+	if (why)
+		e = *why;
+	w->done(w, !why && w->running ? b : NULL, &e);
+}
+
+static void ask_info(struct box *b, struct box_want *w)
+{
+	struct err e = { 0 };
+	int r;
+
+	w->ask = (struct link_ask){ .answer = on_info, .done = on_info_done };
+	w->box = b;
+	r = link_ask(b->link, &w->ask, MSG_C_INFO, STR_NONE, INFO_MS);
+	if (r == 0)
+		return;
+	w->box = NULL;
+	(void)err_sys(&e, -r, "ask sandbox '%s'", b->id);
+	w->done(w, NULL, &e);
+}
+
+static const struct link_ops link_ops = { .closed = on_link_closed };
+
+static void on_link(void *ctx, const struct job_answer *a, const struct err *why)
+{
+	struct job_answer answer = a ? *a : (struct job_answer){ 0 };
+	struct box *b = ctx;
+	struct box_want *wants;
+	struct job_link said;
+	struct err e = { 0 };
+
+	b->job = NULL;
+	if (why) {
+		box_free(b, why);
+		return;
+	}
+	if (job_link_read(answer.out, &said) == 0)
+		(void)str_copy(b->owner, sizeof b->owner, said.more);
+	if (job_take_link(&b->front->loop, &answer, &link_ops, b, &b->link, &e) < 0) {
+		box_free(b, &e);
+		return;
+	}
+	link_keep_alive(b->link);
+	for (wants = TAKE_PTR(b->wants); wants;) {
+		struct box_want *w = wants;
+
+		wants = w->next;
+		ask_info(b, w);
+	}
+}
+
+static int box_open(struct front *f, const char *id, struct box **ret, struct err *e)
+{
+	struct box *b = calloc(1, sizeof *b);
+	const struct job_spec spec = { .kind = "e2b.link", .key = id, .done = on_link, .ctx = b };
+
+	if (!b)
+		return err_sys(e, ENOMEM, "open sandbox '%s'", id);
+	b->front = f;
+	(void)str_copy(b->id, sizeof b->id, str_of(id));
+	b->job = job_start(&f->queue, &spec, e);
+	if (!b->job) {
+		free(b);
+		return -1;
+	}
+	b->next = f->boxes;
+	f->boxes = b;
+	*ret = b;
+	return 0;
+}
+
+void box_want(struct front *f, const char *id, struct box_want *w)
+{
+	struct box *b = find_any(f, id);
+	struct err e = { 0 };
+
+	w->front = f;
+	w->running = false;
+	if (b && b->link) {
+		ask_info(b, w);
+		return;
+	}
+	if (!b && box_open(f, id, &b, &e) < 0) {
+		w->done(w, NULL, &e);
+		return;
+	}
+	w->box = b;
+	w->next = b->wants;
+	b->wants = w;
+}
+
+void box_want_drop(struct box_want *w)
+{
+	link_ask_drop(&w->ask);
+	if (w->box)
+		for (struct box_want **at = &w->box->wants; *at; at = &(*at)->next)
+			if (*at == w) {
+				*at = w->next;
+				break;
+			}
+	w->box = NULL;
+}
+
+void boxes_check_keys(struct front *f)
+{
+	struct err why = { 0 };
+
+	(void)err_set(&why, ERR_NOT_ALLOWED, "the key of this sandbox was revoked");
+	for (struct box *b = f->boxes, *next; b; b = next) {
+		next = b->next;
+		if (b->owner[0] && !auth_has(&f->auth, b->owner))
+			box_free(b, &why);
+	}
+}
+
+void boxes_free(struct front *f)
+{
+	struct err why = { 0 };
+
+	(void)err_set(&why, ERR_UNAVAILABLE, "the server stops");
+	while (f->boxes)
+		box_free(f->boxes, &why);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "api/e2b/common.h"
+#include "api/e2b/sandboxes.h"
+#include "ops/create/create.h"
+#include "ops/policy.h"
+#include "policy/policy.h"
+
+/* What a client asks for. */
+struct wanted {
+	const char *template_;
+	struct text_pairs env, labels;
+	int64_t timeout_s;
+	bool internet, pause;
+};
+
+/* Fields that would promise something that is not there. */
+static int refuse_missing(const json_t *body, struct err *e)
+{
+	static const char *const missing[] = { "network", "mcp", "iam", "volumeMounts" };
+	bool resume = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
+		const json_t *v = json_object_get(body, missing[i]);
+
+		if (v && !json_is_null(v) && (json_object_size(v) || json_array_size(v)))
+			return err_set(e, ERR_INVALID, "%s is not supported", missing[i]);
+	}
+	if (field_bool(json_object_get(body, "autoResume"), "enabled", &resume, e) < 0)
+		return -1;
+	return resume ? err_set(e, ERR_INVALID, "autoResume is not supported") : 0;
+}
+
+static int read_wanted(const json_t *body, struct wanted *w, struct err *e)
+{
+	if (field_text(body, "templateID", &w->template_, e) < 0 ||
+	    field_number(body, "timeout", 1, E2B_TIMEOUT_MOST_S, &w->timeout_s, e) < 0 ||
+	    field_bool(body, "allow_internet_access", &w->internet, e) < 0 ||
+	    field_bool(body, "autoPause", &w->pause, e) < 0 ||
+	    field_pairs(body, "envVars", LIMIT_ENV, &w->env, e) < 0 ||
+	    field_pairs(body, "metadata", LIMIT_LABELS, &w->labels, e) < 0)
+		return -1;
+	if (!w->template_) {
+		(void)err_set(e, ERR_INVALID, "templateID is missing");
+		return err_field(e, "templateID");
+	}
+	return refuse_missing(body, e);
+}
+
+static int create(struct job_run *r, const struct e2b_ask *a, const struct wanted *w, struct err *e)
+{
+	auto_done(buf_done) struct buf policy = BUF_INIT(LIMIT_POLICY);
+	const struct policy_spec net = { .preset = "open" };
+	struct create_spec spec = {
+		.template_ = e2b_template_ours(w->template_),
+		.env = { (const char *const *)w->env.items, w->env.n },
+		.labels = { (const char *const *)w->labels.items, w->labels.n },
+		.limits = { .ttl_ms = (uint64_t)w->timeout_s * 1000,
+			    .on_timeout = w->pause ? "pause" : "kill" },
+		.owner = a->owner,
+	};
+	struct created made;
+
+	if (!spec.template_) {
+		(void)err_set(e, ERR_NOT_FOUND, "template '%.128s' not found", w->template_);
+		return err_code(e, "template.unknown", NULL);
+	}
+	if (w->internet) {
+		if (op_policy_compile(&net, &policy, NULL, e) < 0)
+			return -1;
+		spec.net = (struct net_spec){ .policy = buf_str(&policy), .preset = net.preset };
+	}
+	if (op_create(r->cay, &spec, 1, &made, e) < 0)
+		return -1;
+	return e2b_answer_sandbox(r, 201, made.id, w->template_, e);
+}
+
+int e2b_create(struct job_run *r, struct err *e)
+{
+	auto_done(e2b_ask_done) struct e2b_ask a = { 0 };
+	struct wanted w = { .timeout_s = E2B_TIMEOUT_S, .internet = true };
+	int k = e2b_ask_read(r, &a, e);
+
+	if (k == 0)
+		k = read_wanted(a.body, &w, e);
+	if (k == 0)
+		k = create(r, &a, &w, e);
+	text_pairs_done(&w.env);
+	text_pairs_done(&w.labels);
+	return k;
+}

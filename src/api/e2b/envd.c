@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/e2b/envd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b/sign.h"
+#include "api/error.h"
+#include "api/server_key.h"
+#include "base/b64.h"
+#include "base/hmac.h"
+#include "wire/connect_envelope.h"
+#include "wire/json_write.h"
+
+static void health(struct envd *v, struct box *b)
+{
+	(void)b;
+	http_answer(v->q->http, 204, NULL, STR_NONE);
+}
+
+static const struct envd_route envd_routes[] = {
+	{ "GET", "/health", .begin = health, .open = true },
+	{ "GET", "/files", .begin = file_read },
+	{ "POST", "/files", .begin = file_write },
+	{ "POST", "/process.Process/Start", .rpc = process_start, .stream = true },
+	{ "POST", "/process.Process/Connect", .rpc = process_connect, .stream = true },
+	{ "POST", "/process.Process/List", .rpc = process_list },
+	{ "POST", "/process.Process/SendInput", .rpc = process_input },
+	{ "POST", "/process.Process/CloseStdin", .rpc = process_close_stdin },
+	{ "POST", "/process.Process/SendSignal", .rpc = process_signal },
+	{ "POST", "/process.Process/Update", .rpc = process_update },
+	{ "POST", "/filesystem.Filesystem/Stat", .rpc = filesystem_stat },
+	{ "POST", "/filesystem.Filesystem/MakeDir", .rpc = filesystem_make_dir },
+	{ "POST", "/filesystem.Filesystem/Move", .rpc = filesystem_move },
+	{ "POST", "/filesystem.Filesystem/ListDir", .rpc = filesystem_list },
+	{ "POST", "/filesystem.Filesystem/Remove", .rpc = filesystem_remove },
+};
+
+/* ---- answers ---- */
+
+static const struct {
+	const char *code;
+	int status;
+} statuses[] = { { "invalid_argument", 400 },	{ "failed_precondition", 400 },
+		 { "unauthenticated", 401 },	{ "permission_denied", 403 },
+		 { "not_found", 404 },		{ "already_exists", 409 },
+		 { "resource_exhausted", 429 }, { "unimplemented", 501 },
+		 { "unavailable", 503 },	{ "deadline_exceeded", 504 } };
+
+static int status_of(const char *code)
+{
+	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+		if (strcmp(statuses[i].code, code) == 0)
+			return statuses[i].status;
+	return 500;
+}
+
+static void put_failure(struct json *j, const char *code, const char *message)
+{
+	json_put_c(j, "code", code);
+	json_put_c(j, "message", message);
+}
+
+static void fail_stream(struct http_request *r, const char *code, const char *message)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(8192);
+	struct json j;
+
+	json_init(&j, &b);
+	json_obj(&j);
+	json_put_obj(&j, "error");
+	put_failure(&j, code, message);
+	json_end(&j);
+	json_end(&j);
+	if (r->status == 0)
+		(void)http_answer_begin(r, 200, "application/connect+json", HTTP_LENGTH_UNKNOWN);
+	if (json_done(&j) == 0)
+		(void)http_answer_envelope(r, ENVELOPE_END, buf_str(&b));
+	http_answer_end(r);
+}
+
+void envd_fail(struct envd *v, const char *code, const char *fmt, ...)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(8192);
+	char text[1024];
+	struct json j;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (v->route->stream) {
+		fail_stream(v->q->http, code, text);
+		return;
+	}
+	json_init(&j, &b);
+	json_obj(&j);
+	put_failure(&j, code, text);
+	json_end(&j);
+	if (json_done(&j) < 0)
+		buf_clear(&b);
+	http_answer(v->q->http, status_of(code), "application/json", buf_str(&b));
+}
+
+void envd_answer(struct envd *v, const struct buf *json)
+{
+	http_answer(v->q->http, 200, "application/json", buf_str(json));
+}
+
+void envd_gone(struct envd *v, const struct err *why)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(8192);
+	bool ours = why && why->kind != ERR_NOT_FOUND && why->kind != ERR_UNAVAILABLE;
+	struct json j;
+
+	if (ours) {
+		api_refuse_err(v->q->http, why);
+		return;
+	}
+	json_init(&j, &b);
+	json_obj(&j);
+	json_put_c(&j, "sandboxId", v->q->id);
+	json_put_c(&j, "message", "The sandbox was not found");
+	json_put_i64(&j, "code", 502);
+	json_end(&j);
+	if (json_done(&j) < 0)
+		buf_clear(&b);
+	http_answer(v->q->http, 502, "application/json", buf_str(&b));
+}
+
+bool envd_path(const struct envd *v, const char *given, char out[ENVD_PATH])
+{
+	const char *user = v->user[0] ? v->user : "user";
+	char home[ENVD_USER + 16];
+	int n;
+
+	(void)snprintf(home, sizeof home, strcmp(user, "root") == 0 ? "/root" : "/home/%s", user);
+	if (given[0] == '~' && (given[1] == '/' || !given[1]))
+		given += given[1] ? 2 : 1;
+	else if (given[0] == '/')
+		home[0] = '\0';
+	n = snprintf(out, ENVD_PATH, "%s%s%s", home, home[0] && given[0] ? "/" : "", given);
+	return n > 0 && n < ENVD_PATH;
+}
+
+/* ---- requests ---- */
+
+/* An RPC's message: JSON, in an envelope where it is a stream. Empty is {}. */
+static json_t *read_message(const struct envd *v, struct str body)
+{
+	struct envelope env = { .payload = body };
+
+	if (v->route->stream &&
+	    (envelope_parse(body, ENVD_BODY, &env) <= 0 || env.flags & ENVELOPE_COMPRESSED))
+		return NULL;
+	return env.payload.n ? json_load_object(env.payload) : json_object();
+}
+
+static void on_body(struct http_request *r, struct str body)
+{
+	struct api_request *q = r->user;
+	struct envd *v = q->user;
+	struct box *b = box_find(q->front, q->id);
+	auto_done(json_free) json_t *message = read_message(v, body);
+
+	if (!b)
+		envd_gone(v, NULL);
+	else if (!message)
+		envd_fail(v, "invalid_argument", "the message is not a JSON object");
+	else
+		v->route->rpc(v, b, message);
+}
+
+void envd_ended(struct http_request *r, enum http_end why)
+{
+	struct api_request *q = r->user;
+	struct envd *v = q->user;
+
+	(void)why;
+	box_want_drop(&v->want);
+	if (v->own_done)
+		v->own_done(v);
+	free(v);
+	free(q);
+}
+
+static const struct http_handler rpc_handler = { .body = on_body, .ended = envd_ended };
+
+static void on_box(struct box_want *w, struct box *b, const struct err *why)
+{
+	struct envd *v = container_of(w, struct envd, want);
+
+	if (!b) {
+		envd_gone(v, why);
+		return;
+	}
+	http_request_trust(v->q->http);
+	if (v->route->begin)
+		v->route->begin(v, b);
+	else
+		(void)http_request_buffer(v->q->http, ENVD_BODY);
+}
+
+/* Authorization: Basic base64("USER:"). False: malformed. */
+static bool take_user(struct envd *v)
+{
+	static const struct str basic = { "Basic ", sizeof "Basic " - 1 };
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	const struct str *h = http_request_header(v->q->http, "authorization");
+	const char *colon;
+
+	if (!h || !str_starts(*h, basic))
+		return true;
+	if (b64_decode(&b, (struct str){ h->p + basic.n, h->n - basic.n }) < 0 || !b.len)
+		return false;
+	colon = memchr(b.data, ':', b.len);
+	return str_copy(v->user, sizeof v->user,
+			(struct str){ b.data, colon ? (size_t)(colon - b.data) : b.len });
+}
+
+static bool token_fits(const struct envd *v)
+{
+	const struct str *given = http_request_header(v->q->http, "x-access-token");
+	char token[TOKEN_SIZE];
+
+	server_token(v->q->front->secret, "envd", v->q->id, token);
+	if (given)
+		return secret_eq(*given, str_of(token));
+	return v->route->begin && sign_fits(v->q->http, token);
+}
+
+static void start(struct envd *v)
+{
+	struct http_request *r = v->q->http;
+
+	for (size_t i = 0; i < ARRAY_LEN(envd_routes) && !v->route; i++)
+		if (str_is(r->path, envd_routes[i].path) &&
+		    str_is(r->method, envd_routes[i].method))
+			v->route = &envd_routes[i];
+	if (!v->route) {
+		api_refuse(r, 404, "not found");
+		return;
+	}
+	if (!v->route->open && !token_fits(v)) {
+		api_refuse(r, 401,
+			   "unauthorized access, please provide a valid access token or method "
+			   "signing if supported");
+		return;
+	}
+	if (!take_user(v)) {
+		envd_fail(v, "unauthenticated", "the Authorization header is malformed");
+		return;
+	}
+	v->want.done = on_box;
+	box_want(v->q->front, v->q->id, &v->want);
+}
+
+static void port_is_closed(struct api_request *q, unsigned port)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(1024);
+	struct json j;
+
+	json_init(&j, &b);
+	json_obj(&j);
+	json_put_c(&j, "sandboxId", q->id);
+	json_put_c(&j, "message", "The sandbox is running but port is not open");
+	json_put_u64(&j, "port", port);
+	json_put_i64(&j, "code", 502);
+	json_end(&j);
+	if (json_done(&j) < 0)
+		buf_clear(&b);
+	http_answer(q->http, 502, "application/json", buf_str(&b));
+}
+
+/* "49983-ID.domain" */
+static bool host_names(const struct http_head *h, uint16_t *ret_port, char *id, size_t size)
+{
+	const char *name = h->has_host ? h->host.name : "", *dash = strchr(name, '-');
+	const char *dot = strchr(name, '.');
+
+	return dash && dot && dash < dot &&
+	       port_parse((struct str){ name, (size_t)(dash - name) }, ret_port) == 0 &&
+	       str_copy(id, size, (struct str){ dash + 1, (size_t)(dot - dash - 1) });
+}
+
+static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
+{
+	const struct str *id = http_request_header(q->http, "e2b-sandbox-id");
+	const struct str *port = http_request_header(q->http, "e2b-sandbox-port");
+
+	if (host_names(http_request_head(q->http), ret_port, q->id, sizeof q->id))
+		return true;
+	return id && port && str_copy(q->id, sizeof q->id, *id) && port_parse(*port, ret_port) == 0;
+}
+
+bool envd_begin(struct api_request *q)
+{
+	struct envd *v;
+	uint16_t port;
+
+	if (!is_for_sandbox(q, &port)) {
+		q->id[0] = '\0';
+		return false;
+	}
+	if (port != ENVD_PORT) {
+		port_is_closed(q, port);
+		return true;
+	}
+	v = state_id_ok(q->id) ? calloc(1, sizeof *v) : NULL;
+	if (!v) {
+		api_refuse(q->http, 502, "The sandbox was not found");
+		return true;
+	}
+	v->q = q;
+	q->user = v;
+	q->http->handler = &rpc_handler;
+	start(v);
+	return true;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filesystem.Filesystem: each RPC is one small command inside, with the rights of its user. Its
+ * exit code and what find(1) prints are the answer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b/file.h"
+#include "api/fields.h"
+#include "base/clock.h"
+#include "wire/file_entry.h"
+#include "wire/json_write.h"
+
+enum { OUT_MOST = 16 << 20, NO_SUCH = 44, EXISTS = 17, WRONG_TYPE = 20, DEPTH_MOST = 1000 };
+
+#define SHOW " && exec find \"$2\" -maxdepth 0 -printf \"$1\""
+
+/* $1 is the format for find; $2 and $3 are paths, or a path and a depth. */
+static const char stat_script[] = "[ -e \"$2\" ] || [ -L \"$2\" ] || exit 44; :" SHOW;
+static const char make_script[] = "[ -d \"$2\" ] && exit 17; [ -e \"$2\" ] && exit 20; "
+				  "mkdir -p -- \"$2\"" SHOW;
+static const char move_script[] = "[ -e \"$3\" ] || [ -L \"$3\" ] || exit 44; "
+				  "mkdir -p -- \"$(dirname -- \"$2\")\" && "
+				  "mv -fT -- \"$3\" \"$2\"" SHOW;
+static const char list_script[] = "[ -e \"$2\" ] || exit 44; [ -d \"$2\" ] || exit 20; "
+				  "exec find -H \"$2\" -mindepth 1 -maxdepth \"$3\" -printf \"$1\"";
+static const char remove_script[] = "exec rm -rf -- \"$2\"";
+
+enum shape { ONE_ENTRY, MANY_ENTRIES, NOTHING };
+
+struct asking {
+	struct envd *v;
+	struct box_call call;
+	enum shape shape;
+	char path[ENVD_PATH], other[ENVD_PATH]; /* other: the source of a move, or a depth */
+	struct file_complaint complaint;
+	struct buf out;
+	bool too_long;
+};
+
+static struct asking *asking_of(struct link_call *c)
+{
+	return container_of(container_of(c, struct box_call, call), struct asking, call);
+}
+
+static void on_output(struct link_call *c, enum call_stream stream, struct str data)
+{
+	struct asking *a = asking_of(c);
+
+	if (stream == CALL_STDERR)
+		file_complaint_add(&a->complaint, data);
+	else if (buf_add_str(&a->out, data) < 0)
+		a->too_long = true;
+	link_call_taken(c, stream, data.n);
+}
+
+/* An entry of unknown type is left out by clients. */
+static const char *type_of(const struct file_entry *f)
+{
+	if (f->target == 'd')
+		return "FILE_TYPE_DIRECTORY";
+	return f->target == 'f' ? "FILE_TYPE_FILE" : "FILE_TYPE_UNSPECIFIED";
+}
+
+static void put_entry(struct json *j, const struct file_entry *f)
+{
+	const char *slash = memrchr(f->path.p, '/', f->path.n);
+	char time[CLOCK_TEXT_SIZE], size[24], permissions[16] = "";
+
+	clock_text(f->mtime_ns, time);
+	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)f->size);
+	(void)str_copy(permissions, sizeof permissions, f->permissions);
+	if (permissions[0] == 'l')
+		permissions[0] = 'L';
+	json_obj(j);
+	json_put_str(j, "name",
+		     (struct str){ slash + 1, f->path.n - (size_t)(slash + 1 - f->path.p) });
+	json_put_c(j, "type", type_of(f));
+	json_put_str(j, "path", f->path);
+	json_put_c(j, "size", size);
+	json_put_u64(j, "mode", f->mode);
+	json_put_c(j, "permissions", permissions);
+	json_put_str(j, "owner", f->owner);
+	json_put_str(j, "group", f->group);
+	json_put_c(j, "modifiedTime", time);
+	if (f->type == 'l')
+		json_put_str(j, "symlinkTarget", f->link);
+	json_end(j);
+}
+
+static int by_path(const void *x, const void *y)
+{
+	const struct file_entry *a = x, *b = y;
+
+	return file_entry_compare(a->path, b->path);
+}
+
+/* All entries, in order; the caller frees them. -1: malformed, or no memory. */
+static long read_entries(struct str text, struct file_entry **ret)
+{
+	auto_free struct file_entry *all = NULL;
+	size_t n = 0, room = 0;
+	struct file_entry f;
+	int r;
+
+	while ((r = file_entry_next(&text, &f)) == 1) {
+		if (n == room) {
+			void *more = reallocarray(all, room * 2 + 16, sizeof *all);
+
+			if (!more)
+				return -1;
+			all = more;
+			room = room * 2 + 16;
+		}
+		all[n++] = f;
+	}
+	if (r < 0)
+		return -1;
+	if (n)
+		qsort(all, n, sizeof *all, by_path);
+	*ret = TAKE_PTR(all);
+	return (long)n;
+}
+
+static int put_answer(struct asking *a, struct buf *out)
+{
+	auto_free struct file_entry *all = NULL;
+	long n = read_entries(buf_str(&a->out), &all);
+	struct json j;
+
+	if (n < 0 || (a->shape == ONE_ENTRY && n != 1))
+		return -EBADMSG;
+	json_init(&j, out);
+	json_obj(&j);
+	if (a->shape == MANY_ENTRIES)
+		json_put_arr(&j, "entries");
+	else if (a->shape == ONE_ENTRY)
+		json_key(&j, "entry");
+	for (long i = 0; i < n; i++)
+		put_entry(&j, &all[i]);
+	if (a->shape == MANY_ENTRIES)
+		json_end(&j);
+	json_end(&j);
+	return json_done(&j);
+}
+
+static void refuse(struct asking *a, int code)
+{
+	if (code == NO_SUCH)
+		envd_fail(a->v, "not_found", "path '%s' does not exist",
+			  a->other[0] == '/' ? a->other : a->path);
+	else if (code == EXISTS)
+		envd_fail(a->v, "already_exists", "path '%s' exists already", a->path);
+	else if (code == WRONG_TYPE)
+		envd_fail(a->v, "invalid_argument", "path '%s' %s", a->path,
+			  a->shape == MANY_ENTRIES ? "is not a directory"
+						   : "exists and is not a directory");
+	else if (strstr(a->complaint.text, "Permission denied"))
+		envd_fail(a->v, "permission_denied", "%s", a->complaint.text);
+	else
+		envd_fail(a->v, "internal", "%s", a->complaint.text);
+}
+
+static void on_ended(struct link_call *c, const struct call_result *res, const struct err *why)
+{
+	struct asking *a = asking_of(c);
+	auto_done(buf_done) struct buf out = BUF_INIT(LIMIT_HTTP_ANSWER);
+
+	box_call_done(&a->call);
+	if (why && why->kind == ERR_UNAVAILABLE)
+		envd_gone(a->v, why);
+	else if (why && strstr(why->msg, "user"))
+		envd_fail(a->v, "unauthenticated", "invalid username: '%s'", a->v->user);
+	else if (why)
+		envd_fail(a->v, "internal", "%s", why->msg);
+	else if (res->code != 0)
+		refuse(a, res->code);
+	else if (a->too_long)
+		envd_fail(a->v, "resource_exhausted", "the list is too long");
+	else if (put_answer(a, &out) < 0)
+		envd_fail(a->v, "internal", "the sandbox gave a malformed answer");
+	else
+		envd_answer(a->v, &out);
+}
+
+static void on_gone(struct box_call *c, const struct err *why)
+{
+	envd_gone(container_of(c, struct asking, call)->v, why);
+}
+
+static void asking_done(struct envd *v)
+{
+	struct asking *a = v->own;
+
+	box_call_done(&a->call);
+	buf_done(&a->out);
+	free(a);
+}
+
+static void run(struct asking *a, struct box *b, const char *script)
+{
+	static const struct link_call_ops ops = { .output = on_output, .ended = on_ended };
+	const char *const argv[] = { "/bin/sh",		"-c",	 script,   "sh",
+				     FILE_ENTRY_FORMAT, a->path, a->other, NULL };
+	const struct call_spec spec = {
+		.op = OP_EXEC, .argv = argv, .cwd = "/", .user = a->v->user[0] ? a->v->user : NULL
+	};
+
+	if (box_call(b, &a->call, &spec, &ops) < 0)
+		envd_fail(a->v, "unavailable", "the sandbox takes no more requests just now");
+	else
+		link_call_eof(&a->call.call);
+}
+
+/* With the path of this field of the body; NULL: the request was refused. */
+static struct asking *begin(struct envd *v, const json_t *body, const char *field, enum shape shape)
+{
+	struct asking *a = calloc(1, sizeof *a);
+	const char *given = "";
+	struct err e = { 0 };
+
+	if (!a) {
+		envd_fail(v, "internal", "out of memory");
+		return NULL;
+	}
+	*a = (struct asking){
+		.v = v, .shape = shape, .call.gone = on_gone, .out = BUF_INIT(OUT_MOST)
+	};
+	v->own = a;
+	v->own_done = asking_done;
+	if (field_text(body, field, &given, &e) < 0 || !envd_path(v, given, a->path)) {
+		envd_fail(v, "invalid_argument", "%s is missing or too long", field);
+		return NULL;
+	}
+	return a;
+}
+
+void filesystem_stat(struct envd *v, struct box *b, const json_t *body)
+{
+	struct asking *a = begin(v, body, "path", ONE_ENTRY);
+
+	if (a)
+		run(a, b, stat_script);
+}
+
+void filesystem_make_dir(struct envd *v, struct box *b, const json_t *body)
+{
+	struct asking *a = begin(v, body, "path", ONE_ENTRY);
+
+	if (a)
+		run(a, b, make_script);
+}
+
+void filesystem_move(struct envd *v, struct box *b, const json_t *body)
+{
+	struct asking *a = begin(v, body, "destination", ONE_ENTRY);
+	const char *source = "";
+	struct err e = { 0 };
+
+	if (!a)
+		return;
+	if (field_text(body, "source", &source, &e) < 0 || !envd_path(v, source, a->other))
+		envd_fail(v, "invalid_argument", "source is missing or too long");
+	else
+		run(a, b, move_script);
+}
+
+void filesystem_list(struct envd *v, struct box *b, const json_t *body)
+{
+	struct asking *a = begin(v, body, "path", MANY_ENTRIES);
+	int64_t depth = 1;
+	struct err e = { 0 };
+
+	if (!a)
+		return;
+	if (field_number(body, "depth", 0, DEPTH_MOST, &depth, &e) < 0) {
+		envd_fail(v, "invalid_argument", "%s", e.msg);
+		return;
+	}
+	(void)snprintf(a->other, sizeof a->other, "%d", depth ? (int)depth : 1);
+	run(a, b, list_script);
+}
+
+void filesystem_remove(struct envd *v, struct box *b, const json_t *body)
+{
+	struct asking *a = begin(v, body, "path", NOTHING);
+
+	if (a)
+		run(a, b, remove_script);
+}

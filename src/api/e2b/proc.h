@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that clients start in a sandbox. A process is a detached call of the warden; the front
+ * follows it for its whole life, because several clients may listen, and none has to.
+ *
+ *   process ── output ──> every listener. Without one, output is dropped. A listener that is slow
+ *   stops the process, as a full pipe would.
+ */
+#pragma once
+
+#include "api/e2b/envd.h"
+
+/* A stream that listens to a process: Start and Connect. */
+struct listener {
+	struct envd *v;
+	struct proc *proc; /* NULL: none any more */
+	struct listener *next;
+	struct loop_timer deadline, ping;
+	uint64_t ping_ns;
+	bool full;  /* it takes no more just now */
+	bool kills; /* its deadline ends the process */
+};
+
+struct proc {
+	struct box *box;
+	struct proc *next;
+	struct link_call call;
+	struct listener *listeners;
+	int pid; /* inside; 0: it has not started */
+	char tag[128];
+	char *config; /* JSON: cmd, args, envs, cwd */
+	bool tty, stdin_open, ended;
+	struct buf early[2]; /* output that came before its start was known */
+	size_t held[2];	     /* output that was taken, and of which the warden is not told yet */
+	struct buf input;    /* that the process has not taken */
+	bool eof;	     /* behind it */
+	struct buf end;	     /* the last event, for late listeners */
+	struct loop_timer keep;
+};
+
+enum { PROC_INPUT_MOST = 4 << 20 };
+
+/* Start it, with one listener. -errno: nothing was started. */
+int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l);
+struct proc *proc_new(struct box *b);
+void proc_free(struct proc *p);
+/* It hears what comes from now on; of one that has ended, the end. */
+void proc_listen(struct proc *p, struct listener *l);
+void listener_done(struct listener *l);
+/* A listener that was full is not any more. */
+void proc_room(struct proc *p);
+struct proc *proc_find(struct box *b, int pid, const char *tag);
+/* 0, or -E2BIG where too much waits. */
+int proc_write(struct proc *p, struct str data);
+void proc_eof(struct proc *p);
+/* All of them: their listeners hear that the sandbox is gone. */
+void procs_free(struct box *b);

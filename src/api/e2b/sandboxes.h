@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* E2B's control plane, in a worker: each handler checks the owner, calls one operation, and writes
+ * the answer as E2B's clients read it. */
+#pragma once
+
+#include "ops/job/job.h"
+
+/* e2b/create.c */
+int e2b_create(struct job_run *r, struct err *e);
+/* e2b/list.c */
+int e2b_list(struct job_run *r, struct err *e);
+/* e2b/sandboxes.c */
+int e2b_info(struct job_run *r, struct err *e);
+int e2b_kill(struct job_run *r, struct err *e);
+int e2b_timeout(struct job_run *r, struct err *e);
+int e2b_refresh(struct job_run *r, struct err *e);
+int e2b_pause(struct job_run *r, struct err *e);
+int e2b_resume(struct job_run *r, struct err *e);
+int e2b_connect(struct job_run *r, struct err *e);
+/* A link for the front. The front has checked the sandbox's token. */
+int e2b_link(struct job_run *r, struct err *e);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors as E2B's clients read them: {"code":404,"message":"…"} with the same HTTP status. */
+#pragma once
+
+#include "http/request.h"
+
+void api_refuse(struct http_request *r, int status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void api_refuse_err(struct http_request *r, const struct err *e);
+/* The body alone. */
+int api_error_put(struct buf *out, int status, const char *message, const char *code);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that reads what clients send. It has no files, no network of its own and no other
+ * process: listeners, workers and links come as descriptors.
+ *
+ *   client ── HTTP ──> front ── job ──> worker ── operation      (control: src/api/e2b/sandboxes.c)
+ *                        └───── link, opened by a worker ──> warden   (envd: process, files)
+ */
+#pragma once
+
+#include "api/auth.h"
+#include "api/control.h"
+#include "api/route.h"
+#include "http/listen.h"
+#include "http/request.h"
+#include "loop/conn.h"
+#include "ops/job/queue.h"
+
+struct box;
+
+struct front {
+	struct loop loop;
+	struct conn control;
+	struct job_queue queue;
+	struct http_server http;
+	struct http_listener listeners[CONTROL_LISTENERS];
+	int waiting[CONTROL_LISTENERS]; /* listeners before front_accept() */
+	int nlisteners;
+	uint8_t secret[SERVER_SECRET];
+	struct auth auth;
+	bool asking_keys, keys_changed;
+	struct loop_timer keys_retry;
+	struct box *boxes; /* links to sandboxes (api/e2b/box.h) */
+	struct loop_timer drain;
+	uint64_t drain_until_ns;
+	bool begun, accepts;
+};
+
+/* One request, from its head to its end. */
+struct api_request {
+	struct front *front;
+	struct http_request *http;
+	const struct route *route;
+	struct principal who;
+	char id[64];	 /* of the sandbox, or another {id} of the path */
+	struct job *job; /* that answers it; NULL: none */
+	void *user;	 /* of what handles it beside jobs */
+};
+
+/* The whole process; returns when it was told to stop. */
+int front_run(struct err *e);
+
+/* front_jobs.c: have a worker answer it, with this body (JSON, or none). */
+void api_ask_worker(struct api_request *q, struct str body);
+/* Take clients from now on: as soon as it is known who may come in. */
+void front_accept(struct front *f);
+/* Read the keys again. */
+void front_ask_keys(struct front *f);

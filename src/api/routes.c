@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/route.h"
+
+#include "api/front_handlers.h"
+#include "base/cleanup.h"
+
+const struct route routes[] = {
+	{ "GET", "/health", NULL, front_health, ROUTE_OPEN },
+	{ "GET", "/ready", NULL, front_is_ready, ROUTE_OPEN },
+	/* E2B, of the newest and of older clients */
+	{ "POST", "/v2/sandboxes", "e2b.create", NULL, ROUTE_BODY },
+	{ "POST", "/sandboxes", "e2b.create", NULL, ROUTE_BODY },
+	{ "GET", "/v2/sandboxes", "e2b.list", NULL, 0 },
+	{ "GET", "/sandboxes", "e2b.list", NULL, 0 },
+	{ "GET", "/sandboxes/{id}", "e2b.info", NULL, 0 },
+	{ "DELETE", "/sandboxes/{id}", "e2b.kill", NULL, 0 },
+	{ "POST", "/sandboxes/{id}/timeout", "e2b.timeout", NULL, ROUTE_BODY },
+	{ "POST", "/sandboxes/{id}/refreshes", "e2b.refresh", NULL, ROUTE_BODY },
+	{ "POST", "/sandboxes/{id}/pause", "e2b.pause", NULL, ROUTE_BODY },
+	{ "POST", "/sandboxes/{id}/resume", "e2b.resume", NULL, ROUTE_BODY },
+	{ "POST", "/v2/sandboxes/{id}/connect", "e2b.connect", NULL, ROUTE_BODY },
+	{ "POST", "/sandboxes/{id}/connect", "e2b.connect", NULL, ROUTE_BODY },
+};
+const size_t nroutes = ARRAY_LEN(routes);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/worker.h"
+
+#include "api/auth.h"
+#include "api/e2b/sandboxes.h"
+#include "api/server_key.h"
+#include "ops/job/spawn.h"
+#include "ops/job/worker.h"
+#include "ops/key.h"
+
+static int put_key(void *ctx, const struct key_row *row)
+{
+	return auth_put_key(ctx, row) < 0;
+}
+
+static int job_keys(struct job_run *r, struct err *e)
+{
+	return op_key_list(r->cay, put_key, r->out, e);
+}
+
+static const struct job_kind kinds[] = {
+	{ "keys", JOB_READ_ONLY, job_keys },	     { "e2b.create", 0, e2b_create },
+	{ "e2b.list", JOB_READ_ONLY, e2b_list },     { "e2b.info", JOB_READ_ONLY, e2b_info },
+	{ "e2b.kill", JOB_EXCLUSIVE, e2b_kill },     { "e2b.timeout", 0, e2b_timeout },
+	{ "e2b.refresh", 0, e2b_refresh },	     { "e2b.pause", JOB_EXCLUSIVE, e2b_pause },
+	{ "e2b.resume", JOB_EXCLUSIVE, e2b_resume }, { "e2b.connect", JOB_EXCLUSIVE, e2b_connect },
+	{ "e2b.link", JOB_READ_ONLY, e2b_link },
+};
+const struct job_table api_jobs = { kinds, ARRAY_LEN(kinds) };
+
+int api_worker_run(struct cay *c, struct err *e)
+{
+	uint8_t secret[SERVER_SECRET];
+
+	if (server_key_load(&c->state, secret, e) < 0)
+		return -1;
+	return job_worker_run(c, &api_jobs, secret, WORKER_SOCKET, WORKER_CANCEL, e);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HMAC-SHA256 (RFC 2104), and comparing secrets. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/sha256.h"
+#include "base/str.h"
+
+void hmac_sha256(struct str key, struct str text, uint8_t out[SHA256_SIZE]);
+/* Takes as long wherever they differ. */
+bool secret_eq(struct str a, struct str b);

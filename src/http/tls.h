@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS for servers: certificates by name, and a filter for each connection. TLS 1.2 and 1.3, ALPN
+ * "http/1.1" only, no renegotiation. Certificates come as text, because the process that serves has
+ * no files. Replacing them leaves established connections as they are.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "http/filter.h"
+
+struct http_tls;
+
+/* One certificate: a chain, the leaf first, and the leaf's private key, both in PEM. */
+struct http_tls_cert {
+	struct str chain, key;
+};
+
+enum { HTTP_TLS_TICKET = 80, HTTP_TLS_CERTS = 64 };
+
+struct http_tls_options {
+	const struct http_tls_cert *certs; /* clients that name none of them get the first */
+	size_t n;
+	/*
+	 * Secret for session tickets, so that sessions outlive a change of certificates and a
+	 * restart. NULL: a random one.
+	 */
+	const unsigned char *ticket; /* HTTP_TLS_TICKET bytes */
+};
+
+/* -1 if a certificate is malformed, has no name, or does not fit its key. */
+int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct err *e);
+/* New connections get the new certificates. On failure the old ones stay. */
+int http_tls_replace(struct http_tls *t, const struct http_tls_options *o, struct err *e);
+/* No connection of t may be left. */
+void http_tls_free(struct http_tls *t);
+/* For http_listen_add() and http_server_adopt(). */
+const struct http_filter_maker *http_tls_maker(const struct http_tls *t);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/key.h"
+
+#include <stdio.h>
+
+#include "base/io.h"
+#include "base/random.h"
+
+enum { KEY_BYTES = 20 };
+
+/* Failing is no error: whoever looks at the keys later sees the change. */
+static void tell_servers(const struct cay *c)
+{
+	(void)io_replace_file(c->state.fd, KEYS_CHANGED_FILE ".new", KEYS_CHANGED_FILE, STR_NONE);
+}
+
+static int make_text(char out[KEY_TEXT], struct err *e)
+{
+	uint8_t bytes[KEY_BYTES];
+	int r = random_bytes(bytes, sizeof bytes);
+
+	if (r < 0)
+		return err_sys(e, -r, "make a key");
+	(void)snprintf(out, KEY_TEXT, "e2b_");
+	for (int i = 0; i < KEY_BYTES; i++)
+		(void)snprintf(out + 4 + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+int op_key_create(struct cay *c, const char *name, char ret_text[KEY_TEXT], struct key_row *ret,
+		  struct err *e)
+{
+	struct key_row row = { 0 };
+	char text[KEY_TEXT];
+
+	if (!state_name_ok(name)) {
+		(void)err_set(e, ERR_INVALID,
+			      "'%.200s': letters, digits and '_.-', a letter or digit first", name);
+		return err_field(e, "name");
+	}
+	if (make_text(text, e) < 0 || state_id_new(row.id, e) < 0 || cay_catalog(c, e) < 0)
+		return -1;
+	(void)str_copy(row.name, sizeof row.name, str_of(name));
+	(void)str_copy(row.shown, sizeof row.shown, (struct str){ text, KEY_SHOWN });
+	sha256(text, strlen(text), row.digest);
+	if (catalog_add_key(c->catalog, &row, e) < 0)
+		return -1;
+	(void)str_copy(ret_text, KEY_TEXT, str_of(text));
+	*ret = row;
+	tell_servers(c);
+	return 0;
+}
+
+int op_key_list(struct cay *c, int (*fn)(void *ctx, const struct key_row *row), void *ctx,
+		struct err *e)
+{
+	return cay_catalog(c, e) < 0 ? -1 : catalog_each_key(c->catalog, fn, ctx, e);
+}
+
+int op_key_revoke(struct cay *c, const char *ref, struct key_row *ret, struct err *e)
+{
+	if (cay_catalog(c, e) < 0 || catalog_del_key(c->catalog, ref, ret, e) < 0)
+		return -1;
+	tell_servers(c);
+	return 0;
+}

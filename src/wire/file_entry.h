@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries of directories as find(1) prints them inside a sandbox with FILE_ENTRY_FORMAT. The text
+ * is hostile: whoever is root inside can replace find.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define FILE_ENTRY_FORMAT "%y\\0%Y\\0%s\\0%m\\0%M\\0%u\\0%g\\0%T@\\0%l\\0%p\\0"
+
+enum { FILE_ENTRY_FIELDS = 10 };
+
+/* Texts are views of the input. */
+struct file_entry {
+	char type;   /* f, d, l, …: of the entry itself */
+	char target; /* of what a link leads to; N: to nothing */
+	uint64_t size;
+	unsigned mode; /* permission bits */
+	struct str permissions, owner, group;
+	uint64_t mtime_ns;
+	struct str link; /* of a link: where it leads */
+	struct str path;
+};
+
+/* The next one. 1 and *ret, 0 at the end, or -EBADMSG. */
+int file_entry_next(struct str *rest, struct file_entry *ret);
+/* Directories before what they hold, else by name. */
+int file_entry_compare(struct str a, struct str b);

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import caylib
+
+E2B = os.path.join(caylib.ROOT, 'tests', 'e2b')
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__('localhost', timeout=30 * caylib.SLOWER)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Server:
+    """A running cay serve."""
+
+    def __init__(self, cay, *args):
+        self.cay = cay
+        self.process = cay.popen('serve', '--listen', '127.0.0.1:0', *args)
+        text = self.process.read_until(b'/sandboxes\n').decode()
+        self.said = text
+        self.url = re.search(r'E2B_API_URL=(http://\S+)', text)[1]
+        self.key = re.search(r'E2B_API_KEY=(\S+)', text)[1]
+        self.address = self.url.removeprefix('http://')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.finish()
+        self.process.__exit__(*exc)
+
+    def ask(self, method, path, body=None, key=None, headers=None, unix=False):
+        """Status, parsed body (or text), headers."""
+        c = UnixConnection(f'{self.cay.state}/cay.sock') if unix else \
+            http.client.HTTPConnection(self.address, timeout=30 * caylib.SLOWER)
+        sent = dict(headers or {})
+        if key is not False and not unix:
+            sent['X-API-Key'] = key or self.key
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        try:
+            c.request(method, path, data, sent)
+            r = c.getresponse()
+            text = r.read().decode()
+        finally:
+            c.close()
+        try:
+            return r.status, json.loads(text), r.headers
+        except ValueError:
+            return r.status, text, r.headers
+
+    def create(self, **fields):
+        key = fields.pop('key', None)
+        status, box, _ = self.ask('POST', '/v2/sandboxes', {'templateID': 'base', 'allow_internet_access': False, **fields}, key=key)
+        assert status == 201, box
+        return box
+
+    def children(self, role):
+        with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as f:
+            pids = [int(p) for p in f.read().split()]
+        return [p for p in pids if role in command_of(p)]
+
+
+def command_of(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline', encoding='utf-8') as f:
+            return f.read().split('\0')
+    except OSError:
+        return []
+
+
+@pytest.fixture
+def server(fresh_cay):
+    with Server(fresh_cay) as s:
+        yield s
+        for box in s.ask('GET', '/sandboxes', unix=True)[1]:
+            s.ask('DELETE', f'/sandboxes/{box["sandboxID"]}', unix=True)
+
+
+def envd(box):
+    return {'E2b-Sandbox-Id': box['sandboxID'], 'E2b-Sandbox-Port': '49983', 'X-Access-Token': box['envdAccessToken']}
+
+
+def test_what_is_printed_can_be_used(server):
+    assert re.fullmatch(r'e2b_[0-9a-f]{40}', server.key)
+    curl = re.search(r"^Try: (curl .*)$", server.said, re.M)[1]
+    assert subprocess.run(curl, shell=True, capture_output=True, check=True).stdout == b'[]'
+    assert server.ask('GET', '/health', key=False)[0] == 200
+    assert server.ask('GET', '/ready', key=False)[0] == 200
+
+
+def test_only_a_known_key_is_let_in(server):
+    for key in (False, 'e2b_' + '0' * 40, 'x' * 300):
+        status, body, _ = server.ask('GET', '/sandboxes', key=key)
+        assert (status, body['code']) == (401, 401)
+        # What does not exist is not told to strangers.
+        assert server.ask('GET', '/nowhere', key=key)[0] == 401
+    assert server.ask('GET', '/nowhere')[0] == 404
+    assert server.ask('PATCH', '/sandboxes')[0] == 405
+
+
+def test_a_key_sees_its_own_sandboxes_and_no_others(server):
+    other = server.cay('key', 'create', '-q', 'other').out.strip()
+    box = server.create()
+    path = f'/sandboxes/{box["sandboxID"]}'
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=other)[0] == 200, what='the new key')
+    assert server.ask('GET', '/sandboxes', key=other)[1] == []
+    missing = server.ask('GET', '/sandboxes/aaaaaaaaaaaa', key=other)[1]['message']
+    for method, sub, body in (('GET', '', None), ('DELETE', '', None), ('POST', '/timeout', {'timeout': 5}), ('POST', '/pause', {}),
+                              ('POST', '/connect', {'timeout': 5}), ('POST', '/refreshes', {}), ('POST', '/resume', {})):
+        status, answer, _ = server.ask(method, path + sub, body, key=other)
+        assert (status, answer['code']) == (404, 404)
+        assert answer['message'] == missing.replace('aaaaaaaaaaaa', box['sandboxID'])
+    assert [b['sandboxID'] for b in server.ask('GET', '/sandboxes')[1]] == [box['sandboxID']]
+    # The host's user sees all of them, by the socket and on the command line.
+    assert [b['sandboxID'] for b in server.ask('GET', '/sandboxes', unix=True)[1]] == [box['sandboxID']]
+    assert server.cay('ls', '-q').out.split() == [box['sandboxID']]
+
+
+def test_a_sandbox_without_an_owner_is_hidden_from_keys(server):
+    made = server.cay('create', '-q', '--', check=True).out.strip()
+    assert server.ask('GET', f'/sandboxes/{made}')[0] == 404
+    assert server.ask('GET', f'/sandboxes/{made}', unix=True)[0] == 200
+
+
+def test_a_revoked_key_is_refused_within_a_second(server):
+    key = server.cay('key', 'create', '-q', 'short').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')
+    box = server.create(key=key)
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 204
+    server.cay('key', 'revoke', 'short', check=True)
+    began = time.monotonic()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 401, what='the end of the key')
+    assert time.monotonic() - began < 1 * caylib.SLOWER
+    assert 'short' not in server.cay('key', 'ls').out
+
+
+def test_keys_are_stored_as_hashes(server):
+    with open(f'{server.cay.state}/catalog.db', 'rb') as f, open(f'{server.cay.state}/catalog.db-wal', 'rb') as w:
+        stored = f.read() + w.read()
+    assert server.key[4:].encode() not in stored
+    assert server.cay('key', 'create', 'default').code != 0  # the name of the first one
+
+
+@pytest.mark.parametrize('body', [b'', b'[]', b'{', b'{"templateID":"base","templateID":"base"}', {'templateID': 7}, {},
+                                  {'templateID': 'base', 'timeout': 0}, {'templateID': 'base', 'timeout': '9'},
+                                  {'templateID': 'base', 'metadata': []}, {'templateID': 'base', 'envVars': {'A': 1}},
+                                  {'templateID': 'base', 'volumeMounts': [{'name': 'v', 'path': '/v'}]}])
+def test_bad_requests_make_nothing(server, body):
+    status, answer, _ = server.ask('POST', '/v2/sandboxes', body)
+    assert (status, answer['code']) == (400, 400)
+    assert server.cay('ls', '-q').out == ''
+
+
+def test_an_unknown_template_is_not_found(server):
+    status, answer, _ = server.ask('POST', '/sandboxes', {'templateID': 'nope'})
+    assert (status, answer['message']) == (404, "template 'nope' not found")
+
+
+def test_pages_follow_each_other(server):
+    made = [server.create(metadata={'n': str(i)})['sandboxID'] for i in range(3)]
+    for order, want in (('asc', made), ('desc', made[::-1])):
+        got, token = [], ''
+        for _ in range(5):
+            _, page, headers = server.ask('GET', f'/v2/sandboxes?limit=2&order={order}&nextToken={token}')
+            got += [b['sandboxID'] for b in page]
+            token = headers.get('x-next-token')
+            if not token:
+                break
+        assert got == want
+    assert server.ask('GET', '/v2/sandboxes?limit=0')[0] == 400
+    assert server.ask('GET', '/v2/sandboxes?nextToken=x')[0] == 400
+    assert [b['metadata'] for b in server.ask('GET', '/v2/sandboxes?metadata=n%3D1')[1]] == [{'n': '1'}]
+    assert server.ask('GET', '/v2/sandboxes?state=paused')[1] == []
+
+
+def test_the_token_of_a_sandbox_opens_that_one_only(server):
+    a, b = server.create(), server.create()
+    assert server.ask('GET', '/health', key=False, headers=envd(a))[0] == 204
+    for token in ('', b['envdAccessToken'], a['envdAccessToken'][:-1]):
+        headers = {**envd(a), 'X-Access-Token': token, 'Content-Type': 'application/json'}
+        assert server.ask('POST', '/process.Process/List', {}, key=False, headers=headers)[0] == 401
+    status, answer, _ = server.ask('GET', '/health', headers={**envd(a), 'E2b-Sandbox-Id': 'aaaaaaaaaaaa'})
+    assert (status, answer['message']) == (502, 'The sandbox was not found')
+
+
+def test_the_front_is_jailed(server, mode):
+    front, = server.children('serve-front')
+    with open(f'/proc/{front}/status', encoding='ascii') as f:
+        status = dict(line.split(':\t', 1) for line in f.read().splitlines() if ':\t' in line)
+    assert (status['CapEff'], status['CapBnd'], status['NoNewPrivs'], status['Seccomp']) == ('0' * 16, '0' * 16, '1', '2')
+    if mode == 'rootful':
+        assert status['Uid'].split()[0] == '65534'
+        assert os.listdir(f'/proc/{front}/root') == []
+        assert os.readlink(f'/proc/{front}/ns/net') != os.readlink('/proc/self/ns/net')
+
+
+def test_a_front_or_worker_that_dies_is_replaced_and_sandboxes_stay(server):
+    box = server.create()
+    path = f'/sandboxes/{box["sandboxID"]}'
+    for role in ('serve-front', 'serve-worker'):
+        for pid in server.children(role):
+            os.kill(pid, signal.SIGKILL)
+
+        def answers():
+            try:
+                return server.ask('GET', path)[0] == 200
+            except OSError:
+                return False
+        caylib.wait_until(answers, what=f'an answer after the death of {role}')
+    # A token is made of the server's key: it holds.
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 204
+
+
+def test_sigterm_ends_the_server_and_no_sandbox(fresh_cay):
+    with Server(fresh_cay) as first:
+        box = first.create()
+        first.process.send_signal(signal.SIGTERM)
+        assert first.process.finish().code == 0
+    assert not os.path.exists(f'{fresh_cay.state}/cay.sock')
+    with Server(fresh_cay) as second:
+        assert 'YOUR_KEY' in second.said  # there is one already
+        assert second.ask('GET', '/health', key=first.key, headers=envd(box))[0] == 204
+        assert second.ask('DELETE', f'/sandboxes/{box["sandboxID"]}', key=first.key)[0] == 204
+        assert second.ask('DELETE', f'/sandboxes/{box["sandboxID"]}', key=first.key)[0] == 404
+
+
+def test_a_second_server_is_refused(server):
+    second = server.cay('serve')
+    assert second.code != 0 and 'a server runs already' in second.err
+    port = server.cay('serve', '--listen', server.address, '--socket', f'{server.cay.state}/other.sock')
+    assert port.code != 0 and 'already in use' in port.err
+
+
+def test_the_socket_is_for_its_owner(server):
+    assert os.stat(f'{server.cay.state}/cay.sock').st_mode & 0o777 == 0o600
+
+
+def test_the_npm_client_works_with_it(server, mode):
+    if not shutil.which('node') or not os.path.isdir(f'{E2B}/node_modules/e2b'):
+        pytest.skip('the npm package e2b is not installed (scripts/setup e2b)')
+    env = {**os.environ, 'E2B_API_URL': server.url, 'E2B_SANDBOX_URL': server.url, 'E2B_API_KEY': server.key,
+           'CAY_TEST_USER': 'root' if mode == 'rootful' else 'user'}
+    done = subprocess.run(['node', f'{E2B}/client.mjs'], env=env, capture_output=True, timeout=180 * caylib.SLOWER, check=False)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    assert done.stdout.count(b'ok - ') == done.stdout.count(b'\n') > 10
