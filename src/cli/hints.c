@@ -94,6 +94,12 @@ static const struct {
 		       "create --net" },
 	{ "pool.slow", "see why: cay pool ls" },
 	{ "pool.not_found", "list them with: cay pool ls" },
+	{ "storage.exists", "take it away first: cay setup pool --remove" },
+	{ "storage.no_mkfs", "sudo apt-get install btrfs-progs" },
+	{ "storage.not_btrfs", "leave it out for a pool in a file: cay setup pool --size 20G" },
+	{ "storage.not_empty", "choose a new directory for the pool alone" },
+	{ "storage.has_sandboxes", "end them first: cay ls, cay kill; then cay gc --lost" },
+	{ "storage.has_snapshots", "remove them first: cay snapshots, cay snapshot rm" },
 	{ "storage.root", "without one, --disk is watched instead" },
 };
 

@@ -109,7 +109,7 @@ struct cell_spec {
 	const char *state; /* absolute path of the state directory */
 	const char *dir;   /* absolute path of the sandbox's directory, below it */
 	int dir_fd;	   /* of it */
-	const char *pool;  /* absolute path of the pool (store/pool.h), or NULL */
+	const char *pool;  /* absolute path of the pool (store/storage.h), or NULL */
 	const char *disk;  /* absolute path of the directory for uppers: dir, or one in the pool */
 	int disk_fd;	   /* of it */
 	const char *init;  /* path of the cay-init program */

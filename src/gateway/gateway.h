@@ -19,9 +19,9 @@
 #pragma once
 
 #include "base/clock.h"
+#include "gateway/addresses.h"
 #include "gateway/ask.h"
 #include "gateway/meters.h"
-#include "gateway/pool.h"
 #include "loop/conn.h"
 #include "policy/policy.h"
 #include "sys/net/sockdiag.h"

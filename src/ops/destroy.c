@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "link/wait.h"
+#include "ops/layers_free.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
 
 enum { RETRY_MS = 20, REMOVE_MS = 2000 };
@@ -31,7 +33,7 @@ int op_remove(struct cay *c, const char *id, int wait_ms, struct err *e)
 		return -1;
 	if (catalog_del_sandbox(c->catalog, id, e) < 0)
 		return -1;
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	return 0;
 }
 
@@ -57,8 +59,8 @@ int op_destroy(struct cay *c, const char *id, struct err *e)
 
 int op_reconcile(struct cay *c, const char *id, struct err *e)
 {
-	if (cay_catalog(c, e) < 0 || catalog_reconcile_one(c->catalog, &c->state, id, e) < 0)
+	if (cay_catalog(c, e) < 0 || reconcile_one(c->catalog, &c->state, id, e) < 0)
 		return -1;
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	return 0;
 }

@@ -9,9 +9,10 @@
 #include "base/limits.h"
 #include "ops/create/options.h"
 #include "ops/operation.h"
-#include "store/pool.h"
+#include "ops/reconcile.h"
+#include "store/layer_open.h"
 #include "store/pools.h"
-#include "sys/files/layer.h"
+#include "store/storage.h"
 #include "trace/read.h"
 #include "wire/frame.h"
 
@@ -276,7 +277,7 @@ int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_vie
 	/* Nothing moves while it is opened. A dead one may have died in the midst of a move. */
 	if ((state_is_alive(&s->state, row->id)
 		     ? operation_open(&m, s, row->id, e)
-		     : catalog_reconcile_one(s->catalog, &s->state, row->id, e)) < 0 ||
+		     : reconcile_one(s->catalog, &s->state, row->id, e)) < 0 ||
 	    catalog_top(s->catalog, row->id, top, e) < 0)
 		return -1;
 	if (state_sandbox_open(&s->state, row->id, &dir, e) < 0 ||

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/dir.h"
 #include "ops/operation.h"
+#include "ops/reconcile.h"
 #include "store/end_note.h"
 #include "store/snapshots.h"
 #include "store/trace_files.h"
@@ -225,7 +226,7 @@ static int why_listed(struct cay *c, struct sandbox_row *row, struct why_result 
 		return 0;
 	}
 	/* The row may not have been told yet; afterwards there may be none. */
-	if (catalog_reconcile_one(c->catalog, &c->state, row->id, e) < 0)
+	if (reconcile_one(c->catalog, &c->state, row->id, e) < 0)
 		return -1;
 	ended_row_read(&c->state, row->id, &ret->row);
 	ret->state = "lost";

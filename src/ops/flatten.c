@@ -2,7 +2,8 @@
 #include "ops/flatten.h"
 
 #include "base/limits.h"
-#include "store/flatten.h"
+#include "ops/flatten_layers.h"
+#include "ops/layers_free.h"
 #include "store/snapshots.h"
 
 enum { URGENT = LIMIT_LAYERS - 2 };

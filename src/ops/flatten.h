@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of layers stay shallow: what is too deep is merged (store/flatten.h). */
+/* Stacks of layers stay shallow: what is too deep is merged (ops/flatten_layers.h). */
 #pragma once
 
 #include "ops/cay.h"

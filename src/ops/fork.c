@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/operation.h"
+#include "ops/reconcile.h"
 #include "ops/start.h"
 #include "store/warm.h"
 
@@ -45,7 +46,7 @@ static int from_lost(struct cay *c, const char *id, struct fork_source *ret, str
 
 	if (state_is_alive(&c->state, id))
 		return 0;
-	if (catalog_reconcile_one(c->catalog, &c->state, id, e) < 0)
+	if (reconcile_one(c->catalog, &c->state, id, e) < 0)
 		return -1;
 	r = catalog_last_snapshot(c->catalog, id, SNAPSHOT_LOST, &snap, e);
 	if (r > 0)

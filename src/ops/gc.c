@@ -12,9 +12,11 @@
 #include "base/limits.h"
 #include "image/template.h"
 #include "ops/destroy.h"
+#include "ops/layers_free.h"
 #include "ops/list.h"
-#include "store/pool.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
+#include "store/storage.h"
 
 enum { REMOVE_MS = 2000 };
 
@@ -104,7 +106,7 @@ static int free_layers(struct cay *c, struct gc_result *r, struct err *e)
 	uint64_t bytes = 0;
 	int done;
 
-	done = catalog_free_layers(c->catalog, &c->state, &r->layers, &bytes, e);
+	done = layers_free(c->catalog, &c->state, &r->layers, &bytes, e);
 	r->bytes += bytes;
 	if (done < 0 || pool_open(&c->state, &pool, e) < 0)
 		return -1;
@@ -162,7 +164,7 @@ static int sweep(struct cay *c, const struct gc_spec *spec, const struct leftove
 {
 	auto_close int lock = FD_NONE;
 	struct err rest = { 0 };
-	int done = catalog_reconcile(c->catalog, &c->state, 0, &r->removed, e), swept;
+	int done = reconcile_all(c->catalog, &c->state, 0, &r->removed, e), swept;
 
 	/* Before the lost go, which would have their layers removed with nobody counting. */
 	if (layers_lock(&c->state, true, &lock, done < 0 ? &rest : e) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/create/options.h"
+#include "ops/reconcile.h"
 
 enum { ANSWER_MS = 200 };
 
@@ -131,7 +132,7 @@ int op_list(struct cay *c, const struct list_spec *spec, struct list_result *ret
 	auto_done(list_result_done) struct list_result r = { 0 };
 	int removed;
 
-	if (cay_catalog(c, e) < 0 || catalog_reconcile(c->catalog, &c->state, 0, &removed, e) < 0 ||
+	if (cay_catalog(c, e) < 0 || reconcile_all(c->catalog, &c->state, 0, &removed, e) < 0 ||
 	    sandbox_list_load(&r.sandboxes, c, e) < 0)
 		return -1;
 	filter(spec, &r);

@@ -11,7 +11,7 @@
 #include "base/failpoint.h"
 #include "ops/flatten.h"
 #include "ops/start.h"
-#include "store/pool.h"
+#include "store/storage.h"
 
 enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2, MERGED_TRIES = 5 };
 
@@ -149,7 +149,7 @@ static void operation_step_done(struct operation_step *step)
 DEFINE_AUTO(struct operation_step, operation_step_done)
 
 /* e says why it failed. Where the warden refused, nothing was done; where its answer was lost, its
- * layers tell; where the warden is gone, the files that it left decide (store/lost.c). */
+ * layers tell; where the warden is gone, the files that it left decide (ops/lost.c). */
 static void step_fail(struct operation *m, const struct operation_step *step, const struct err *e)
 {
 	struct err ignored = { 0 };

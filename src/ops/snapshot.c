@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/layers_free.h"
+
 static int check_name(const char *name, struct err *e)
 {
 	if (!name || state_name_ok(name))
@@ -84,7 +86,7 @@ int op_snapshot_remove(struct cay *c, const char *ref, char ret_id[ID_SIZE], str
 	if (catalog_del_snapshot(c->catalog, row.id, e) < 0)
 		return -1;
 	(void)str_copy(ret_id, ID_SIZE, str_of(row.id));
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	return 0;
 }
 

@@ -4,6 +4,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "ops/reconcile.h"
+#include "ops/storage_make.h"
+
 #define SIZE_MIN (128ull << 20) /* mkfs.btrfs wants 109 MiB */
 #define GIB	 (1ull << 30)
 
@@ -50,7 +53,7 @@ int op_storage_remove(struct cay *c, struct err *e)
 {
 	/* What dead sandboxes have left must not keep it. */
 	if (check_root(e) < 0 || cay_catalog(c, e) < 0 ||
-	    catalog_reconcile(c->catalog, &c->state, 0, NULL, e) < 0)
+	    reconcile_all(c->catalog, &c->state, 0, NULL, e) < 0)
 		return -1;
 	return pool_unmake(&c->state, e) < 0 ? -1 : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The btrfs for sandboxes' files: store/pool.h. All need root. */
+/* The btrfs for sandboxes' files: store/storage.h. All need root. */
 #pragma once
 
 #include "ops/cay.h"
-#include "store/pool.h"
+#include "store/storage.h"
 
 struct storage_spec {
 	const char *dir; /* a new directory on a btrfs that is there; NULL: in a file */

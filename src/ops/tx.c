@@ -2,6 +2,8 @@
 /* Transactions: a snapshot that is gone back to, or forgotten. */
 #include "ops/snapshot.h"
 
+#include "ops/layers_free.h"
+
 static void fill(struct tx_result *ret, const char *sandbox, const char *transaction)
 {
 	(void)str_copy(ret->id, sizeof ret->id, str_of(sandbox));
@@ -69,7 +71,7 @@ int op_tx_abort(struct cay *c, const char *ref, const char *transaction, bool fo
 	    operation_rollback(&m, &tx, force, NULL, e) < 0 ||
 	    catalog_del_snapshot(c->catalog, tx.id, e) < 0)
 		return -1;
-	catalog_free_layers_soon(c->catalog, &c->state);
+	layers_free_soon(c->catalog, &c->state);
 	fill(ret, m.row.id, tx.id);
 	return 0;
 }

@@ -104,15 +104,3 @@ int catalog_index_calls(struct catalog *c, const struct state *s, const char *id
 /* In order of their numbers; fn as in catalog_each(). */
 int catalog_each_call(struct catalog *c, const char *id,
 		      int (*fn)(void *ctx, const struct call_row *row), void *ctx, struct err *e);
-
-/*
- * Check up to `most` sandboxes (0: all) and directories. A dead sandbox becomes `lost`; an
- * ephemeral or unfinished one is removed, and so are directories without a row. *ret_removed counts
- * the removals (may be NULL). Never touches a running sandbox. A bounded check starts at a random
- * place, so that many of them cover everything. Continues after a failure and returns the first
- * one.
- */
-int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
-		      struct err *e);
-/* Reconcile one sandbox. */
-int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pools: how many ready sandboxes to keep for each template and options, as rows of the catalog.
- * Not to be confused with store/pool.h, the storage.
+ * Not to be confused with store/storage.h, the storage.
  */
 #pragma once
 

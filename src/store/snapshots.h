@@ -4,14 +4,14 @@
  *
  * A sealed layer is the directory layers/ID with one directory N per mount that changed in its time
  * (the same numbers as below a sandbox's upper/). Its content never changes. It is in the state
- * directory, or in storage if the sandbox had its files there (sys/files/layer.h). Its row names
+ * directory, or in storage if the sandbox had its files there (store/layer_open.h). Its row names
  * the layer below it, so a chain of rows is a stack. A sandbox or a snapshot refers to the top of a
  * stack; without a top there is only the template.
  *
  *   sandboxes.top ─┐
  *   snapshots.top ─┴> layer ─parent─> layer ─parent─> … ─> the template's lowers (recipe)
  *
- * A layer lives as long as something refers to it: catalog_free_layers(). Flattening gives a layer
+ * A layer lives as long as something refers to it: layers_free(). Flattening gives a layer
  * another parent, which holds what several did; the visible files stay the same.
  *
  * The recipe is the body of MSG_C_BUILD (wire/proto.h) without what belongs to one sandbox. It has
@@ -21,7 +21,7 @@
  * warden acts. Then one transaction stores the result and removes the row. A sandbox has at most
  * one operation in progress, by the process that holds the lock sandboxes/ID/op. A row without a
  * held lock belongs to a killed command: the command line asks the warden how far it came, and
- * store/lost.c checks what a dead sandbox left.
+ * ops/lost.c checks what a dead sandbox left.
  */
 #pragma once
 
@@ -122,23 +122,3 @@ int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);
  */
 int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
 		    const char *below, struct err *e);
-
-/*
- * The lock for removing and flattening layers. wait: until it is free; otherwise -1 with CONFLICT
- * if it is held. The caller closes *ret_fd.
- */
-int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e);
-/*
- * With the lock: delete the rows of layers that nothing refers to, and their files. Also remove
- * entries below layers/ that have neither a row nor an operation. *ret_n is their number,
- * *ret_bytes their size; both may be NULL, then sizes are not computed.
- */
-int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
-			struct err *e);
-/* The same if the lock is free; otherwise a later call does it. */
-void catalog_free_layers_soon(struct catalog *c, const struct state *s);
-
-/* Blocks in use below a directory; each name of a file counts for its share. */
-uint64_t layers_disk_usage(int parent, const char *name);
-/* The cost of copying a layer, roughly in bytes. */
-uint64_t layers_copy_cost(int layer);

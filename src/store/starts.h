@@ -4,7 +4,7 @@
  * snapshot that directory is copied (sys/freeze), and the copy takes its place in everything that
  * is made of the sandbox from then on: a snapshot never changes with the host.
  *
- * A start is a layer (sys/files/layer.h) with an id that begins with '0':
+ * A start is a layer (store/layer_open.h) with an id that begins with '0':
  *
  *   layers/0ID/N         the whole directory of mount N: what the template's lowers were
  *   layers/0ID/N.index   what its files looked like on the host

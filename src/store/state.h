@@ -16,7 +16,7 @@
  *   ended/ID.end.json     the end of a sandbox that could not write it itself (store/end_note.h)
  *   templates/            layers
  *   applying/NONCE        hash of the journal of a running cay apply (diff/apply_note.c)
- *   pool, pool.img        storage, if set up (store/pool.h)
+ *   pool, pool.img        storage, if set up (store/storage.h)
  *   warm/                 lists of ready sandboxes, if there are pools (store/warm.h)
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the directory,

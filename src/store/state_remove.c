@@ -12,8 +12,8 @@
 #include "base/failpoint.h"
 #include "base/str.h"
 #include "store/groups.h"
-#include "store/pool.h"
 #include "store/state.h"
+#include "store/storage.h"
 #include "sys/files/rmtree.h"
 
 static int remove_files(const struct state *s, const char *id, struct err *e)

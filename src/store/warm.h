@@ -7,7 +7,7 @@
  *                    .claims has a byte per claim
  *
  * They have no row in the catalog until they are claimed. Reconcile finds what a dead one left, as
- * for any sandbox (store/reconcile.c). Those over layers of a snapshot pin them by rows of `uses`
+ * for any sandbox (ops/reconcile.c). Those over layers of a snapshot pin them by rows of `uses`
  * (store/pools.h).
  *
  * The pool key is a hash of everything that cannot change after a sandbox is built:
@@ -28,15 +28,6 @@
 #include "store/state.h"
 
 enum { WARM_KEY = 41, WARM_MOST = 1024 };
-
-/*
- * warden: path of the program, with cay-init beside it. top: topmost layer, or empty. 1; 0: such
- * sandboxes cannot be made in advance; or -errno.
- */
-int warm_key(const struct state *s, const char *warden, struct str recipe, const char *top,
-	     char ret[WARM_KEY]);
-/* The fields of a recipe that an owner chooses (late), or that say what to build. 0 or -errno. */
-int warm_split(struct str recipe, bool late, struct buf *ret);
 
 /* Open the directory of a pool key for reading; -ENOENT if there is none. */
 int warm_open_kind(const struct state *s, const char *key);

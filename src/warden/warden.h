@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "loop/conn.h"
-#include "sys/files/layer.h"
+#include "store/layer_open.h"
 #include "trace/log.h"
 #include "warden/changes/changes.h"
 #include "warden/changes/changes_base.h"

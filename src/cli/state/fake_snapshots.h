@@ -2,7 +2,8 @@
 /* For fake_store.h: a store without layers and snapshots. */
 #pragma once
 
-#include "store/flatten.h"
+#include "ops/flatten_layers.h"
+#include "ops/layers_free.h"
 #include "store/snapshots.h"
 #include "t.h"
 
@@ -156,8 +157,8 @@ int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 	return 0;
 }
 
-int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
-			struct err *e)
+int layers_free(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
+		struct err *e)
 {
 	(void)c;
 	(void)s;
@@ -167,7 +168,7 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 	return 0;
 }
 
-void catalog_free_layers_soon(struct catalog *c, const struct state *s)
+void layers_free_soon(struct catalog *c, const struct state *s)
 {
 	(void)c;
 	(void)s;

@@ -15,6 +15,7 @@
 #include "cli/state/fake_snapshots.h"
 #include "link/client_many.h"
 #include "link/wait.h"
+#include "ops/reconcile.h"
 #include "store/catalog.h"
 #include "t.h"
 
@@ -268,8 +269,8 @@ int catalog_each_call(struct catalog *c, const char *id,
 	return 0;
 }
 
-int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
-		      struct err *e)
+int reconcile_all(struct catalog *c, const struct state *s, int most, int *ret_removed,
+		  struct err *e)
 {
 	(void)c;
 	(void)s;
@@ -310,6 +311,17 @@ int link_sync_trace(struct link *l, struct waiter *w, uint64_t *ret_seq, char re
 	(void)w;
 	(void)ret_seq;
 	(void)ret_hash;
+	return err_set(e, ERR_UNAVAILABLE, "there is no warden");
+}
+
+int link_calls(struct link *l, struct waiter *w, uint32_t call,
+	       int (*fn)(void *ctx, const struct link_call_row *r), void *ctx, struct err *e)
+{
+	(void)l;
+	(void)w;
+	(void)call;
+	(void)fn;
+	(void)ctx;
 	return err_set(e, ERR_UNAVAILABLE, "there is no warden");
 }
 
@@ -378,7 +390,7 @@ int link_end_sandbox(struct waiter *w, const struct state *s, const char *id, st
 	return 0;
 }
 
-int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
+int reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	(void)c;
 	(void)s;

@@ -20,7 +20,7 @@
 #include "driver/driver.h"
 #include "driver/ns/netns.h"
 #include "driver/ns/ns.h"
-#include "sys/files/layer.h"
+#include "store/layer_open.h"
 #include "sys/ns/userns.h"
 
 enum {

@@ -39,22 +39,6 @@ static void report_progress(void *ctx, const struct tree_counts *n)
 	(void)io_write_all(r->fd, &report, sizeof report);
 }
 
-/* Only in this process: neither a handler nor an ignored signal of the parent's changes. */
-static void block_signals(enum copy_way way)
-{
-	sigset_t set;
-
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGPIPE);
-	if (way == COPY_READS_ON) {
-		(void)sigaddset(&set, SIGINT);
-		(void)sigaddset(&set, SIGTERM);
-		(void)sigaddset(&set, SIGHUP);
-		(void)sigaddset(&set, SIGQUIT);
-	}
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 static __attribute__((noreturn)) void child(copy_helper_fn *fn, void *ctx, bool reports, int fd,
 					    int report_fd)
 {
@@ -101,18 +85,41 @@ static void on_report(struct loop_io *io, uint32_t events)
 	read_report(container_of(io, struct copy_helper, report_io));
 }
 
+/*
+ * What the child must not die of. Blocked while it is forked, so that it never comes too late, and
+ * in the child for good; neither handlers nor ignored signals change.
+ */
+static void block_signals(enum copy_way way, sigset_t *ret_before)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGPIPE);
+	if (way == COPY_READS_ON) {
+		(void)sigaddset(&set, SIGINT);
+		(void)sigaddset(&set, SIGTERM);
+		(void)sigaddset(&set, SIGHUP);
+		(void)sigaddset(&set, SIGQUIT);
+	}
+	(void)sigprocmask(SIG_BLOCK, &set, ret_before);
+}
+
 static pid_t start_child(struct copy_helper *h, copy_helper_fn *fn, void *ctx, enum copy_way way,
 			 const int data[2], const int report[2])
 {
 	bool writes = way == COPY_WRITES;
-	pid_t pid = fork();
+	sigset_t before;
+	pid_t pid;
 
-	if (pid != 0)
-		return pid;
-	(void)close(data[!writes]);
-	(void)close(report[0]);
-	block_signals(way);
-	child(fn, ctx, h->c->progress != NULL, data[writes], report[1]);
+	block_signals(way, &before);
+	pid = fork();
+	if (pid == 0) {
+		(void)close(data[!writes]);
+		(void)close(report[0]);
+		child(fn, ctx, h->c->progress != NULL, data[writes], report[1]);
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }
 
 int copy_helper_start(struct copy_helper *h, struct cay *c, copy_helper_fn *fn, void *ctx,
@@ -130,7 +137,7 @@ int copy_helper_start(struct copy_helper *h, struct cay *c, copy_helper_fn *fn, 
 	r = pipe2(report, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r == 0) {
 		h->pid = start_child(h, fn, ctx, way, data, report);
-		r = h->pid < 0 ? -errno : 0;
+		r = h->pid < 0 ? -EAGAIN : 0;
 		(void)close(report[1]);
 		h->report_fd = report[0];
 	}

@@ -24,9 +24,9 @@
 #include "ops/host_net.h"
 #include "ops/pool/claim.h"
 #include "store/locks.h"
-#include "store/pool.h"
 #include "store/pools.h"
 #include "store/snapshots.h"
+#include "store/storage.h"
 
 enum { SLOT_TRIES = 8, SWEEP = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
 

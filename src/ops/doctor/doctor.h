@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "store/pool.h"
+#include "store/storage.h"
 #include "sys/probe/probe_cgroup.h"
 #include "sys/probe/probe_cpu.h"
 #include "sys/probe/probe_filter.h"

@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "link/decode.h"
-#include "store/warm.h"
+#include "ops/pool/ready_key.h"
 
 enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
 
@@ -92,8 +92,8 @@ static int find(const struct creation *n, struct ready *r)
 	uint32_t dice = 0;
 
 	if (!warm_exists(&n->cay->state) || cay_programs(n->cay, &ignored) < 0 ||
-	    warm_key(&n->cay->state, n->cay->programs.warden, buf_str(&n->recipe), n->row.top,
-		     r->key) <= 0)
+	    warm_key(&n->cay->state, n->cay->programs.warden, &n->cay->config, buf_str(&n->recipe),
+		     n->row.top, r->key) <= 0)
 		return -1;
 	r->kind_fd = warm_open_kind(&n->cay->state, r->key);
 	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0 || !r->ids)

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "link/wait.h"
 #include "ops/create/creation.h"
+#include "ops/layers_free.h"
 #include "ops/pool/pool_key.h"
+#include "ops/reconcile.h"
 #include "store/snapshots.h"
 
 enum {
@@ -58,8 +60,8 @@ static void settle(struct keeper *k, const char *id)
 {
 	struct err ignored = { 0 };
 
-	if (catalog_reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
-		catalog_free_layers_soon(k->c->catalog, &k->c->state);
+	if (reconcile_one(k->c->catalog, &k->c->state, id, &ignored) == 0)
+		layers_free_soon(k->c->catalog, &k->c->state);
 }
 
 /* CONFLICT where it has got an owner. Waits until its warden is gone. */

@@ -6,6 +6,7 @@
 
 #include "image/template.h"
 #include "ops/create/recipe.h"
+#include "ops/pool/ready_key.h"
 #include "store/snapshots.h"
 
 void pool_key_done(struct pool_key *k)
@@ -79,7 +80,8 @@ int pool_key_find(struct cay *s, const struct pool_row *row, struct pool_key *re
 		return -1;
 	if (buf_add_str(&ret->recipe, buf_str(&row->recipe)) < 0)
 		return err_sys(e, ENOMEM, "read a pool");
-	r = warm_key(&s->state, s->programs.warden, buf_str(&ret->recipe), ret->top, ret->key);
+	r = warm_key(&s->state, s->programs.warden, &s->config, buf_str(&ret->recipe), ret->top,
+		     ret->key);
 	if (r < 0)
 		return err_sys(e, -r, "find out what is to be made");
 	if (r > 0)

@@ -15,7 +15,7 @@
  * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
  *
  * Whatever fails before the third is done is undone. Then the link `top`, which is taken away
- * before anything moves, is made anew with the name of the topmost layer: by that store/lost.c
+ * before anything moves, is made anew with the name of the topmost layer: by that ops/lost.c
  * tells how far a warden came that died on the way.
  *
  * Calls that are asked for meanwhile are told to init after the order to enter, so they run in

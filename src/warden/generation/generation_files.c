@@ -142,7 +142,7 @@ int turn_remember_fresh(struct warden *w)
 }
 
 /*
- * The moment at which it is done, for whoever finds us dead: store/lost.c. A link has no content
+ * The moment at which it is done, for whoever finds us dead: ops/lost.c. A link has no content
  * that could come to the disk later than its name.
  */
 static int write_top(struct warden *w)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change of generation in the pool (store/pool.h). Files cannot be renamed from one subvolume to
- * another, but a subvolume can be renamed: a generation is one, with all its uppers and their work
- * directories, and becomes the layer as it is. So every mount gets a new upper. What was not
+ * A change of generation in the pool (store/storage.h). Files cannot be renamed from one subvolume
+ * to another, but a subvolume can be renamed: a generation is one, with all its uppers and their
+ * work directories, and becomes the layer as it is. So every mount gets a new upper. What was not
  * changed is no part of a layer: it is put aside into `work`, which is removed later.
  */
 #include <errno.h>

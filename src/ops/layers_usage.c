@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/dir.h"
+#include "ops/layers_free.h"
 #include "store/snapshots.h"
 
 /* Sizes count down to this depth: a sandbox can make a tree of any depth. */

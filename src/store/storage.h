@@ -35,12 +35,6 @@ int pool_sweep_groups(const struct state *s, int pool_fd, struct err *e);
 /* True if it was set up; does not open it. */
 bool pool_exists(const struct state *s);
 
-/* CONFLICT if it already exists. */
-int pool_make_image(const struct state *s, uint64_t size, struct err *e);
-int pool_take_dir(const struct state *s, const char *path, struct err *e);
-/* CONFLICT if it holds sandboxes or layers. No error if there is none. */
-int pool_unmake(const struct state *s, struct err *e);
-
 /* Make a directory for a new sandbox. `path` gets its absolute path, or "" without storage. */
 int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e);
 /* The directory of a sandbox; *ret_fd is FD_NONE if it has none, or without storage. */

@@ -4,6 +4,8 @@
  * sandbox, and the warden holds it until the end. So a check without the lock is only a guess. We
  * check again under the lock before we act, and leave the sandbox alone if we cannot get the lock.
  */
+#include "ops/reconcile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,11 +15,11 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "store/db.h"
+#include "ops/lost.h"
+#include "store/dead.h"
 #include "store/end_note.h"
 #include "store/locks.h"
-#include "store/lost.h"
-#include "store/pool.h"
+#include "store/storage.h"
 
 /*
  * A younger lock without anything else may belong to a creator that has not taken it yet. The
@@ -56,13 +58,7 @@ static int lose(struct sweep *w, const char *id, struct err *e)
 {
 	if (catalog_index_calls(w->c, w->s, id, e) < 0 || lost_keep(w->c, w->s, id, e) < 0)
 		return -1;
-	if (db_begin(w->c, true, e) < 0)
-		return -1;
-	if (db_lose_calls(w->c, id, e) < 0)
-		return db_end(w->c, -1, e);
-	return db_end(w->c,
-		      db_do(w->c, e, "UPDATE sandboxes SET state = 'lost' WHERE id = ?1", "t", id),
-		      e);
+	return catalog_lose(w->c, id, e);
 }
 
 /* 1, or 0 if there are none. -1 if we cannot tell: they may exist. */
@@ -87,7 +83,7 @@ static int reconcile_dead(struct sweep *w, const char *id, int lock, struct err 
 {
 	auto_close int held = lock;
 	struct sandbox_row row = { 0 };
-	int keep = db_sandbox(w->c, "id = ?1", id, &row, e);
+	int keep = catalog_get_sandbox(w->c, id, &row, e);
 
 	sandbox_row_done(&row);
 	if (keep > 0)
@@ -139,32 +135,13 @@ static size_t how_many(const struct sweep *w, size_t n)
 static int sweep_uses(struct sweep *w, struct err *e)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	size_t n = 0;
 
-	if (db_query(w->c, &q, e,
-		     "SELECT DISTINCT sandbox FROM uses WHERE NOT EXISTS"
-		     " (SELECT 1 FROM sandboxes WHERE id = uses.sandbox)",
-		     "") < 0 ||
-	    db_id_list(w->c, q, &ids, &n, e) < 0)
+	if (catalog_unlisted_pins(w->c, &ids, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < how_many(w, n); i++)
 		reconcile_check(w, ids[i], false);
 	return 0;
-}
-
-/* 1: a row that needs reconciling if its sandbox is dead. */
-static int is_open(struct catalog *c, const char *id, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-
-	if (db_query(c, &q, e,
-		     "SELECT 1 FROM sandboxes WHERE id = ?1 AND (state <> 'lost'"
-		     /* Started by a process that did not know yet that it is dead. */
-		     " OR EXISTS (SELECT 1 FROM operations WHERE sandbox = ?1))",
-		     "t", id) < 0)
-		return -1;
-	return db_step(c, q, e);
 }
 
 static int sweep_rows(struct sweep *w, struct err *e)
@@ -172,12 +149,12 @@ static int sweep_rows(struct sweep *w, struct err *e)
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0, start;
 
-	if (db_ids(w->c, &ids, &n, e) < 0)
+	if (catalog_ids(w->c, &ids, &n, e) < 0)
 		return -1;
 	start = start_of(w, n);
 	for (size_t i = 0; i < how_many(w, n); i++) {
 		const char *id = ids[(start + i) % n];
-		int r = is_open(w->c, id, e);
+		int r = catalog_is_open(w->c, id, e);
 
 		if (r < 0)
 			return -1;
@@ -197,16 +174,6 @@ static bool is_old(const struct state *s, const char *id)
 	       (uint64_t)st.st_mtim.tv_sec + LOCK_MIN_AGE_S < clock_coarse_ns() / NS_PER_S;
 }
 
-/* 1: there is a row of it. */
-static int has_row(struct catalog *c, const char *id, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-
-	if (db_query(c, &q, e, "SELECT 1 FROM sandboxes WHERE id = ?1", "t", id) < 0)
-		return -1;
-	return db_step(c, q, e);
-}
-
 /* Entries in dir without a row. Locks count only after everything else is gone. */
 static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err *e)
 {
@@ -219,7 +186,9 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 	start = start_of(w, n);
 	for (size_t i = 0; i < how_many(w, n); i++) {
 		const char *id = ids[(start + i) % n];
-		int r = is_locks && w->most > 0 && !is_old(w->s, id) ? 1 : has_row(w->c, id, e);
+		int r = is_locks && w->most > 0 && !is_old(w->s, id)
+				? 1
+				: catalog_has_sandbox(w->c, id, e);
 
 		if (r < 0)
 			return -1;
@@ -229,7 +198,7 @@ static int sweep_dir(struct sweep *w, const char *dir, bool is_locks, struct err
 	return 0;
 }
 
-int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
+int reconcile_one(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	struct sweep w = { .c = c, .s = s };
 
@@ -239,8 +208,8 @@ int catalog_reconcile_one(struct catalog *c, const struct state *s, const char *
 	return w.failed ? -1 : 0;
 }
 
-int catalog_reconcile(struct catalog *c, const struct state *s, int most, int *ret_removed,
-		      struct err *e)
+int reconcile_all(struct catalog *c, const struct state *s, int most, int *ret_removed,
+		  struct err *e)
 {
 	struct sweep w = { .c = c, .s = s, .most = most };
 	struct err broken;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ops/reconcile.h"
 #include "store/groups.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
@@ -42,7 +43,7 @@ static int sweep(int most)
 {
 	int removed = -1;
 
-	OK(catalog_reconcile(cat, &s, most, &removed, &t_e));
+	OK(reconcile_all(cat, &s, most, &removed, &t_e));
 	return removed;
 }
 
@@ -210,7 +211,7 @@ static void one_failure_does_not_stop_the_rest(void)
 	CHECK(unlinkat(s.fd, "locks/aaaaaaaa", 0) == 0);
 	CHECK(mkdirat(s.fd, "locks/aaaaaaaa", 0700) == 0);
 	CHECK(utimensat(s.fd, "locks/aaaaaaaa", old, 0) == 0);
-	CHECK(catalog_reconcile(cat, &s, 0, &removed, &t_e) == -1 && removed == 1);
+	CHECK(reconcile_all(cat, &s, 0, &removed, &t_e) == -1 && removed == 1);
 	SAYS(t_e.msg, "/locks/aaaaaaaa");
 	CHECK(t_has_row(cat, "aaaaaaaa") && has_box("aaaaaaaa") && !t_has_row(cat, "bbbbbbbb"));
 	catalog_close(cat);
@@ -225,7 +226,7 @@ static void unreadable_sandboxes_are_not_removed(void)
 	die(make("aaaaaaaa", false, "running"));
 	CHECK(renameat(s.fd, "sandboxes/aaaaaaaa", s.fd, "elsewhere") == 0);
 	CHECK(symlinkat("../elsewhere", s.fd, "sandboxes/aaaaaaaa") == 0);
-	CHECK(catalog_reconcile(cat, &s, 0, &removed, &t_e) == -1 && removed == 0);
+	CHECK(reconcile_all(cat, &s, 0, &removed, &t_e) == -1 && removed == 0);
 	SAYS(t_e.msg, "/sandboxes/aaaaaaaa");
 	CHECK(is("aaaaaaaa", "running") && t_there(&s, "sandboxes/aaaaaaaa"));
 	CHECK(t_there(&s, "elsewhere/upper/file") && t_there(&s, "elsewhere/trace.jsonl"));

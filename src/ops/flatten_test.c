@@ -5,8 +5,9 @@
 
 #include "base/clock.h"
 #include "base/dir.h"
+#include "ops/flatten_layers.h"
+#include "ops/layers_free.h"
 #include "store/db.h"
-#include "store/flatten.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
 #include "wire/frame.h"
@@ -139,7 +140,7 @@ static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 static void forget_snapshots(void)
 {
 	OK(db_do(c, &t_e, "DELETE FROM snapshots", ""));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 }
 
 static void mounted_layers_stay_until_the_next_switch(void)

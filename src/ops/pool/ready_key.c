@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/pool/ready_key.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,8 +15,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/sha256.h"
-#include "store/pool.h"
-#include "store/warm.h"
+#include "store/storage.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -316,10 +317,9 @@ static void add_rlimits(struct sha256 *h)
 }
 
 /* A warden inherits all this, and so does what runs in its sandbox. */
-static int add_circumstances(struct sha256 *h)
+static int add_circumstances(struct sha256 *h, const struct cay_config *c)
 {
-	static const char *const settings[] = { "CAY_KEEP_ENDED", "CAY_KEEP_DAYS",
-						"CAY_TRACE_MAX" };
+	const char *const settings[] = { c->keep_ended, c->keep_days, c->trace_max };
 	int r = add_proc(h, "/proc/self/status", add_status);
 
 	if (r == 0)
@@ -332,15 +332,15 @@ static int add_circumstances(struct sha256 *h)
 	add_scheduling(h);
 	add_rlimits(h);
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-		const char *v = getenv(settings[i]);
+		const char *v = settings[i];
 
 		hash_add(h, v ? v : "", v ? strlen(v) : 0);
 	}
 	return r;
 }
 
-int warm_key(const struct state *s, const char *warden, struct str recipe, const char *top,
-	     char ret[WARM_KEY])
+int warm_key(const struct state *s, const char *warden, const struct cay_config *config,
+	     struct str recipe, const char *top, char ret[WARM_KEY])
 {
 	uint8_t hash[SHA256_SIZE];
 	char hex[SHA256_HEX];
@@ -354,7 +354,7 @@ int warm_key(const struct state *s, const char *warden, struct str recipe, const
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
 		return r;
-	r = add_circumstances(&h);
+	r = add_circumstances(&h, config);
 	if (r < 0)
 		return r;
 	sha256_end(&h, hash);

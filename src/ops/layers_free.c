@@ -2,8 +2,11 @@
 /*
  * Remove layers. The row goes first, when nothing refers to it, then its files. A crash in between
  * leaves a directory without a row, which the second part finds. A layer in progress is named
- * new-ID: made by a warden, for an operation in the journal, or by the lock's holder (flatten.c).
+ * new-ID: made by a warden, for an operation in the journal, or by the lock's holder
+ * (flatten_layers.c).
  */
+#include "ops/layers_free.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +16,10 @@
 
 #include "base/dir.h"
 #include "base/failpoint.h"
-#include "store/db.h"
-#include "store/pool.h"
+#include "store/layer_rows.h"
 #include "store/snapshots.h"
 #include "store/starts.h"
+#include "store/storage.h"
 #include "sys/files/voltree.h"
 
 int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
@@ -39,56 +42,14 @@ int layers_lock(const struct state *s, bool wait, int *ret_fd, struct err *e)
 /* A fork that was killed no longer needs its layers. */
 static int drop_dead_holds(struct catalog *c, const struct state *s, struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0;
-	int r;
+	int r = catalog_fork_holds(c, &ids, &n, e);
 
-	if (db_query(c, &q, e, "SELECT id FROM snapshots WHERE kind = ?1", "i",
-		     (int64_t)SNAPSHOT_FORK) < 0)
-		return -1;
-	r = db_id_list(c, q, &ids, &n, e);
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (!state_is_alive(s, ids[i]))
 			r = catalog_del_snapshot(c, ids[i], e);
 	return r;
-}
-
-/* Repeat one level further down, because a row may have been the last reference to another. */
-static int delete_rows(struct catalog *c, struct err *e)
-{
-	static const char sql[] =
-		"DELETE FROM layers WHERE NOT EXISTS"
-		" (SELECT 1 FROM layers l WHERE l.parent = layers.id) AND NOT EXISTS"
-		" (SELECT 1 FROM sandboxes b WHERE b.top = layers.id) AND NOT EXISTS"
-		" (SELECT 1 FROM snapshots s WHERE s.top = layers.id) AND NOT EXISTS"
-		" (SELECT 1 FROM uses u WHERE u.layer = layers.id) AND NOT EXISTS"
-		" (SELECT 1 FROM operations o WHERE o.layer = layers.id)";
-
-	if (db_do(c, e,
-		  "DELETE FROM operations WHERE NOT EXISTS"
-		  " (SELECT 1 FROM sandboxes b WHERE b.id = operations.sandbox)",
-		  "") < 0)
-		return -1;
-	do {
-		if (db_do(c, e, sql, "") < 0)
-			return -1;
-	} while (sqlite3_changes(c->db) > 0);
-	return 0;
-}
-
-/* 1: a row or an operation knows it, or whoever makes it holds it (store/starts.h). */
-static int is_known(struct catalog *c, const char *id, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-
-	if (db_query(c, &q, e,
-		     "SELECT 1 FROM layers WHERE id = ?1 UNION ALL"
-		     " SELECT 1 FROM operations WHERE layer = ?1 UNION ALL"
-		     " SELECT 1 FROM snapshots WHERE top = ?1",
-		     "t", id) < 0)
-		return -1;
-	return db_step(c, q, e);
 }
 
 struct freed {
@@ -123,7 +84,7 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 		if (dir_is_dots(de->d_name) || strcmp(de->d_name, ".lock") == 0)
 			continue;
 		id = strncmp(de->d_name, "new-", 4) == 0 ? de->d_name + 4 : de->d_name;
-		r = state_id_ok(id) ? is_known(c, id, e) : 0;
+		r = state_id_ok(id) ? catalog_knows_layer(c, id, e) : 0;
 		if (r == 0)
 			r = sync_first(c, f, e);
 		else if (r > 0)
@@ -141,8 +102,8 @@ static int free_below(struct catalog *c, int base, struct freed *f, struct err *
 	return r < 0 ? -1 : 0;
 }
 
-int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
-			struct err *e)
+int layers_free(struct catalog *c, const struct state *s, int *ret_n, uint64_t *ret_bytes,
+		struct err *e)
 {
 	struct freed f = { .bytes = ret_bytes };
 	auto_close int pool = FD_NONE;
@@ -150,8 +111,7 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 
 	if (ret_bytes)
 		*ret_bytes = 0;
-	if (drop_dead_holds(c, s, e) < 0 || db_begin(c, false, e) < 0 ||
-	    db_end(c, delete_rows(c, e), e) < 0)
+	if (drop_dead_holds(c, s, e) < 0 || catalog_drop_layers(c, e) < 0)
 		return -1;
 	r = free_below(c, s->fd, &f, e);
 	/* If storage cannot be opened, do the rest and report it. */
@@ -166,11 +126,11 @@ int catalog_free_layers(struct catalog *c, const struct state *s, int *ret_n, ui
 	return r;
 }
 
-void catalog_free_layers_soon(struct catalog *c, const struct state *s)
+void layers_free_soon(struct catalog *c, const struct state *s)
 {
 	auto_close int lock = FD_NONE;
 	struct err ignored;
 
 	if (layers_lock(s, false, &lock, &ignored) == 0)
-		(void)catalog_free_layers(c, s, NULL, NULL, &ignored);
+		(void)layers_free(c, s, NULL, NULL, &ignored);
 }

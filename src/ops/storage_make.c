@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Set storage up and remove it. A partial failure is undone. */
+#include "ops/storage_make.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "store/pool.h"
-#include "store/pool_file.h"
+#include "store/storage_file.h"
 #include "sys/files/btrfs.h"
 
 static int refuse_second(const struct state *s, struct err *e)
@@ -23,7 +24,7 @@ static int refuse_second(const struct state *s, struct err *e)
 	if (!pool_exists(s))
 		return 0;
 	(void)err_set(e, ERR_CONFLICT, "there is a pool already: '%s/%s'", s->dir, POOL_DIR);
-	return err_hint(e, "take it away first: cay setup pool --remove");
+	return err_code(e, "storage.exists", NULL);
 }
 
 static int run_mkfs(const char *image, struct err *e)
@@ -41,7 +42,7 @@ static int run_mkfs(const char *image, struct err *e)
 	(void)posix_spawn_file_actions_destroy(&quiet);
 	if (r == ENOENT) {
 		(void)err_set(e, ERR_UNAVAILABLE, "there is no program mkfs.btrfs");
-		return err_hint(e, "sudo apt-get install btrfs-progs");
+		return err_code(e, "storage.no_mkfs", NULL);
 	}
 	while (r == 0 && waitpid(pid, &st, 0) < 0 && errno == EINTR)
 		;
@@ -151,11 +152,11 @@ int pool_take_dir(const struct state *s, const char *path, struct err *e)
 		return err_sys(e, errno, "open '%s'", path);
 	if (!btrfs_is(fd)) {
 		(void)err_set(e, ERR_INVALID, "'%s' is not on btrfs", real);
-		return err_hint(e, "leave it out for a pool in a file: cay setup pool --size 20G");
+		return err_code(e, "storage.not_btrfs", NULL);
 	}
 	if (holds_something(fd, false)) {
 		(void)err_set(e, ERR_INVALID, "'%s' is not empty", real);
-		return err_hint(e, "choose a new directory for the pool alone");
+		return err_code(e, "storage.not_empty", NULL);
 	}
 	/* Full quota can be disabled again without a trace; the file system is not ours. */
 	if (fchmod(fd, 0700) < 0 || fchown(fd, 0, 0) < 0)
@@ -187,11 +188,11 @@ static int refuse_used(int fd, struct err *e)
 
 	if (holds_something(fd, true)) {
 		(void)err_set(e, ERR_CONFLICT, "there are sandboxes in the pool");
-		return err_hint(e, "end them first: cay ls, cay kill; then cay gc --lost");
+		return err_code(e, "storage.has_sandboxes", NULL);
 	}
 	if (layers >= 0 && holds_something(layers, false)) {
 		(void)err_set(e, ERR_CONFLICT, "there are snapshots in the pool");
-		return err_hint(e, "remove them first: cay snapshots, cay snapshot rm");
+		return err_code(e, "storage.has_snapshots", NULL);
 	}
 	return 0;
 }

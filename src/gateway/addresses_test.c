@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/pool.h"
+#include "gateway/addresses.h"
 
 #include "base/netplan.h"
 #include "t.h"

@@ -6,7 +6,7 @@
  * do the rest. In storage, the uppers are one subvolume instead of directories, and the same
  * applies.
  */
-#include "store/lost.h"
+#include "ops/lost.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,10 +17,10 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "store/db.h"
-#include "store/pool.h"
+#include "store/dead.h"
+#include "store/layer_open.h"
 #include "store/snapshots.h"
-#include "sys/files/layer.h"
+#include "store/storage.h"
 #include "sys/files/rmtree.h"
 #include "sys/files/voltree.h"
 
@@ -135,7 +135,7 @@ static int undo(const struct lost *l, const struct op_row *op)
 	return r;
 }
 
-static int settle_op(struct lost *l, struct err *e)
+static int finish_op(struct lost *l, struct err *e)
 {
 	struct op_row op = { 0 };
 	char top[ID_SIZE];
@@ -206,19 +206,6 @@ static int seal(struct lost *l, struct err *e)
 	return catalog_op_done(l->c, &op, OP_SEALED, top, e);
 }
 
-/* 1: the sandbox keeps state, and has no snapshot of its end yet. */
-static int wants_snapshot(struct lost *l, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-
-	if (db_query(l->c, &q, e,
-		     "SELECT 1 FROM recipes WHERE id = ?1 AND NOT EXISTS"
-		     " (SELECT 1 FROM snapshots WHERE sandbox = ?1 AND kind = ?2)",
-		     "ti", l->id, (int64_t)SNAPSHOT_LOST) < 0)
-		return -1;
-	return db_step(l->c, q, e);
-}
-
 int lost_keep(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	struct lost l = { .c = c, .s = s, .id = id, .roots = { s->fd, FD_NONE } };
@@ -232,9 +219,9 @@ int lost_keep(struct catalog *c, const struct state *s, const char *id, struct e
 	l.roots.pool_fd = pool;
 	l.dir = dir;
 	l.disk = disk >= 0 ? disk : dir;
-	if (settle_op(&l, e) < 0)
+	if (finish_op(&l, e) < 0)
 		return -1;
-	r = wants_snapshot(&l, e);
+	r = catalog_wants_lost(c, id, e);
 	if (r > 0)
 		r = seal(&l, e);
 	if (r < 0)

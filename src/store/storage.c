@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/pool.h"
+#include "store/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 #include "base/limits.h"
-#include "store/pool_file.h"
+#include "store/storage_file.h"
 #include "sys/files/btrfs.h"
 #include "sys/files/loopdev.h"
 #include "sys/files/voltree.h"

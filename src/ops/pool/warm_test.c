@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/warm.h"
+#include "ops/pool/ready_key.h"
+#include "ops/reconcile.h"
 
 #include <sys/resource.h>
 
+#include "ops/layers_free.h"
 #include "store/db.h"
 #include "store/pools.h"
 #include "store/snapshots.h"
@@ -11,6 +13,7 @@
 #include "wire/proto.h"
 
 static struct state s;
+static struct cay_config config;
 
 static void put_mount(struct buf *b, const char *lower, enum mount_kind kind, bool of_host)
 {
@@ -31,7 +34,7 @@ static void put_plain(struct buf *b)
 
 static int key_of(const struct buf *b, const char *top, char key[WARM_KEY])
 {
-	return warm_key(&s, "/nowhere/cay-warden", buf_str(b), top, key);
+	return warm_key(&s, "/nowhere/cay-warden", &config, buf_str(b), top, key);
 }
 
 static bool same(const struct buf *a, const struct buf *b)
@@ -215,7 +218,7 @@ static void inherited_properties_are_in_the_key(void)
 	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
 	memcpy(before, after, sizeof before);
-	CHECK(setenv("CAY_KEEP_ENDED", "7", 1) == 0);
+	config.keep_ended = "7";
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
 }
 
@@ -370,16 +373,16 @@ static void layers_are_held_without_a_row(void)
 		 "INSERT INTO layers(id, parent, created_ns) VALUES('bbbbbbbbbb', 'cccccccccc', 1)",
 		 ""));
 	OK(catalog_hold_layers(c, "aaaaaaaaaa", layers, 2, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 2);
 	/* Not while it lives, and not before somebody looks. */
 	OK(state_lock(&s, "aaaaaaaaaa", &lock, &t_e));
-	OK(catalog_reconcile(c, &s, 0, NULL, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(reconcile_all(c, &s, 0, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 2);
 	(void)close(lock);
-	OK(catalog_reconcile(c, &s, 0, NULL, &t_e));
-	OK(catalog_free_layers(c, &s, NULL, NULL, &t_e));
+	OK(reconcile_all(c, &s, 0, NULL, &t_e));
+	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 0);
 	catalog_close(c);
 }

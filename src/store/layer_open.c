@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys/files/layer.h"
+#include "store/layer_open.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/layers_free.h"
 #include "store/db.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
@@ -41,7 +42,7 @@ static void unknown_layers_are_removed(void)
 	make("layers/Else");
 	t_put(&s, "layers/aaaaaaaaaa/f", "text");
 	synced = 0;
-	OK(catalog_free_layers(c, &s, &n, &bytes, &t_e));
+	OK(layers_free(c, &s, &n, &bytes, &t_e));
 	CHECK(n == 3 && bytes >= 512);
 	/* A power failure must not bring back who referred to them. */
 	CHECK(synced > 0);
@@ -63,10 +64,10 @@ static void a_layer_that_is_being_made_stays(void)
 	OK(t_add(c, "aaaaaaaa", "", false));
 	OK(catalog_op_begin(c, &op, &t_e));
 	make("layers/new-bbbbbbbbbb");
-	OK(catalog_free_layers(c, &s, &n, NULL, &t_e));
+	OK(layers_free(c, &s, &n, NULL, &t_e));
 	CHECK(n == 0 && t_there(&s, "layers/new-bbbbbbbbbb"));
 	OK(catalog_op_cancel(c, "aaaaaaaa", &t_e));
-	OK(catalog_free_layers(c, &s, &n, NULL, &t_e));
+	OK(layers_free(c, &s, &n, NULL, &t_e));
 	CHECK(n == 1 && !t_there(&s, "layers/new-bbbbbbbbbb"));
 	catalog_close(c);
 }
@@ -96,11 +97,11 @@ static void a_fork_pins_the_layers_until_it_is_dead(void)
 	int n, lock;
 
 	make_hold("cccccccccc", &lock);
-	OK(catalog_free_layers(c, &s, &n, NULL, &t_e));
+	OK(layers_free(c, &s, &n, NULL, &t_e));
 	CHECK(n == 0 && t_there(&s, "layers/bbbbbbbbbb"));
 	OK(catalog_recipe(c, "aaaaaaaa", &recipe, &t_e));
 	CHECK(close(lock) == 0);
-	OK(catalog_free_layers(c, &s, &n, NULL, &t_e));
+	OK(layers_free(c, &s, &n, NULL, &t_e));
 	CHECK(n == 1 && !t_there(&s, "layers/bbbbbbbbbb"));
 	/* With the values of its environment. */
 	FAILS(catalog_recipe(c, "aaaaaaaa", &recipe, &t_e), ERR_NOT_FOUND);
@@ -120,11 +121,11 @@ static void the_layer_of_a_rollback_stays(void)
 	make("layers/bbbbbbbbbb");
 	OK(db_do(c, &t_e, "INSERT INTO layers(id, created_ns) VALUES('bbbbbbbbbb', 0)", ""));
 	OK(catalog_op_begin(c, &op, &t_e));
-	OK(catalog_free_layers(c, &s, &freed, NULL, &t_e));
+	OK(layers_free(c, &s, &freed, NULL, &t_e));
 	CHECK(freed == 0 && t_there(&s, "layers/bbbbbbbbbb"));
 	OK(catalog_stack(c, "bbbbbbbbbb", &ids, &n, &t_e));
 	OK(catalog_op_cancel(c, "aaaaaaaa", &t_e));
-	OK(catalog_free_layers(c, &s, &freed, NULL, &t_e));
+	OK(layers_free(c, &s, &freed, NULL, &t_e));
 	CHECK(freed == 1 && !t_there(&s, "layers/bbbbbbbbbb"));
 	catalog_close(c);
 }
@@ -138,10 +139,10 @@ static void only_one_process_works_on_layers(void)
 	FAILS(layers_lock(&s, false, &two, &t_e), ERR_CONFLICT);
 	/* Who only wants to tidy up behind itself leaves it to the other. */
 	make("layers/aaaaaaaaaa");
-	catalog_free_layers_soon(c, &s);
+	layers_free_soon(c, &s);
 	CHECK(t_there(&s, "layers/aaaaaaaaaa"));
 	CHECK(close(one) == 0);
-	catalog_free_layers_soon(c, &s);
+	layers_free_soon(c, &s);
 	CHECK(!t_there(&s, "layers/aaaaaaaaaa"));
 	OK(layers_lock(&s, false, &two, &t_e));
 	CHECK(close(two) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/flatten.h"
+#include "ops/flatten_layers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,13 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/limits.h"
-#include "store/db.h"
-#include "store/pool.h"
+#include "ops/layers_free.h"
+#include "store/flatten_rows.h"
+#include "store/layer_open.h"
 #include "store/snapshots.h"
 #include "store/starts.h"
+#include "store/storage.h"
 #include "sys/files/btrfs.h"
-#include "sys/files/layer.h"
 #include "sys/files/layercopy.h"
 #include "sys/files/voltree.h"
 #include "sys/ns/userns.h"
@@ -51,26 +52,6 @@ struct run {
 static int base_of(const struct run *r)
 {
 	return r->pooled ? r->roots.pool_fd : r->roots.state_fd;
-}
-
-static int read_stack(struct catalog *c, const char *top, struct stack *ret, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-	int r;
-
-	ret->n = 0;
-	if (db_query(c, &q, e,
-		     "WITH RECURSIVE s(id, parent, level, n) AS ("
-		     " SELECT id, parent, level, 0 FROM layers WHERE id = ?1 UNION ALL"
-		     " SELECT l.id, l.parent, l.level, n + 1 FROM s JOIN layers l"
-		     " ON l.id = s.parent) SELECT id, level FROM s ORDER BY n",
-		     "t", top) < 0)
-		return -1;
-	while ((r = db_step(c, q, e)) > 0 && ret->n < STACK_MAX) {
-		db_text(q, 0, ret->id[ret->n], ID_SIZE);
-		ret->level[ret->n++] = sqlite3_column_int(q, 1);
-	}
-	return r < 0 ? -1 : 0;
 }
 
 /* The lowest run of one level. Spares some of the newest layers, which are likely to be removed. */
@@ -271,74 +252,10 @@ static int make_files(const struct stack *st, const struct run *r, struct err *e
 	return 0;
 }
 
-/* Sandboxes keep their mounted layers until their next switch. */
-static int pin(struct catalog *c, const struct stack *st, const struct run *r, const char *sandbox,
-	       struct err *e)
-{
-	for (int j = 0; j < r->n; j++)
-		if (db_do(c, e, "INSERT OR IGNORE INTO uses(sandbox, layer) VALUES(?1, ?2)", "tt",
-			  sandbox, st->id[r->first + j]) < 0)
-			return -1;
-	return 0;
-}
-
-/* A layer and all layers above it. */
-#define ABOVE \
-	"WITH RECURSIVE d(id) AS (SELECT ?1 UNION ALL" \
-	" SELECT l.id FROM d JOIN layers l ON l.parent = d.id) "
-
-/* 1: a switch in progress has been given the current layers. */
-static int is_switching(struct catalog *c, const char *top, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-
-	if (db_query(c, &q, e,
-		     ABOVE "SELECT 1 FROM operations o JOIN sandboxes b ON b.id = o.sandbox"
-			   " WHERE b.top IN (SELECT id FROM d) OR o.layer IN (SELECT id FROM d)",
-		     "t", top) < 0)
-		return -1;
-	return db_step(c, q, e);
-}
-
-static int pin_all(struct catalog *c, const struct stack *st, const struct run *r, struct err *e)
-{
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-	auto_free char(*ids)[ID_SIZE] = NULL;
-	size_t n = 0;
-	int bad;
-
-	if (db_query(c, &q, e, ABOVE "SELECT b.id FROM sandboxes b JOIN d ON b.top = d.id", "t",
-		     st->id[r->first]) < 0)
-		return -1;
-	bad = db_id_list(c, q, &ids, &n, e);
-	for (size_t i = 0; i < n && bad == 0; i++)
-		bad = pin(c, st, r, ids[i], e);
-	return bad;
-}
-
-static int rewire(struct catalog *c, const struct stack *st, const struct run *r, struct err *e)
-{
-	const char *top = st->id[r->first];
-	const char *below = r->first + r->n < st->n ? st->id[r->first + r->n] : NULL;
-	int busy = is_switching(c, top, e);
-
-	if (busy)
-		return busy < 0 ? -1 : 0;
-	if (pin_all(c, st, r, e) < 0 ||
-	    db_do(c, e, "UPDATE layers SET parent = ?2 WHERE parent = ?1", "tt", top, r->id) < 0 ||
-	    db_do(c, e, "UPDATE sandboxes SET top = ?2 WHERE top = ?1", "tt", top, r->id) < 0 ||
-	    db_do(c, e, "UPDATE snapshots SET top = ?2 WHERE top = ?1", "tt", top, r->id) < 0 ||
-	    db_do(c, e, "INSERT INTO layers(id, parent, level, created_ns) VALUES(?1, ?2, ?3, ?4)",
-		  "ttii", r->id, below, (int64_t)st->level[r->first] + 1,
-		  (int64_t)clock_real_ns()) < 0)
-		return -1;
-	return 1;
-}
-
 /* Rename the files first: a row without files would be worse than files without a row. */
-static int put_in_place(struct catalog *c, const struct stack *st, const struct run *r,
-			struct err *e)
+static int put_in_place(struct catalog *c, struct stack *st, const struct run *r, struct err *e)
 {
+	const char *below = r->first + r->n < st->n ? st->id[r->first + r->n] : NULL;
 	const struct timespec nap = { .tv_nsec = 3 * (long)NS_PER_MS };
 	char from[64], to[64];
 	int ok;
@@ -349,12 +266,9 @@ static int put_in_place(struct catalog *c, const struct stack *st, const struct 
 		return err_sys(e, errno, "cannot rename %s", from);
 	failpoint("flatten.renamed");
 	for (int i = 0;; i++) {
-		if (db_begin(c, false, e) < 0)
-			return -1;
-		ok = rewire(c, st, r, e);
+		ok = catalog_replace_layers(c, st->id + r->first, r->n, below, r->id,
+					    st->level[r->first] + 1, e);
 		/* Freeing layers finds the files of a failed commit. */
-		if (db_end(c, ok > 0 ? 0 : -1, e) < 0 && ok != 0)
-			return -1;
 		if (ok != 0 || i == TRIES)
 			break;
 		(void)nanosleep(&nap, NULL);
@@ -379,18 +293,6 @@ static int find_roots(const struct state *s, const struct stack *st, struct run 
 	return 0;
 }
 
-static int raise_lowest(struct catalog *c, const struct stack *st, const struct run *r,
-			struct err *e)
-{
-	int bad;
-
-	if (db_begin(c, false, e) < 0)
-		return -1;
-	bad = db_do(c, e, "UPDATE layers SET level = level + 1 WHERE id = ?1", "t",
-		    st->id[r->first + r->n - 1]);
-	return db_end(c, bad, e) < 0 ? -1 : 1;
-}
-
 int flatten_once(struct catalog *c, const struct state *s, const char *top, const char *sandbox,
 		 struct err *e)
 {
@@ -401,7 +303,7 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	char path[64];
 	int made;
 
-	if (read_stack(c, top, &st, e) < 0)
+	if (catalog_levels(c, top, st.id, st.level, STACK_MAX, &st.n, e) < 0)
 		return -1;
 	if (!find_run(&st, &r))
 		return 0;
@@ -414,7 +316,9 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	if (made != 0) {
 		name_new(&r, path);
 		(void)voltree_remove(base_of(&r), path);
-		return made < 0 ? -1 : raise_lowest(c, &st, &r, e);
+		if (made < 0 || catalog_raise_layer(c, st.id[r.first + r.n - 1], e) < 0)
+			return -1;
+		return 1;
 	}
 	failpoint("flatten.made");
 	return put_in_place(c, &st, &r, e);
@@ -426,21 +330,11 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
  */
 static int each_top(struct catalog *c, const struct state *s, struct err *e)
 {
-	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0;
 	int r = 0, failed = 0;
 
-	/* Alternating top and sandbox. */
-	if (db_query(
-		    c, &q, e,
-		    "WITH t(top, box) AS (SELECT top, id FROM sandboxes WHERE top IS NOT NULL"
-		    " UNION SELECT top, sandbox FROM snapshots WHERE top IS NOT NULL AND NOT EXISTS"
-		    " (SELECT 1 FROM layers WHERE parent = snapshots.top))"
-		    " SELECT x FROM (SELECT top AS x, top AS o, box AS p, 0 AS k FROM t UNION ALL"
-		    "  SELECT box, top, box, 1 FROM t) ORDER BY o, p, k",
-		    "") < 0 ||
-	    db_id_list(c, q, &ids, &n, e) < 0)
+	if (catalog_tops(c, &ids, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i + 1 < n && r <= 0; i += 2) {
 		struct err one;
@@ -461,7 +355,7 @@ int flatten_all(struct catalog *c, const struct state *s, struct err *e)
 		struct err ignored;
 
 		r = each_top(c, s, e);
-		if (catalog_free_layers(c, s, NULL, NULL, r < 0 ? &ignored : e) < 0)
+		if (layers_free(c, s, NULL, NULL, r < 0 ? &ignored : e) < 0)
 			return -1;
 	} while (r > 0);
 	return r;
