@@ -73,7 +73,7 @@ static void refuse_one(struct http_listener *l)
 		s->counters.refused[HTTP_REFUSED_FILES]++;
 	}
 	fd_close(&fd);
-	s->spare_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->spare_fd = http_server_spare(s);
 	listen_rest(s);
 	loop_timer_set(s->loop, &s->rest, REST_MS * NS_PER_MS, on_rest);
 }

@@ -198,6 +198,8 @@ int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct
 
 	if (!t)
 		return err_sys(e, ENOMEM, "TLS");
+	/* The host's OpenSSL configuration is none of ours, and a jail may forbid to open it. */
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	t->maker.make = make_filter;
 	r = random_bytes(t->ticket, sizeof t->ticket);
 	r = r < 0 ? err_sys(e, -r, "random bytes for TLS tickets") : http_tls_replace(t, o, e);
