@@ -188,7 +188,13 @@ int http_tls_replace(struct http_tls *t, const struct http_tls_options *o, struc
 
 static struct http_filter *make_filter(const struct http_filter_maker *m)
 {
-	return http_tls_filter(container_of(m, const struct http_tls, maker)->set.ctx[0]);
+	const struct http_tls *t = container_of(m, const struct http_tls, maker);
+	SSL *ssl;
+	struct http_filter *f = http_tls_filter(t->set.ctx[0], &ssl);
+
+	if (f)
+		SSL_set_accept_state(ssl);
+	return f;
 }
 
 int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct err *e)
