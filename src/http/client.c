@@ -66,8 +66,10 @@ int http_client_init(struct http_client *c, int fd, struct http_filter *filter,
 
 void http_client_done(struct http_client *c)
 {
-	if (c->filter)
+	if (c->filter) {
+		c->filter->ops->shut(c->filter, c->fd);
 		c->filter->ops->free(c->filter);
+	}
 	c->filter = NULL;
 	fd_close(&c->fd);
 	buf_done(&c->in);

@@ -11,6 +11,7 @@ enum {
 	ROUNDS = 4, /* of one run, so that other connections get their turn */
 	SHAKES = 8, /* steps of handshakes per turn: each takes most of a millisecond */
 	IN_KEEP = 0,
+	TLS_MEMORY = 15 * 1024, /* what OpenSSL holds for a connection, measured */
 };
 
 static void on_io(struct loop_io *io, uint32_t events);
@@ -190,7 +191,7 @@ void http_exchange_end(struct http_conn *c, enum http_end why)
 static void charge(struct http_conn *c)
 {
 	const struct http_exchange *x = c->x;
-	uint64_t n = c->in.cap;
+	uint64_t n = c->in.cap + (c->is_tls && c->state != HTTP_CLOSED ? TLS_MEMORY : 0);
 
 	if (x)
 		n += sizeof *x + x->text.cap + x->body.cap + x->fields.cap + x->out.out.cap +

@@ -478,6 +478,32 @@ static void the_oldest_idle_connection_makes_room(void)
 	fix_end();
 }
 
+static void without_memory_nobody_is_accepted_and_idle_clients_leave(void)
+{
+	struct http_listener l;
+	struct sockaddr_in a;
+	int busy, idle, late;
+
+	fix_begin_with(&(struct http_limits){ .memory = 100 });
+	CHECK(http_listen_add(&fix_server, &l, listen_on_loopback(&a), NULL) == 0);
+	busy = connect_to(&a);
+	idle = connect_to(&a);
+	fix_send(busy, "GET /later HTTP/1.1\r\n" HOST "\r\n");
+	CHECK(fix_server.memory > 100 && !is_closed(idle));
+	late = connect_to(&a);
+	CHECK(is_closed(idle) && fix_server.counters.conns == 1);
+	CHECK(fix_server.counters.refused[HTTP_REFUSED_MEMORY] == 1);
+	http_answer(fix_request, 204, NULL, STR(""));
+	fix_turn();
+	CHECK(fix_status(fix_read(busy, NULL)) == 204 && fix_server.counters.conns == 2);
+	fix_send(late, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
+	CHECK(fix_status(fix_read(late, NULL)) == 200);
+	close(busy);
+	close(idle);
+	close(late);
+	fix_end();
+}
+
 static void without_descriptors_a_client_gets_503_and_others_go_on(void)
 {
 	struct rlimit few = { 0, 0 }, old;
@@ -548,4 +574,5 @@ T_MAIN(T(a_stream_is_chunked_and_ends), T(a_stream_of_known_length_is_exact),
        T(a_client_that_takes_no_answer_is_cut_after_60_seconds), T(lingering_ends_after_5_seconds),
        T(a_huge_head_is_refused), T(bodies_wait_when_memory_is_short_and_get_503),
        T(one_address_cannot_have_all_connections), T(the_oldest_idle_connection_makes_room),
+       T(without_memory_nobody_is_accepted_and_idle_clients_leave),
        T(without_descriptors_a_client_gets_503_and_others_go_on), T(a_tunnel_passes_raw_bytes))

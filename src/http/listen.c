@@ -73,9 +73,20 @@ static void refuse_one(struct http_listener *l)
 		s->counters.refused[HTTP_REFUSED_FILES]++;
 	}
 	fd_close(&fd);
-	s->spare_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->spare_fd = http_server_spare(s);
 	listen_rest(s);
 	loop_timer_set(s->loop, &s->rest, REST_MS * NS_PER_MS, on_rest);
+}
+
+/* Nothing is accepted for now. If memory is short, idle connections give theirs back. */
+static void listen_full(struct http_server *s)
+{
+	if (s->memory > s->limits.memory) {
+		s->counters.refused[HTTP_REFUSED_MEMORY]++;
+		while (s->idle_first)
+			http_conn_close(s->idle_first, HTTP_END_GONE);
+	}
+	listen_rest(s);
 }
 
 static void on_listen(struct loop_io *io, uint32_t events)
@@ -88,8 +99,7 @@ static void on_listen(struct loop_io *io, uint32_t events)
 		int fd;
 
 		if (!http_server_may_accept(s)) {
-			s->counters.refused[HTTP_REFUSED_MEMORY] += s->memory > s->limits.memory;
-			listen_rest(s);
+			listen_full(s);
 			return;
 		}
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -140,6 +140,8 @@ void http_date(char out[HTTP_DATE]);
 
 /* --- server.c --- */
 bool http_server_may_accept(const struct http_server *s);
+/* A descriptor that serves no purpose but to be given up. -1 and errno. */
+int http_server_spare(const struct http_server *s);
 /* Accept again if accepting was stopped and is allowed now. */
 void http_server_resume(struct http_server *s);
 /* Room for bodies came free: go on with those that wait for it. */

@@ -37,15 +37,19 @@ static struct http_limits limits_of(const struct http_limits *given)
 	return l;
 }
 
+/* Any descriptor will do; a jail allows few calls that make one. */
+int http_server_spare(const struct http_server *s)
+{
+	return fcntl(s->loop->epfd, F_DUPFD_CLOEXEC, 0);
+}
+
 int http_server_init(struct http_server *s, struct loop *l, const struct http_app *app,
 		     const struct http_limits *limits)
 {
 	int r;
 
 	*s = (struct http_server){ .loop = l, .app = app, .limits = limits_of(limits) };
-	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (s->spare_fd < 0) /* a jail without files: any descriptor will do */
-		s->spare_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->spare_fd = http_server_spare(s);
 	if (s->spare_fd < 0)
 		return -errno;
 	s->scratch = malloc(LIMIT_HTTP_IN);

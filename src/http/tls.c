@@ -108,7 +108,7 @@ static int tls_shake(struct http_filter *f, int fd)
 			return r;
 	}
 	ERR_clear_error();
-	r = SSL_accept(t->ssl);
+	r = SSL_do_handshake(t->ssl);
 	if (r == 1) {
 		t->shaken = true;
 		f->read_wants_write = false;
@@ -169,7 +169,7 @@ static void tls_free(struct http_filter *f)
 	free(t);
 }
 
-struct http_filter *http_tls_filter(SSL_CTX *ctx)
+struct http_filter *http_tls_filter(SSL_CTX *ctx, SSL **ret_ssl)
 {
 	static const struct http_filter_ops ops = {
 		.shake = tls_shake,
@@ -188,6 +188,6 @@ struct http_filter *http_tls_filter(SSL_CTX *ctx)
 		free(t);
 		return NULL;
 	}
-	SSL_set_accept_state(t->ssl);
+	*ret_ssl = t->ssl;
 	return &t->f;
 }

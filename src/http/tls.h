@@ -37,3 +37,17 @@ int http_tls_replace(struct http_tls *t, const struct http_tls_options *o, struc
 void http_tls_free(struct http_tls *t);
 /* For http_listen_add() and http_server_adopt(). */
 const struct http_filter_maker *http_tls_maker(const struct http_tls *t);
+
+/* --- clients --- */
+
+/* The certificates that a client trusts. */
+struct http_tls_roots;
+
+/* file: in PEM; NULL: those of the host. */
+int http_tls_roots_new(struct http_tls_roots **ret, const char *file, struct err *e);
+void http_tls_roots_free(struct http_tls_roots *r);
+/*
+ * A filter for http_client_init(). The server must prove that it is `host`, a name or an address;
+ * else the handshake fails with -ECONNRESET. NULL if memory ran out or host is not valid.
+ */
+struct http_filter *http_tls_client(const struct http_tls_roots *r, const char *host);

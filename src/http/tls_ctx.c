@@ -188,7 +188,13 @@ int http_tls_replace(struct http_tls *t, const struct http_tls_options *o, struc
 
 static struct http_filter *make_filter(const struct http_filter_maker *m)
 {
-	return http_tls_filter(container_of(m, const struct http_tls, maker)->set.ctx[0]);
+	const struct http_tls *t = container_of(m, const struct http_tls, maker);
+	SSL *ssl;
+	struct http_filter *f = http_tls_filter(t->set.ctx[0], &ssl);
+
+	if (f)
+		SSL_set_accept_state(ssl);
+	return f;
 }
 
 int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct err *e)
@@ -198,6 +204,8 @@ int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct
 
 	if (!t)
 		return err_sys(e, ENOMEM, "TLS");
+	/* The host's OpenSSL configuration is none of ours, and a jail may forbid to open it. */
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	t->maker.make = make_filter;
 	r = random_bytes(t->ticket, sizeof t->ticket);
 	r = r < 0 ? err_sys(e, -r, "random bytes for TLS tickets") : http_tls_replace(t, o, e);

@@ -6,5 +6,5 @@
 
 #include "http/filter.h"
 
-/* NULL if memory ran out. */
-struct http_filter *http_tls_filter(SSL_CTX *ctx);
+/* The caller says whether *ret_ssl accepts or connects. NULL if memory ran out. */
+struct http_filter *http_tls_filter(SSL_CTX *ctx, SSL **ret_ssl);

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "http/client.h"
 #include "http/fixture.h"
 
 enum { PEM_MOST = 8192 };
@@ -334,8 +335,78 @@ static void many_handshakes_at_once_all_succeed(void)
 	end();
 }
 
+/* A server in a process of its own, for one connection: our end of it. */
+static int serve_apart(pid_t *ret_pid)
+{
+	int fds[2];
+	pid_t pid;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		close(fds[0]);
+		fix_begin(); /* with a loop of its own */
+		CHECK(http_server_adopt(&fix_server, fds[1], http_tls_maker(tls)) == 0);
+		while (fix_server.counters.conns)
+			fix_turn();
+		_exit(0); /* what the parent has is no leak here */
+	}
+	close(fds[1]);
+	*ret_pid = pid;
+	return fds[0];
+}
+
+static int ask_server(const struct http_tls_roots *roots, const char *host, struct buf *body)
+{
+	struct http_client c;
+	struct http_filter *f = http_tls_client(roots, host);
+	int r, status;
+	pid_t pid;
+
+	CHECK(f);
+	r = http_client_init(&c, serve_apart(&pid), f, 0);
+	if (r == 0) {
+		CHECK(http_client_ask(&c, STR("GET"), STR("a.test"), STR("/hello"), NULL, 0,
+				      STR("")) == 0);
+		CHECK(http_client_read_all(&c, body) == 0);
+		http_client_done(&c);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return r;
+}
+
+static void our_client_talks_only_to_the_server_that_it_means(void)
+{
+	auto_done(buf_done) struct buf body = BUF_INIT(100);
+	struct http_tls_roots *roots, *others;
+	char dir[64], file[80];
+	struct err e;
+
+	begin();
+	t_scratch(dir, sizeof dir);
+	(void)snprintf(file, sizeof file, "%s/ca", dir);
+	CHECK(io_replace_file(AT_FDCWD, file, file, str_of(made[0].chain)) == 0);
+	CHECK(http_tls_roots_new(&roots, file, &e) == 0);
+	CHECK(ask_server(roots, "a.test", &body) == 0 && str_is(buf_str(&body), "hello"));
+	CHECK(ask_server(roots, "c.test", &body) == -ECONNRESET);
+	CHECK(ask_server(roots, "127.0.0.1", &body) == -ECONNRESET);
+	/* A root that did not sign it. */
+	CHECK(io_replace_file(AT_FDCWD, file, file, str_of(made[1].chain)) == 0);
+	CHECK(http_tls_roots_new(&others, file, &e) == 0);
+	CHECK(ask_server(others, "a.test", &body) == -ECONNRESET);
+	http_tls_roots_free(others);
+	CHECK(io_replace_file(AT_FDCWD, file, file, STR("nonsense")) == 0);
+	CHECK(http_tls_roots_new(&others, file, &e) == -1 && e.kind == ERR_INVALID);
+	CHECK(!http_tls_client(roots, ""));
+	http_tls_roots_free(roots);
+	CHECK(unlink(file) == 0 && rmdir(dir) == 0);
+	end();
+}
+
 T_MAIN(T(requests_pass_through_tls), T(large_bodies_pass_both_ways),
        T(the_certificate_follows_the_name), T(only_http_1_1_is_negotiated),
        T(new_certificates_leave_old_connections_alone),
        T(sessions_outlive_a_change_of_certificates),
-       T(a_client_that_does_not_shake_hands_is_dropped), T(many_handshakes_at_once_all_succeed))
+       T(a_client_that_does_not_shake_hands_is_dropped), T(many_handshakes_at_once_all_succeed),
+       T(our_client_talks_only_to_the_server_that_it_means))
