@@ -142,7 +142,7 @@ def test_modes_and_owners_of_the_hosts_devices_cannot_be_changed(cay):
 
 
 def test_sys_has_only_the_number_of_processors(cay):
-    r = sh(cay, 'find /sys -type f | sed "s/cpu[0-9]*/cpuN/" | sort -u; find /sys ! -type f ! -type d')
+    r = sh(cay, 'find /sys -type f | sed "s/cpu[0-9][0-9]*/cpuN/" | sort -u; find /sys ! -type f ! -type d')
     top = '/sys/devices/system/cpu'
     assert set(r.out.split()) <= {f'{top}/online', f'{top}/possible', f'{top}/present',
                                   *(f'{top}/cpuN/topology/{name}' for name in ('core_id', 'core_siblings', 'physical_package_id', 'thread_siblings'))}, r
