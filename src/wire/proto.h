@@ -99,6 +99,7 @@ enum msg {
 	MSG_C_POLICY_SET = 112, /* warden | any | COUNT | number of connections cut */
 	MSG_C_FLOW = 113, /* warden | any | NAME ADDRESS PORT CALL OUT_BYTES BYTES DURATION_US | */
 	MSG_C_DIALED = 114, /* warden | any | one descriptor | the connected socket */
+	MSG_C_DENIED = 115, /* warden | call | NAME ADDRESS PORT RULE REASON TEXT HINT | the policy has just refused this to the call; once for each target and reason. C_EXIT lists all of them */
 	MSG_C_ERROR = 127, /* warden | that of the request | KIND TEXT HINT CODE ABOUT ERRNO STAGE | the request was refused or failed */
 };
 /* clang-format on */

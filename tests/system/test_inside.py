@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 import caylib
+import proto
+import wardenlib
 from netlib import netbox, net, world  # noqa: F401  fixtures
 
 rootful = pytest.mark.skipif(not caylib.ROOTFUL, reason='needs root: a rootless sandbox has no root inside')
@@ -257,6 +259,17 @@ def test_reading_writes_no_times(cay):
 
 
 # --- the network's words ---
+
+def test_a_denial_is_told_while_the_call_runs(net, netbox):  # noqa: F811
+    ref = netbox('--allow', 'web.test')
+    script = 'import socket, sys\ntry: socket.create_connection(("evil.test", 443), 5)\nexcept OSError: pass\nsys.stdin.read()'
+    with wardenlib.connect(net.cay, ref) as client:
+        client.send(proto.C_EXEC, wardenlib.args('python3', '-c', script))
+        denied = client.until(proto.C_DENIED)
+        assert denied.text(proto.TAG_NAME) == 'evil.test' and denied.text(proto.TAG_RULE)
+        client.send(proto.C_STDIN_EOF)  # it still ran
+        assert client.until(proto.C_EXIT).number(proto.TAG_STATUS) == 0
+
 
 def test_a_proxy_connection_that_closes_without_a_byte_is_no_denial(net, netbox):  # noqa: F811
     ref = netbox('--allow', 'web.test')

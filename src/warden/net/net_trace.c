@@ -90,6 +90,32 @@ static bool is_text(const char *a, struct str b)
 	return str_is(b, a ? a : "");
 }
 
+static int put_one(const struct net_denial *d, struct buf *b)
+{
+	const struct {
+		uint16_t tag;
+		const char *text;
+	} texts[] = { { TAG_NAME, d->name },	 { TAG_ADDRESS, d->addr }, { TAG_RULE, d->rule },
+		      { TAG_REASON, d->reason }, { TAG_TEXT, d->why },	   { TAG_HINT, d->fix } };
+	int r = field_put_u64(b, TAG_PORT, d->port);
+
+	if (r == 0)
+		r = field_put_u64(b, TAG_COUNT, d->count);
+	for (size_t i = 0; i < ARRAY_LEN(texts) && r == 0; i++)
+		if (texts[i].text && texts[i].text[0])
+			r = field_put_c(b, texts[i].tag, texts[i].text);
+	return r;
+}
+
+/* At once, so that whoever runs the command need not wait for its end to see why it fails. */
+static void tell_client(struct call *c, const struct net_denial *d)
+{
+	auto_done(buf_done) struct buf body = BUF_INIT(8192);
+
+	if (c->client && put_one(d, &body) == 0)
+		(void)conn_send(&c->client->conn, MSG_C_DENIED, c->chan, buf_str(&body));
+}
+
 static void add_denial(struct call *c, const struct told *t)
 {
 	const struct str *x = t->text;
@@ -120,6 +146,7 @@ static void add_denial(struct call *c, const struct told *t)
 				  .port = t->port,
 				  .count = 1 };
 	*at = d;
+	tell_client(c, d);
 }
 
 void net_call_free(struct call *c)
@@ -136,23 +163,6 @@ void net_call_free(struct call *c)
 		free(d->fix);
 		free(d);
 	}
-}
-
-static int put_one(const struct net_denial *d, struct buf *b)
-{
-	const struct {
-		uint16_t tag;
-		const char *text;
-	} texts[] = { { TAG_NAME, d->name },	 { TAG_ADDRESS, d->addr }, { TAG_RULE, d->rule },
-		      { TAG_REASON, d->reason }, { TAG_TEXT, d->why },	   { TAG_HINT, d->fix } };
-	int r = field_put_u64(b, TAG_PORT, d->port);
-
-	if (r == 0)
-		r = field_put_u64(b, TAG_COUNT, d->count);
-	for (size_t i = 0; i < ARRAY_LEN(texts) && r == 0; i++)
-		if (texts[i].text && texts[i].text[0])
-			r = field_put_c(b, texts[i].tag, texts[i].text);
-	return r;
 }
 
 int net_put_denied(const struct call *c, struct buf *out)
