@@ -35,7 +35,7 @@ static int run_die(struct job_run *r, struct err *e)
 /* Waits as operations do. */
 static int run_wait(struct job_run *r, struct err *e)
 {
-	struct progress p = { "begun", 0, 1 };
+	struct progress p = { .stage = "begun", .total = 1 };
 	bool never = false;
 	int k;
 
