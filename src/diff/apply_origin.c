@@ -51,7 +51,9 @@ struct origin origin_of(const struct stack *s, int layer, const char *path)
 		parent ? stack_open_at(s->layers[layer].fd, parent, O_RDONLY | O_DIRECTORY)
 		       : FD_NONE;
 
-	return dir < 0 ? (struct origin){ 0 } : read_origin(s, dir, slash ? slash + 1 : path);
+	if (dir < 0)
+		return (struct origin){ 0 };
+	return read_origin(s, dir, slash ? slash + 1 : path);
 }
 
 int origin_compare(const void *a, const void *b)

@@ -232,7 +232,8 @@ static int fill(int dir, const struct host_root *root, struct err *e)
 	if (layer < 0)
 		return err_sys(e, errno, "cannot open 'root' of the layer");
 	if (make_top(layer, root, e) < 0 || host_etc_make(layer, &report, e) < 0 ||
-	    host_home_make(layer, e) < 0 || host_var_make(layer, &report, e) < 0 || make_masks(dir, root, &report, e) < 0 ||
+	    host_home_make(layer, e) < 0 || host_var_make(layer, &report, e) < 0 ||
+	    make_masks(dir, root, &report, e) < 0 ||
 	    layer_file(dir, "left-out", buf_str(&report), &text, e) < 0)
 		return -1;
 	/* After a power failure, a named layer must not miss files that never reached the disk. */

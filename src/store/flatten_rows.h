@@ -12,8 +12,8 @@ int catalog_levels(struct catalog *c, const char *top, char (*ids)[ID_SIZE], int
 		   int *ret_n, struct err *e);
 /*
  * Put the layer `id` of this level above `below` (NULL: nothing) in the place of n adjacent layers,
- * topmost first. Sandboxes that have those mounted keep them pinned until their next switch. 1: done.
- * 0: a switch in progress has been given those layers, so nothing was changed.
+ * topmost first. Sandboxes that have those mounted keep them pinned until their next switch. 1:
+ * done. 0: a switch in progress has been given those layers, so nothing was changed.
  */
 int catalog_replace_layers(struct catalog *c, char (*old)[ID_SIZE], int n, const char *below,
 			   const char *id, int level, struct err *e);
