@@ -134,6 +134,13 @@ def test_a_call_that_is_not_detached_is_listed_and_not_joined(cay, box):
     assert 'echo hello' in cay('calls', box).out
 
 
+def test_calls_are_listed_by_number(cay, box):
+    for detached in (True, False, False, True, False):
+        cay('exec', *(['-d'] if detached else []), box, '--', 'true', check=True)
+    rows = cay.json('calls', box)
+    assert [(r['call'], r['detached']) for r in rows] == [(1, True), (2, False), (3, False), (4, True), (5, False)]
+
+
 def test_the_end_of_the_sandbox_ends_a_view(cay, box):
     call = detach(cay, box, 'sh', '-c', 'echo up; sleep 600')
     with cay.popen('logs', '-f', box, call) as p:
