@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that outlive their client: cay exec --detach, logs, attach, calls."""
 
+import json
 import os
 import signal
 import subprocess
@@ -139,6 +140,12 @@ def test_calls_are_listed_by_number(cay, box):
         cay('exec', *(['-d'] if detached else []), box, '--', 'true', check=True)
     rows = cay.json('calls', box)
     assert [(r['call'], r['detached']) for r in rows] == [(1, True), (2, False), (3, False), (4, True), (5, False)]
+
+
+def test_json_names_the_sandbox(cay, box):
+    assert json.loads(cay('exec', '--json', box, '--', 'true', check=True).err)['sandbox'] == box
+    assert json.loads(cay('exec', '-d', '--json', box, '--', 'true', check=True).out)['sandbox'] == box
+    assert json.loads(cay('exec', '--tx', '--json', box, '--', 'true', check=True).err.splitlines()[0])['sandbox'] == box
 
 
 def test_the_end_of_the_sandbox_ends_a_view(cay, box):
