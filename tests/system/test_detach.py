@@ -148,6 +148,13 @@ def test_json_names_the_sandbox(cay, box):
     assert json.loads(cay('exec', '--tx', '--json', box, '--', 'true', check=True).err.splitlines()[0])['sandbox'] == box
 
 
+def test_a_detached_command_that_does_not_exist_is_told_by_its_log(cay, box):
+    call = detach(cay, box, 'nosuch')
+    caylib.wait_until(lambda: row(cay, box, call)['state'] == 'failed', what='the end of the call')
+    r = cay('logs', box, call)
+    assert r.code != 0 and 'nosuch' in r.err and 'not found' in r.err
+
+
 def test_the_end_of_the_sandbox_ends_a_view(cay, box):
     call = detach(cay, box, 'sh', '-c', 'echo up; sleep 600')
     with cay.popen('logs', '-f', box, call) as p:

@@ -104,7 +104,8 @@ const struct cmd cmd_exec = {
 		"Processes that the command leaves behind go on in the sandbox, and still belong "
 		"to this call; with --tx they are ended if the command fails. With --detach the "
 		"command outlives this cay: its input is empty, and the last 1 MiB of its output "
-		"is kept for cay logs and cay attach.",
+		"is kept for cay logs and cay attach. If such a command does not exist, cay logs "
+		"says so.",
 	.examples = "cay exec k3x9 -- npm test\n"
 		    "cay exec work --call-id step-17 --timeout 5m -- make\n"
 		    "tar c src | cay exec work -- tar x\n"
