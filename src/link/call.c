@@ -112,6 +112,10 @@ static void on_call_frame(struct link_channel *channel, const struct frame *f, i
 	case MSG_C_CREDIT:
 		on_credit(c, frame_number(f, TAG_BYTES, 0));
 		break;
+	case MSG_C_DENIED:
+		if (c->ops->denied)
+			c->ops->denied(c, f->body);
+		break;
 	case MSG_C_EXIT:
 		decode_result(f, &result);
 		end(c, &result, NULL);

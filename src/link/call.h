@@ -73,6 +73,9 @@ struct link_call_ops {
 	void (*started)(struct link_call *c, const struct call_started *s);
 	/* data is borrowed. */
 	void (*output)(struct link_call *c, enum call_stream stream, struct str data);
+	/* The policy has just refused a target to the call for the first time. fields as inside
+	 * TAG_DENIED; borrowed. The result lists the target again. Optional. */
+	void (*denied)(struct link_call *c, struct str fields);
 	/* So much stdin may be written now. Optional. */
 	void (*room)(struct link_call *c, size_t bytes);
 	/* Once, last: with a result, or with why there is none (code exec.failed: the command does

@@ -4,7 +4,7 @@
 
 struct subject {
 	struct link_call call;
-	int started, ended;
+	int started, ended, denied;
 	uint64_t out, err, room;
 	struct call_started how;
 	struct call_result result;
@@ -37,6 +37,16 @@ static void on_output(struct link_call *c, enum call_stream stream, struct str d
 		link_call_drop(c);
 }
 
+static void on_denied(struct link_call *c, struct str fields)
+{
+	struct field f;
+
+	CHECK(field_next(&fields, &f) == 1 && f.tag == TAG_NAME && str_is(f.value, "evil.test"));
+	subject_of(c)->denied++;
+	if (subject_of(c)->drops_at_output)
+		link_call_drop(c);
+}
+
 static void on_room(struct link_call *c, size_t bytes)
 {
 	subject_of(c)->room = bytes;
@@ -61,7 +71,11 @@ static void on_ended(struct link_call *c, const struct call_result *r, const str
 }
 
 static const struct link_call_ops ops = {
-	.started = on_started, .output = on_output, .room = on_room, .ended = on_ended
+	.started = on_started,
+	.output = on_output,
+	.denied = on_denied,
+	.room = on_room,
+	.ended = on_ended,
 };
 
 static uint32_t number(const struct subject *s)
@@ -106,6 +120,36 @@ static void a_call_is_asked_for_with_all_its_fields(void)
 	CHECK(frame_text(&f, TAG_CALL_ID, text, sizeof text) && strcmp(text, "mine") == 0);
 	CHECK(frame_number(&f, TAG_WINDOW, 0) == 1000 && frame_number(&f, TAG_RETAIN, 0) == 9);
 	CHECK(frame_number(&f, TAG_IDEMPOTENT, 0) == 1 && frame_number(&f, TAG_TIMEOUT_MS, 0) == 5);
+	tear_down();
+}
+
+static void a_refusal_is_told_when_it_happens(void)
+{
+	struct subject s = { 0 }, leaving = { .drops_at_output = true };
+
+	set_up(3);
+	call(&s, &(struct call_spec){ 0 });
+	call(&leaving, &(struct call_spec){ 0 });
+	say(MSG_C_DENIED, number(&s), 0, 0, TAG_NAME, "evil.test");
+	say(MSG_C_DENIED, number(&leaving), 0, 0, TAG_NAME, "evil.test");
+	turn();
+	CHECK(s.denied == 1 && s.ended == 0);
+	CHECK(leaving.denied == 1 && !leaving.call.channel.link);
+	link_call_drop(&s.call);
+	tear_down();
+}
+
+static void nobody_need_hear_of_refusals(void)
+{
+	static const struct link_call_ops deaf = { .output = on_output, .ended = on_ended };
+	struct subject s = { 0 };
+
+	set_up(3);
+	CHECK(link_call(link_, &s.call, &(struct call_spec){ 0 }, &deaf) == 0);
+	say(MSG_C_DENIED, number(&s), 0, 0, TAG_NAME, "evil.test");
+	turn();
+	CHECK(s.denied == 0 && s.ended == 0 && closed_times == 0);
+	link_call_drop(&s.call);
 	tear_down();
 }
 
@@ -442,6 +486,7 @@ static void the_end_of_the_connection_ends_every_call(void)
 }
 
 T_MAIN(T(a_call_is_asked_for_with_all_its_fields), T(a_call_runs_from_its_start_to_its_end),
+       T(a_refusal_is_told_when_it_happens), T(nobody_need_hear_of_refusals),
        T(results_have_the_codes_of_a_shell), T(credit_is_given_back_as_output_is_taken),
        T(more_output_than_the_window_ends_the_link), T(output_that_was_not_asked_for_ends_the_link),
        T(a_warden_of_version_2_is_not_read_while_output_waits),

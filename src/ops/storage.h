@@ -12,6 +12,7 @@ struct storage_spec {
 
 /* *ret_made: false where there was one already, which stays as it is. */
 int op_storage_make(struct cay *c, const struct storage_spec *spec, bool *ret_made, struct err *e);
+/* Waits a few seconds for sandboxes that are ending. CONFLICT if it holds others, or layers. */
 int op_storage_remove(struct cay *c, struct err *e);
 /* 1: ret is filled. 0: there is none. -1. */
 int op_storage_info(struct cay *c, struct pool_info *ret, struct err *e);

@@ -171,8 +171,8 @@ static int unmake_image(const struct state *s, struct err *e)
 	char path[sizeof s->dir + 16];
 
 	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_DIR);
-	/* EINVAL: not mounted. */
-	if (umount2(path, UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
+	/* EINVAL: not mounted. ENOENT: there is none. */
+	if (umount2(path, UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
 		return err_sys(e, errno, "unmount '%s'", path);
 	if (unlinkat(s->fd, POOL_DIR, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove '%s'", path);

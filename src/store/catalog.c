@@ -148,8 +148,11 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 	row->uid_slot = slot;
 	if (!row->recipe.n)
 		return 0;
-	return db_do(c, e, "INSERT INTO recipes(id, body, template, spec) VALUES(?1, ?2, ?3, ?4)",
-		     "tbtt", row->id, row->recipe, row->template_, row->spec);
+	return db_do(c, e,
+		     "INSERT INTO recipes(id, body, template, spec, owner)"
+		     " VALUES(?1, ?2, ?3, ?4, ?5)",
+		     "tbttt", row->id, row->recipe, row->template_, row->spec,
+		     row->owner[0] ? row->owner : NULL);
 }
 
 int catalog_add_sandbox(struct catalog *c, struct sandbox_row *row, bool want_uid_slot,

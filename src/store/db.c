@@ -135,6 +135,9 @@ static const char *const migrations[] = {
 	" shown TEXT NOT NULL," /* the first characters, for people */
 	" created_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;",
+	/* A fork belongs to the owner of its source, also where that is gone. */
+	"ALTER TABLE recipes ADD COLUMN owner TEXT;"
+	"UPDATE recipes SET owner = (SELECT owner FROM sandboxes WHERE id = recipes.id);",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };

@@ -256,7 +256,7 @@ int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
 	int r;
 
-	if (db_query(c, &q, e, "SELECT body, template, spec FROM recipes WHERE id = ?1", "t",
+	if (db_query(c, &q, e, "SELECT body, template, spec, owner FROM recipes WHERE id = ?1", "t",
 		     sandbox) < 0)
 		return -1;
 	r = db_step(c, q, e);
@@ -271,6 +271,7 @@ int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
 	if (r < 0 || !row)
 		return r < 0 ? -1 : 0;
 	db_text(q, 1, row->template_, sizeof row->template_);
+	db_text(q, 3, row->owner, sizeof row->owner);
 	return db_text_dup(q, 2, &row->spec, e);
 }
 

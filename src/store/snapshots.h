@@ -95,7 +95,7 @@ int catalog_set_recipe(struct catalog *c, const char *sandbox, struct str body, 
 /* 1: a recipe of a sandbox, a snapshot or a pool contains this text. */
 int catalog_recipes_hold(struct catalog *c, const char *text, struct err *e);
 
-/* The recipe, with its template and spec set in `row`, unless row is NULL. */
+/* The recipe, with its template, spec and owner set in `row`, unless row is NULL. */
 int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
 		       struct sandbox_row *row, struct err *e);
 

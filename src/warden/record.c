@@ -270,15 +270,29 @@ static int send_record(struct client *c, uint32_t chan, const struct record *r)
 	return conn_end(&c->conn, at, NULL, 0);
 }
 
-/* Those that are not too old for the list; of each kind its share. */
-static int send_records(struct client *c, uint32_t chan, const struct records *list)
+/* Of each kind its share: the older ones are not listed. */
+static const struct record *first_listed(const struct records *list)
 {
-	int skip = list->n > LIMIT_CALLS_LISTED / 2 ? list->n - LIMIT_CALLS_LISTED / 2 : 0;
+	const struct record *r = list->first;
+
+	for (int skip = list->n - LIMIT_CALLS_LISTED / 2; r && skip > 0; skip--)
+		r = r->next;
+	return r;
+}
+
+/* Both kinds together, by number. */
+static int send_records(struct client *c, uint32_t chan)
+{
+	const struct record *at[2] = { first_listed(&c->w->records[false]),
+				       first_listed(&c->w->records[true]) };
 	int k = 0;
 
-	for (const struct record *r = list->first; r && k == 0; r = r->next)
-		if (skip-- <= 0)
-			k = send_record(c, chan, r);
+	while (k == 0 && (at[false] || at[true])) {
+		bool detached = !at[false] || (at[true] && at[true]->id < at[false]->id);
+
+		k = send_record(c, chan, at[detached]);
+		at[detached] = at[detached]->next;
+	}
 	return k;
 }
 
@@ -304,9 +318,7 @@ int record_list(struct client *c, const struct frame *f, struct err *e)
 		}
 		k = send_record(c, f->chan, one);
 	} else {
-		k = send_records(c, f->chan, &w->records[false]);
-		if (k == 0)
-			k = send_records(c, f->chan, &w->records[true]);
+		k = send_records(c, f->chan);
 	}
 	if (k == 0)
 		k = conn_send(&c->conn, MSG_C_END, f->chan, STR_NONE);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that outlive their client: cay exec --detach, logs, attach, calls."""
 
+import json
 import os
 import signal
 import subprocess
@@ -132,6 +133,26 @@ def test_a_call_that_is_not_detached_is_listed_and_not_joined(cay, box):
     assert r.code == 1 and 'call 1 is not detached' in r.err
     assert cay('calls', '-q', box).out == '1\n'
     assert 'echo hello' in cay('calls', box).out
+
+
+def test_calls_are_listed_by_number(cay, box):
+    for detached in (True, False, False, True, False):
+        cay('exec', *(['-d'] if detached else []), box, '--', 'true', check=True)
+    rows = cay.json('calls', box)
+    assert [(r['call'], r['detached']) for r in rows] == [(1, True), (2, False), (3, False), (4, True), (5, False)]
+
+
+def test_json_names_the_sandbox(cay, box):
+    assert json.loads(cay('exec', '--json', box, '--', 'true', check=True).err)['sandbox'] == box
+    assert json.loads(cay('exec', '-d', '--json', box, '--', 'true', check=True).out)['sandbox'] == box
+    assert json.loads(cay('exec', '--tx', '--json', box, '--', 'true', check=True).err.splitlines()[0])['sandbox'] == box
+
+
+def test_a_detached_command_that_does_not_exist_is_told_by_its_log(cay, box):
+    call = detach(cay, box, 'nosuch')
+    caylib.wait_until(lambda: row(cay, box, call)['state'] == 'failed', what='the end of the call')
+    r = cay('logs', box, call)
+    assert r.code != 0 and 'nosuch' in r.err and 'not found' in r.err
 
 
 def test_the_end_of_the_sandbox_ends_a_view(cay, box):

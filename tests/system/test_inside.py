@@ -271,6 +271,17 @@ def test_a_denial_is_told_while_the_call_runs(net, netbox):  # noqa: F811
         assert client.until(proto.C_EXIT).number(proto.TAG_STATUS) == 0
 
 
+def test_cay_says_a_denial_when_it_happens_and_only_once(net, netbox):  # noqa: F811
+    ref = netbox('--allow', 'web.test')
+    script = ('import socket, sys\nfor _ in range(2):\n  try: socket.create_connection(("evil.test", 443), 5)\n'
+              '  except OSError: pass\nsys.stdin.read()')
+    with net.popen('exec', ref, '--', 'python3', '-c', script, stdin=subprocess.PIPE) as p:
+        said = p.stderr.readline()  # while the command waits for its input
+        assert said.startswith(b'cay: refused: evil.test (') and p.poll() is None, said
+        rest = p.communicate()
+    assert (p.returncode, rest) == (0, (b'', b''))
+
+
 def test_a_proxy_connection_that_closes_without_a_byte_is_no_denial(net, netbox):  # noqa: F811
     ref = netbox('--allow', 'web.test')
     script = 'import socket\nfor port in (3128, 1080): socket.create_connection(("198.18.0.1", port), 5).shutdown(1)'

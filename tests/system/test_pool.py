@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay setup pool: a btrfs in a file, a subvolume per sandbox, and limits on disk that the kernel holds."""
 
+import fcntl
 import glob
 import json
 import os
@@ -150,6 +151,31 @@ def test_a_directory_on_btrfs_will_do(pool, fresh_cay):
     finally:
         other.remove()
         shutil.rmtree(host)
+
+
+@needs_btrfs
+def test_removing_a_pool_waits_for_sandboxes_that_are_ending(pool):
+    """Such a sandbox has files in the pool and a lock that its warden holds, but is not listed any more."""
+    ending = f'{pool.state}/pool/zzzzzzzzzz'
+    os.mkdir(ending)
+    with open(f'{pool.state}/locks/zzzzzzzzzz', 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pool.popen('setup', 'pool', '--remove') as p:
+            with pytest.raises(subprocess.TimeoutExpired):
+                p.wait(timeout=0.5)
+            os.rmdir(ending)
+            os.unlink(lock.name)
+            out, err = p.communicate()
+    assert p.returncode == 0, (out, err)
+
+
+@needs_btrfs
+def test_a_pool_with_a_sandbox_is_not_removed_nor_waited_for(pool):
+    pool.create('--disk', '8M')
+    began = time.monotonic()
+    r = pool('setup', 'pool', '--remove')
+    assert r.code != 0 and 'there are sandboxes in the pool' in r.err
+    assert time.monotonic() - began < 4
 
 
 @rootful

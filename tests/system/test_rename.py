@@ -248,17 +248,17 @@ def append(i):
                     wrote[i] += 1
             except (FileNotFoundError, PermissionError): pass
             except OSError as e: lost.append(repr(e))
+replaced = []
 def replace():
-    n = 0
     while not stop:
         for top in ('src', 'new'):
             try:
-                with open(f'{top}/tmp', 'x') as f: f.write(str(n) * 100)
+                with open(f'{top}/tmp', 'w') as f: f.write(f'{len(replaced)} ' * 100)
                 os.replace(f'{top}/tmp', f'{top}/atom')
-                n += 1
-            except FileExistsError: os.unlink(f'{top}/tmp') if os.path.exists(f'{top}/tmp') else None
+                replaced.append(top)
             except (FileNotFoundError, PermissionError): pass
-threads = [threading.Thread(target=append, args=(i,)) for i in range(4)]
+            except OSError as e: lost.append(repr(e))
+threads = [threading.Thread(target=append, args=(i,)) for i in range(4)] + [threading.Thread(target=replace)]
 for t in threads: t.start()
 time.sleep(0.05)
 os.rename('src', 'new')
@@ -269,6 +269,7 @@ assert not lost, lost
 for i in range(4):
     assert open(f'new/log{i}').read().split() == [str(n) for n in range(wrote[i])], i
 assert sum(wrote) > 0
+assert open('new/atom').read() == f'{len(replaced) - 1} ' * 100, replaced[-3:]
 '''
 
 

@@ -144,6 +144,21 @@ def test_a_sandbox_without_an_owner_is_hidden_from_keys(server):
     assert server.ask('GET', f'/sandboxes/{made}', unix=True)[0] == 200
 
 
+def test_a_fork_belongs_to_the_key_of_its_source(server):
+    other = server.cay('key', 'create', '-q', 'other').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=other)[0] == 200, what='the new key')
+    source = server.create()['sandboxID']
+    snapshot = server.cay('snapshot', '-q', source, check=True).out.strip()
+    forks = [server.cay('fork', '-q', source, check=True).out.strip()]
+    assert server.ask('DELETE', f'/sandboxes/{source}')[0] == 204
+    forks.append(server.cay('fork', '-q', snapshot, check=True).out.strip())  # of a source that is gone
+    for fork in forks:
+        assert server.ask('GET', f'/sandboxes/{fork}')[0] == 200
+        assert server.ask('GET', f'/sandboxes/{fork}', key=other)[0] == 404
+    own = server.cay('create', '-q', check=True).out.strip()
+    assert server.ask('GET', f'/sandboxes/{server.cay("fork", "-q", own, check=True).out.strip()}')[0] == 404
+
+
 def test_a_revoked_key_is_refused_within_a_second(server):
     key = server.cay('key', 'create', '-q', 'short').out.strip()
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')

@@ -115,7 +115,8 @@ static int run_logs(struct cmd_ctx *ctx, struct err *e)
 
 	if (open_view(ctx, &c, &v, e) < 0)
 		return -1;
-	v.left = follow ? UINT64_MAX : v.row.kept_to;
+	/* One that did not start has no output: its error follows at once. */
+	v.left = follow || v.row.failed ? UINT64_MAX : v.row.kept_to;
 	if (view(&v, &s, false, &outcome, e) == 0)
 		return 0;
 	/* That the command did not start is what its log says. */

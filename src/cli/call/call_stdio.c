@@ -193,6 +193,14 @@ static void on_room(struct link_call *c, size_t bytes)
 	stdin_go_on(live_of(c));
 }
 
+static void on_denied(struct link_call *c, struct str fields)
+{
+	struct live *l = live_of(c);
+
+	if (l->s->denied && !l->s->tty)
+		l->s->denied(l->s->ctx, fields);
+}
+
 static void on_ended(struct link_call *c, const struct call_result *r, const struct err *why)
 {
 	struct live *l = live_of(c);
@@ -336,7 +344,11 @@ static int live_run(struct live *l, bool writes)
 }
 
 static const struct link_call_ops ops = {
-	.started = on_started, .output = on_output, .room = on_room, .ended = on_ended
+	.started = on_started,
+	.output = on_output,
+	.denied = on_denied,
+	.room = on_room,
+	.ended = on_ended,
 };
 
 static void live_init(struct live *l, const struct call_stdio *s, struct call_outcome *ret,

@@ -21,6 +21,9 @@ struct call_stdio {
 	bool leaves;	    /* with tty: ctrl-p ctrl-q leaves the call, which goes on */
 	/* The command runs now. True: that is all that we wait for. Or NULL. */
 	bool (*started)(void *ctx, const struct call_started *s);
+	/* The policy has just refused a target: the fields inside one TAG_DENIED. Not told while
+	 * the command has our terminal: a line of ours would spoil a full screen. Or NULL. */
+	void (*denied)(void *ctx, struct str fields);
 	/* More output came; true: that is enough. Or NULL. */
 	bool (*enough)(void *ctx, size_t bytes);
 	void *ctx;
@@ -30,6 +33,7 @@ struct call_outcome {
 	bool left;		   /* the call goes on without us: there is no result */
 	struct call_result result; /* without its fields */
 	struct buf denied;	   /* TAG_DENIED fields: what the policy refused */
+	int told;		   /* the last ones of them, printed when they happened */
 };
 
 #define CALL_OUTCOME_INIT \

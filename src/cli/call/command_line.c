@@ -75,6 +75,7 @@ static struct call_spec spec_of(const struct cmd_ctx *ctx, const struct command 
 struct start {
 	const struct cmd_ctx *ctx;
 	const struct command *c;
+	struct call_outcome *outcome;
 };
 
 static void print_call(const struct start *s, uint32_t call, int pid)
@@ -105,6 +106,15 @@ static bool on_started(void *ctx, const struct call_started *started)
 	return s->c->detached;
 }
 
+/* For programs the result at the end has it all. */
+static void on_denied(void *ctx, struct str fields)
+{
+	const struct start *s = ctx;
+
+	if (!s->c->o->json)
+		result_denied(s->outcome, fields);
+}
+
 int command_exit(const struct call_outcome *outcome, bool json)
 {
 	if (json)
@@ -119,7 +129,7 @@ int command_run(struct cmd_ctx *ctx, const struct command *c, struct err *e)
 {
 	auto_done(call_outcome_done) struct call_outcome outcome = CALL_OUTCOME_INIT;
 	auto_done(terminal_done) struct terminal terminal = { 0 };
-	struct start start = { ctx, c };
+	struct start start = { ctx, c, &outcome };
 	struct call_spec spec = spec_of(ctx, c);
 	const struct call_stdio s = { .link = c->link,
 				      .in_fd = c->detached ? FD_NONE : STDIN_FILENO,
@@ -128,6 +138,7 @@ int command_run(struct cmd_ctx *ctx, const struct command *c, struct err *e)
 				      .tty = !c->detached && c->o->tty && isatty(STDIN_FILENO),
 				      .signals = !c->detached,
 				      .started = on_started,
+				      .denied = on_denied,
 				      .ctx = &start };
 
 	if (c->o->tty && put_terminal(&spec, &terminal, e) < 0)

@@ -5,6 +5,7 @@
 
 #include "cli/call/command_line.h"
 #include "cli/context.h"
+#include "cli/output.h"
 #include "cli/state/tx.h"
 #include "ops/connect.h"
 
@@ -40,6 +41,7 @@ static int in_tx(struct cmd_ctx *ctx, struct cay *c, const struct create_plan *p
 
 	if (op_tx_begin(c, ctx->args[0], true, &tx, e) < 0)
 		return -1;
+	out_json_about(tx.id);
 	code = op_connect(c, tx.id, &l, e);
 	if (code == 0)
 		code = run_at(ctx, l, plan, e);
@@ -55,6 +57,8 @@ static int in_sandbox(struct cmd_ctx *ctx, struct cay *c, const struct create_pl
 	auto_done(link_free) struct link *l = NULL;
 	int r = op_connect(c, ctx->args[0], &l, e);
 
+	if (r == 0)
+		out_json_about(link_id(l));
 	/* Commands can be long. */
 	cli_let_go(c);
 	return r < 0 ? -1 : run_at(ctx, l, plan, e);
@@ -100,7 +104,8 @@ const struct cmd cmd_exec = {
 		"Processes that the command leaves behind go on in the sandbox, and still belong "
 		"to this call; with --tx they are ended if the command fails. With --detach the "
 		"command outlives this cay: its input is empty, and the last 1 MiB of its output "
-		"is kept for cay logs and cay attach.",
+		"is kept for cay logs and cay attach. If such a command does not exist, cay logs "
+		"says so.",
 	.examples = "cay exec k3x9 -- npm test\n"
 		    "cay exec work --call-id step-17 --timeout 5m -- make\n"
 		    "tar c src | cay exec work -- tar x\n"

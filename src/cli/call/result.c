@@ -17,14 +17,12 @@ struct denied {
 	uint64_t port, count;
 };
 
-static bool next_denied(struct str *fields, struct denied *d)
+static void read_denied(struct str fields, struct denied *d)
 {
-	struct field f, in;
+	struct field in;
 
-	if (field_next(fields, &f) <= 0)
-		return false;
 	*d = (struct denied){ .count = 1 };
-	while (field_next(&f.value, &in) > 0) {
+	while (field_next(&fields, &in) > 0) {
 		if (in.tag == TAG_PORT)
 			(void)field_u64(in, &d->port);
 		else if (in.tag == TAG_COUNT)
@@ -42,6 +40,15 @@ static bool next_denied(struct str *fields, struct denied *d)
 		else if (in.tag == TAG_HINT)
 			d->fix = in.value;
 	}
+}
+
+static bool next_denied(struct str *fields, struct denied *d)
+{
+	struct field f;
+
+	if (field_next(fields, &f) <= 0)
+		return false;
+	read_denied(f.value, d);
 	return true;
 }
 
@@ -62,6 +69,32 @@ static void say_denied(const struct denied *d)
 	fputc('\n', stderr);
 }
 
+void result_denied(struct call_outcome *o, struct str fields)
+{
+	struct denied d;
+
+	read_denied(fields, &d);
+	if (o->told++ < SHOWN)
+		say_denied(&d);
+}
+
+/* The warden lists refusals in the order in which they happened: the last ones were told. */
+static void explain_denied(const struct call_outcome *o)
+{
+	struct str fields = buf_str(&o->denied);
+	int n = 0, shown = o->told < SHOWN ? o->told : SHOWN;
+	struct denied d;
+
+	while (next_denied(&fields, &d))
+		n++;
+	fields = buf_str(&o->denied);
+	for (int i = o->told; i < n && shown < SHOWN && next_denied(&fields, &d); i++, shown++)
+		say_denied(&d);
+	if (n > shown)
+		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n",
+			n - shown);
+}
+
 static const char *limit_name(const struct call_result *r)
 {
 	return r->oom_own ? "call-memory" : "memory";
@@ -70,10 +103,7 @@ static const char *limit_name(const struct call_result *r)
 void result_explain(const struct call_outcome *o)
 {
 	const struct call_result *r = &o->result;
-	struct str fields = buf_str(&o->denied);
 	char size[OUT_NUMBER];
-	struct denied d;
-	int n = 0;
 
 	if (strcmp(r->reason, "disk") == 0)
 		fprintf(stderr, "cay: the command %s: the sandbox wrote %s its --disk allows\n",
@@ -83,12 +113,7 @@ void result_explain(const struct call_outcome *o)
 		fprintf(stderr, "cay: %s killed: out of memory (--%s %s)\n",
 			strcmp(r->reason, "oom") == 0 ? "the command was" : "a process was",
 			limit_name(r), number_size(r->oom_limit, size));
-	while (next_denied(&fields, &d))
-		if (n++ < SHOWN)
-			say_denied(&d);
-	if (n > SHOWN)
-		fprintf(stderr, "cay: refused: %d more; cay trace --kind net shows all\n",
-			n - SHOWN);
+	explain_denied(o);
 }
 
 static void json_denied(struct json *j, const struct denied *d)

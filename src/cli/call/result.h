@@ -4,7 +4,12 @@
 
 #include "cli/call/call_stdio.h"
 
-/* What the exit code alone does not tell, on stderr: limits, and what the policy refused. */
+/* The policy has just refused this (the fields inside one TAG_DENIED): say so on stderr. */
+void result_denied(struct call_outcome *o, struct str fields);
+/*
+ * What the exit code alone does not tell, on stderr: limits, and what the policy refused and
+ * result_denied() has not said.
+ */
 void result_explain(const struct call_outcome *r);
 /* All of it as one line of JSON on stderr. */
 void result_json(const struct call_outcome *r);
