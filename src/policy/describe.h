@@ -7,9 +7,9 @@
 enum { LIMIT_POLICY_DESCRIBED = 4 * LIMIT_POLICY };
 
 /*
- * Append the rule as a line of a document, without a newline: {id: coding.pypi, action: allow,
- * hosts: ["pypi.org"], ports: [443]} A '/' in an id, which a document may not have, becomes '.'. 0
- * or -errno as buf_add().
+ * Append the rule as a line of a document, without a newline:
+ * {id: coding.pypi, action: allow, hosts: ["pypi.org"], ports: [443]}
+ * A '/' in an id, which a document may not have, becomes '.'. 0 or -errno as buf_add().
  */
 int policy_describe_rule(const struct policy_rule *r, struct buf *out);
 /* Append the whole policy as a document that compiles to the same rules. */
