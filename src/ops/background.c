@@ -17,7 +17,7 @@ static void spawn(const char *program, char **argv, char **envp)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
-	sigset_t none; /* are blocked, whatever we have blocked just now */
+	sigset_t none; /* signals to block in the child, whatever this process blocks now */
 	pid_t pid;
 
 	if (posix_spawn_file_actions_init(&fa) != 0)
