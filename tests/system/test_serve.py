@@ -291,3 +291,15 @@ def test_a_client_that_left_before_it_was_accepted_is_nobody(server):
         os.kill(front, signal.SIGCONT)
     server.ask('GET', '/health')
     assert server.ask('GET', f'/sandboxes/{box["sandboxID"]}')[0] == 200
+
+
+def test_the_socket_replaces_no_other_file(fresh_cay, tmp_path):
+    path = tmp_path / 'precious'
+    path.write_text('x')
+    with fresh_cay.popen('serve', '--socket', str(path)) as process:
+        caylib.wait_until(lambda: process.poll() is not None or not path.is_file(), what='the end, or harm')
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        done = process.finish()
+    assert path.read_text() == 'x'
+    assert done.code != 0 and 'not a socket' in done.err, done
