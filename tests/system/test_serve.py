@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
 
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -11,6 +13,7 @@ import socket
 import struct
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -291,6 +294,51 @@ def test_a_client_that_left_before_it_was_accepted_is_nobody(server):
         os.kill(front, signal.SIGCONT)
     server.ask('GET', '/health')
     assert server.ask('GET', f'/sandboxes/{box["sandboxID"]}')[0] == 200
+
+
+def signed(box, path, **more):
+    """A URL of /files without a token, as the SDKs make it."""
+    text = f'{path}:read::{box["envdAccessToken"]}'
+    signature = 'v1_' + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
+    return '/files?' + urllib.parse.urlencode({'path': path, 'signature': signature, **more})
+
+
+def test_a_signed_url_is_for_the_user_that_it_names(server, mode):
+    box = server.create()
+    place = {k: v for k, v in envd(box).items() if k != 'X-Access-Token'}
+    root = {'Authorization': 'Basic ' + base64.b64encode(b'root:').decode()}
+    if mode == 'rootful':
+        assert server.ask('POST', '/files?path=note&username=root', b'of root', key=False,
+                          headers={**envd(box), 'Content-Type': 'application/octet-stream'})[0] == 200
+        assert server.ask('GET', '/files?path=note', key=False, headers={**envd(box), **root})[:2] == (200, 'of root')
+    url = signed(box, 'note')
+    without = server.ask('GET', url, key=False, headers=place)[:2]
+    assert without[0] == 404 and 'does not exist' in without[1]['message']
+    assert server.ask('GET', url, key=False, headers={**place, **root})[:2] == without
+    assert server.ask('GET', signed(box, 'note', username='root'), key=False, headers=place)[0] == 401
+
+
+def test_health_makes_nobody_known(server):
+    """Else the limit for clients without a key would hold for none."""
+    box = server.create()
+    heads = (b'Host: localhost\r\n', b'Host: localhost\r\nE2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49983\r\n' % box['sandboxID'].encode())
+    host, port = server.address.split(':')
+    for head in heads:
+        clients = []
+        answered = 0
+        try:
+            for _ in range(270):
+                s = socket.create_connection((host, int(port)), timeout=30 * caylib.SLOWER)
+                clients.append(s)
+                try:
+                    s.sendall(b'GET /health HTTP/1.1\r\n' + head + b'\r\n')
+                    answered += s.recv(4096).startswith(b'HTTP/1.1 20')
+                except ConnectionError:
+                    pass
+        finally:
+            for s in clients:
+                s.close()
+        assert 200 < answered <= 256
 
 
 def test_the_socket_replaces_no_other_file(fresh_cay, tmp_path):
