@@ -351,3 +351,17 @@ def test_the_socket_replaces_no_other_file(fresh_cay, tmp_path):
         done = process.finish()
     assert path.read_text() == 'x'
     assert done.code != 0 and 'not a socket' in done.err, done
+
+
+def test_a_list_without_end_is_refused(server, mode):
+    """The programs inside are the sandbox's own, and all clients wait while one list is sorted."""
+    if mode != 'rootful':
+        pytest.skip("without root the template's programs cannot be replaced")
+    box = server.create()
+    find = "#!/usr/bin/python3\nimport sys\nsys.stdout.write('f\\0f\\x000\\x000\\0\\0\\0\\x000\\0\\0/a\\0' * int(open('/tmp/n').read()))\n"
+    setup = 'rm /usr/bin/find; printf %s "$1" > /usr/bin/find; chmod 755 /usr/bin/find; echo $2 > /tmp/n'
+    for n, code in ((50000, None), (50001, 'resource_exhausted')):
+        server.cay('exec', '--user', '0', box['sandboxID'], '--', 'sh', '-c', setup, 'sh', find, str(n), check=True)
+        status, answer, _ = server.ask('POST', '/filesystem.Filesystem/ListDir', {'path': '/tmp'}, key=False,
+                                       headers={**envd(box), 'Content-Type': 'application/json'})
+        assert (status, answer.get('code'), len(answer.get('entries', []))) == (429 if code else 200, code, 0 if code else n)
