@@ -365,3 +365,42 @@ def test_a_list_without_end_is_refused(server, mode):
         status, answer, _ = server.ask('POST', '/filesystem.Filesystem/ListDir', {'path': '/tmp'}, key=False,
                                        headers={**envd(box), 'Content-Type': 'application/json'})
         assert (status, answer.get('code'), len(answer.get('entries', []))) == (429 if code else 200, code, 0 if code else n)
+
+
+def test_input_that_nobody_reads_is_bounded(server):
+    """The front keeps it, and has one memory for all sandboxes."""
+    box = server.create()
+    rpc = {**envd(box), 'Content-Type': 'application/json'}
+    message = json.dumps({'process': {'cmd': 'sleep', 'args': ['1000']}, 'stdin': True}).encode()
+    clients, pids = [], []
+    host, port = server.address.split(':')
+    try:
+        for _ in range(8):
+            c = http.client.HTTPConnection(host, int(port), timeout=30 * caylib.SLOWER)
+            clients.append(c)
+            c.request('POST', '/process.Process/Start', struct.pack('>BI', 0, len(message)) + message,
+                      {**envd(box), 'Content-Type': 'application/connect+json'})
+            r = c.getresponse()
+            _, n = struct.unpack('>BI', r.read(5))
+            pids.append(json.loads(r.read(n))['event']['start']['pid'])
+        data = base64.b64encode(b'x' * 3_000_000).decode()
+        answers = [server.ask('POST', '/process.Process/SendInput', {'process': {'pid': pid}, 'input': {'stdin': data}}, key=False, headers=rpc)
+                   for pid in pids]
+    finally:
+        for c in clients:
+            c.close()
+    assert [a[0] for a in answers[:5]] == [200] * 5 and answers[-1][0] == 429, answers
+    # What they had does not count for others.
+    for pid in pids:
+        server.ask('POST', '/process.Process/SendSignal', {'process': {'pid': pid}, 'signal': 'SIGNAL_SIGKILL'}, key=False, headers=rpc)
+    message = json.dumps({'process': {'cmd': 'sh', 'args': ['-c', 'wc -c']}, 'stdin': True}).encode()
+    c = http.client.HTTPConnection(host, int(port), timeout=30 * caylib.SLOWER)
+    c.request('POST', '/process.Process/Start', struct.pack('>BI', 0, len(message)) + message, {**envd(box), 'Content-Type': 'application/connect+json'})
+    r = c.getresponse()
+    _, n = struct.unpack('>BI', r.read(5))
+    name = {'process': {'pid': json.loads(r.read(n))['event']['start']['pid']}}
+    caylib.wait_until(lambda: server.ask('POST', '/process.Process/SendInput', {**name, 'input': {'stdin': data}}, key=False, headers=rpc)[0] == 200,
+                      what='room for input')
+    assert server.ask('POST', '/process.Process/CloseStdin', name, key=False, headers=rpc)[0] == 200
+    assert base64.b64encode(b'3000000\n') in r.read()
+    c.close()
