@@ -63,7 +63,8 @@ static void begin_routed(struct api_request *q)
 		api_refuse(r, other ? 405 : 404, "%s", other ? "method not allowed" : "not found");
 		return;
 	}
-	http_request_trust(r);
+	if (!(q->route->flags & ROUTE_OPEN))
+		http_request_trust(r);
 	if (q->route->handle)
 		q->route->handle(q);
 	else if (q->route->flags & ROUTE_BODY)

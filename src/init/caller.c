@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,19 +92,40 @@ static int read_status(int tid, char text[STATUS_SIZE])
 	return 0;
 }
 
+/* Capabilities count in the namespace that they were given in: with --nested anybody has all. */
+static int has_our_users(int tid, bool *ret)
+{
+	struct stat own, other;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", tid);
+	if (stat("/proc/self/ns/user", &own) < 0 || stat(path, &other) < 0)
+		return -errno;
+	*ret = own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	return 0;
+}
+
 int caller_open(int tid, struct caller *ret)
 {
 	char text[STATUS_SIZE];
+	bool ours = false;
 	int r = read_status(tid, text);
 
 	if (r == 0)
 		r = caller_parse(text, ret);
+	if (r == 0)
+		r = has_our_users(tid, &ours);
 	if (r < 0)
 		return r;
+	if (!ours)
+		ret->caps = 0;
 	ret->own_uid = geteuid();
 	ret->own_gid = getegid();
 	ret->own_ngroups = getgroups(CALLER_GROUPS, ret->own_groups);
-	return ret->own_ngroups < 0 ? -errno : 0;
+	if (ret->own_ngroups < 0)
+		return -errno;
+	ret->own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return ret->own_root < 0 ? -errno : 0;
 }
 
 int caller_dir(int tid, int dirfd)
@@ -149,11 +171,16 @@ int caller_become(const struct caller *c)
 	return caps_use(c->caps);
 }
 
-void caller_leave(const struct caller *c)
+int caller_leave(struct caller *c)
 {
+	int r;
+
 	(void)caps_use(~0ull);
 	(void)setfsuid(c->own_uid);
 	(void)setfsgid(c->own_gid);
 	(void)take_groups(c->own_groups, c->own_ngroups);
 	(void)caps_use(~0ull); /* setfsuid() may have removed some */
+	r = fchdir(c->own_root) < 0 || chroot(".") < 0 ? -errno : 0;
+	fd_close(&c->own_root);
+	return r;
 }

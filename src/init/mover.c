@@ -93,27 +93,33 @@ static int open_side(int base, const char *path, struct side *s)
 	return 0;
 }
 
-static int open_sides(const struct move_order *o, struct side side[2])
+static int open_as(const struct move_order *o, const struct caller *c, struct side side[2])
 {
-	auto_close int from = FD_NONE, to = FD_NONE;
-	struct caller c;
-	int r = caller_open(o->tid, &c);
+	auto_close int from = caller_dir(o->tid, o->dirfd[0]);
+	auto_close int to = caller_dir(o->tid, o->dirfd[1]);
+	int r;
 
-	if (r < 0)
-		return r;
-	from = caller_dir(o->tid, o->dirfd[0]);
-	to = caller_dir(o->tid, o->dirfd[1]);
 	if (from < 0 || to < 0)
 		return from < 0 ? from : to;
 	r = caller_root(o->tid);
 	if (r == 0)
-		r = caller_become(&c);
+		r = caller_become(c);
 	if (r == 0)
 		r = open_side(from, o->path[0], &side[0]);
-	if (r == 0)
-		r = open_side(to, o->path[1], &side[1]);
-	caller_leave(&c);
-	return r;
+	return r < 0 ? r : open_side(to, o->path[1], &side[1]);
+}
+
+/* The work is done in our own root: names in /proc must not lead where the caller wants. */
+static int open_sides(const struct move_order *o, struct side side[2])
+{
+	struct caller c;
+	int r = caller_open(o->tid, &c), back;
+
+	if (r < 0)
+		return r;
+	r = open_as(o, &c, side);
+	back = caller_leave(&c);
+	return r < 0 ? r : back;
 }
 
 /* EINVAL for the kernel: the target lies below what is to be moved. */

@@ -155,3 +155,44 @@ def test_a_sandbox_in_a_sandbox_dies_with_it(cay, no_leftovers):
     cay('exec', ref, '--', 'sh', '-c', 'unshare -Urfp --mount-proc unshare -rfp --mount-proc sleep 1000 >/dev/null 2>&1 &', check=True)
     caylib.wait_until(lambda: 'sleep 1000' in cay('ps', ref, check=True).out, what='a process two levels below')
     cay('kill', ref, check=True)
+
+
+@rootful
+def test_what_renames_a_directory_for_a_nested_root_stays_out_of_its_proc(cay, tmp_path):
+    """It has the rights of root, and must not follow names that the caller has made."""
+    (tmp_path / 'src').mkdir()
+    (tmp_path / 'src/file').write_text('x')
+    os.chmod(tmp_path, 0o755)
+    ref = cay.create('--nested', '--dir', f'{tmp_path}:/p')
+    try:
+        cay('exec', '--user', '0', ref, '--', 'sh', '-c', 'touch /tmp/roots; chmod 600 /tmp/roots', check=True)
+        script = ROOT_IN_ITS_OWN + '''
+MS_BIND, MS_REC = 4096, 16384
+os.makedirs("/tmp/r")
+print(told(libc.mount(b"x", b"/tmp/r", b"tmpfs", 0, None)))
+for name in ("p", "proc/self/fd"):
+    os.makedirs("/tmp/r/" + name)
+open("/tmp/r/roots", "w").close()
+print(told(libc.mount(b"/p", b"/tmp/r/p", None, MS_BIND | MS_REC, None)), told(libc.mount(b"/tmp/roots", b"/tmp/r/roots", None, MS_BIND, None)))
+for fd in range(3, 64):
+    os.symlink("/roots", f"/tmp/r/proc/self/fd/{fd}")
+os.chroot("/tmp/r")
+os.chdir("/p")
+os.chmod("src", 0o4755)
+os.rename("src", "new")
+print(oct(os.stat("new").st_mode), os.listdir("new"))
+'''
+        r = cay('exec', '--user', '1000', ref, '--', 'python3', '-c', script)
+        seen = cay('exec', '--user', '0', ref, '--', 'stat', '-c', '%a %u', '/tmp/roots', check=True).out
+        assert seen == '600 0\n', r
+        assert r.out.splitlines() == ['ok', 'ok ok', "0o44755 ['file']"], r
+    finally:
+        cay('kill', ref)
+
+
+@rootful
+def test_capabilities_of_a_nested_root_open_no_directory_for_a_rename(cay, nested):
+    cay('exec', '--user', '0', nested, '--', 'sh', '-c', 'mkdir -p /tmp/shut/from /tmp/shut/full/x; chmod 700 /tmp/shut', check=True)
+    cay('snapshot', nested, check=True)
+    script = ROOT_IN_ITS_OWN + 'print(told(libc.rename(b"/tmp/shut/from", b"/tmp/shut/full")))'
+    assert cay('exec', '--user', '1000', nested, '--', 'python3', '-c', script, check=True).out == 'EACCES\n'

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
 
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -11,6 +13,7 @@ import socket
 import struct
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -306,3 +309,113 @@ def test_a_client_that_left_before_it_was_accepted_is_nobody(server):
         os.kill(front, signal.SIGCONT)
     server.ask('GET', '/health')
     assert server.ask('GET', f'/sandboxes/{box["sandboxID"]}')[0] == 200
+
+
+def signed(box, path, **more):
+    """A URL of /files without a token, as the SDKs make it."""
+    text = f'{path}:read::{box["envdAccessToken"]}'
+    signature = 'v1_' + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
+    return '/files?' + urllib.parse.urlencode({'path': path, 'signature': signature, **more})
+
+
+def test_a_signed_url_is_for_the_user_that_it_names(server, mode):
+    box = server.create()
+    place = {k: v for k, v in envd(box).items() if k != 'X-Access-Token'}
+    root = {'Authorization': 'Basic ' + base64.b64encode(b'root:').decode()}
+    if mode == 'rootful':
+        assert server.ask('POST', '/files?path=note&username=root', b'of root', key=False,
+                          headers={**envd(box), 'Content-Type': 'application/octet-stream'})[0] == 200
+        assert server.ask('GET', '/files?path=note', key=False, headers={**envd(box), **root})[:2] == (200, 'of root')
+    url = signed(box, 'note')
+    without = server.ask('GET', url, key=False, headers=place)[:2]
+    assert without[0] == 404 and 'does not exist' in without[1]['message']
+    assert server.ask('GET', url, key=False, headers={**place, **root})[:2] == without
+    assert server.ask('GET', signed(box, 'note', username='root'), key=False, headers=place)[0] == 401
+
+
+def test_health_makes_nobody_known(server):
+    """Else the limit for clients without a key would hold for none."""
+    box = server.create()
+    heads = (b'Host: localhost\r\n', b'Host: localhost\r\nE2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49983\r\n' % box['sandboxID'].encode())
+    host, port = server.address.split(':')
+    for head in heads:
+        clients = []
+        answered = 0
+        try:
+            for _ in range(270):
+                s = socket.create_connection((host, int(port)), timeout=30 * caylib.SLOWER)
+                clients.append(s)
+                try:
+                    s.sendall(b'GET /health HTTP/1.1\r\n' + head + b'\r\n')
+                    answered += s.recv(4096).startswith(b'HTTP/1.1 20')
+                except ConnectionError:
+                    pass
+        finally:
+            for s in clients:
+                s.close()
+        assert 200 < answered <= 256
+
+
+def test_the_socket_replaces_no_other_file(fresh_cay, tmp_path):
+    path = tmp_path / 'precious'
+    path.write_text('x')
+    with fresh_cay.popen('serve', '--socket', str(path)) as process:
+        caylib.wait_until(lambda: process.poll() is not None or not path.is_file(), what='the end, or harm')
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        done = process.finish()
+    assert path.read_text() == 'x'
+    assert done.code != 0 and 'not a socket' in done.err, done
+
+
+def test_a_list_without_end_is_refused(server, mode):
+    """The programs inside are the sandbox's own, and all clients wait while one list is sorted."""
+    if mode != 'rootful':
+        pytest.skip("without root the template's programs cannot be replaced")
+    box = server.create()
+    find = "#!/usr/bin/python3\nimport sys\nsys.stdout.write('f\\0f\\x000\\x000\\0\\0\\0\\x000\\0\\0/a\\0' * int(open('/tmp/n').read()))\n"
+    setup = 'rm /usr/bin/find; printf %s "$1" > /usr/bin/find; chmod 755 /usr/bin/find; echo $2 > /tmp/n'
+    for n, code in ((50000, None), (50001, 'resource_exhausted')):
+        server.cay('exec', '--user', '0', box['sandboxID'], '--', 'sh', '-c', setup, 'sh', find, str(n), check=True)
+        status, answer, _ = server.ask('POST', '/filesystem.Filesystem/ListDir', {'path': '/tmp'}, key=False,
+                                       headers={**envd(box), 'Content-Type': 'application/json'})
+        assert (status, answer.get('code'), len(answer.get('entries', []))) == (429 if code else 200, code, 0 if code else n)
+
+
+def test_input_that_nobody_reads_is_bounded(server):
+    """The front keeps it, and has one memory for all sandboxes."""
+    box = server.create()
+    rpc = {**envd(box), 'Content-Type': 'application/json'}
+    message = json.dumps({'process': {'cmd': 'sleep', 'args': ['1000']}, 'stdin': True}).encode()
+    clients, pids = [], []
+    host, port = server.address.split(':')
+    try:
+        for _ in range(8):
+            c = http.client.HTTPConnection(host, int(port), timeout=30 * caylib.SLOWER)
+            clients.append(c)
+            c.request('POST', '/process.Process/Start', struct.pack('>BI', 0, len(message)) + message,
+                      {**envd(box), 'Content-Type': 'application/connect+json'})
+            r = c.getresponse()
+            _, n = struct.unpack('>BI', r.read(5))
+            pids.append(json.loads(r.read(n))['event']['start']['pid'])
+        data = base64.b64encode(b'x' * 3_000_000).decode()
+        answers = [server.ask('POST', '/process.Process/SendInput', {'process': {'pid': pid}, 'input': {'stdin': data}}, key=False, headers=rpc)
+                   for pid in pids]
+    finally:
+        for c in clients:
+            c.close()
+    assert [a[0] for a in answers[:5]] == [200] * 5 and answers[-1][0] == 429, answers
+    # What they had does not count for others.
+    for pid in pids:
+        server.ask('POST', '/process.Process/SendSignal', {'process': {'pid': pid}, 'signal': 'SIGNAL_SIGKILL'}, key=False, headers=rpc)
+    message = json.dumps({'process': {'cmd': 'sh', 'args': ['-c', 'wc -c']}, 'stdin': True}).encode()
+    c = http.client.HTTPConnection(host, int(port), timeout=30 * caylib.SLOWER)
+    c.request('POST', '/process.Process/Start', struct.pack('>BI', 0, len(message)) + message, {**envd(box), 'Content-Type': 'application/connect+json'})
+    r = c.getresponse()
+    _, n = struct.unpack('>BI', r.read(5))
+    name = {'process': {'pid': json.loads(r.read(n))['event']['start']['pid']}}
+    caylib.wait_until(lambda: server.ask('POST', '/process.Process/SendInput', {**name, 'input': {'stdin': data}}, key=False, headers=rpc)[0] == 200,
+                      what='room for input')
+    assert server.ask('POST', '/process.Process/CloseStdin', name, key=False, headers=rpc)[0] == 200
+    assert base64.b64encode(b'3000000\n') in r.read()
+    c.close()

@@ -10,6 +10,9 @@
 
 struct proc;
 
+/* What clients may leave here for the processes of one sandbox: it can have a thousand. */
+enum { BOX_HELD_MOST = 16 << 20 };
+
 struct box {
 	struct front *front;
 	struct box *next;
@@ -19,6 +22,7 @@ struct box {
 	struct job *job;
 	struct box_want *wants; /* that wait for the link */
 	struct proc *procs;	/* api/e2b/proc.h */
+	size_t held;		/* bytes of their arguments and input */
 	struct box_call *calls; /* of single requests */
 };
 

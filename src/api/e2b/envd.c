@@ -188,6 +188,20 @@ void envd_ended(struct http_request *r, enum http_end why)
 
 static const struct http_handler rpc_handler = { .body = on_body, .ended = envd_ended };
 
+/* A signature stands for one path and the user in its query, which no header may change. */
+enum access { ACCESS_NONE, ACCESS_SIGNED, ACCESS_TOKEN };
+
+static enum access access_of(const struct envd *v)
+{
+	const struct str *given = http_request_header(v->q->http, "x-access-token");
+	char token[TOKEN_SIZE];
+
+	server_token(v->q->front->secret, "envd", v->q->id, token);
+	if (given)
+		return secret_eq(*given, str_of(token)) ? ACCESS_TOKEN : ACCESS_NONE;
+	return v->route->begin && sign_fits(v->q->http, token) ? ACCESS_SIGNED : ACCESS_NONE;
+}
+
 static void on_box(struct box_want *w, struct box *b, const struct err *why)
 {
 	struct envd *v = container_of(w, struct envd, want);
@@ -196,7 +210,8 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 		envd_gone(v, why);
 		return;
 	}
-	http_request_trust(v->q->http);
+	if (access_of(v) != ACCESS_NONE)
+		http_request_trust(v->q->http);
 	if (v->route->begin)
 		v->route->begin(v, b);
 	else
@@ -220,20 +235,10 @@ static bool take_user(struct envd *v)
 			(struct str){ b.data, colon ? (size_t)(colon - b.data) : b.len });
 }
 
-static bool token_fits(const struct envd *v)
-{
-	const struct str *given = http_request_header(v->q->http, "x-access-token");
-	char token[TOKEN_SIZE];
-
-	server_token(v->q->front->secret, "envd", v->q->id, token);
-	if (given)
-		return secret_eq(*given, str_of(token));
-	return v->route->begin && sign_fits(v->q->http, token);
-}
-
 static void start(struct envd *v)
 {
 	struct http_request *r = v->q->http;
+	enum access access;
 
 	for (size_t i = 0; i < ARRAY_LEN(envd_routes) && !v->route; i++)
 		if (str_is(r->path, envd_routes[i].path) &&
@@ -243,13 +248,14 @@ static void start(struct envd *v)
 		api_refuse(r, 404, "not found");
 		return;
 	}
-	if (!v->route->open && !token_fits(v)) {
+	access = access_of(v);
+	if (!v->route->open && access == ACCESS_NONE) {
 		api_refuse(r, 401,
 			   "unauthorized access, please provide a valid access token or method "
 			   "signing if supported");
 		return;
 	}
-	if (!take_user(v)) {
+	if (access != ACCESS_SIGNED && !take_user(v)) {
 		envd_fail(v, "unauthenticated", "the Authorization header is malformed");
 		return;
 	}

@@ -14,7 +14,15 @@
 #include "wire/file_entry.h"
 #include "wire/json_write.h"
 
-enum { OUT_MOST = 16 << 20, NO_SUCH = 44, EXISTS = 17, WRONG_TYPE = 20, DEPTH_MOST = 1000 };
+/* The loop sorts and writes the entries at once, and all other clients wait for that. */
+enum {
+	OUT_MOST = 16 << 20,
+	ENTRIES_MOST = 50000,
+	NO_SUCH = 44,
+	EXISTS = 17,
+	WRONG_TYPE = 20,
+	DEPTH_MOST = 1000
+};
 
 #define SHOW " && exec find \"$2\" -maxdepth 0 -printf \"$1\""
 
@@ -98,7 +106,7 @@ static int by_path(const void *x, const void *y)
 	return file_entry_compare(a->path, b->path);
 }
 
-/* All entries, in order; the caller frees them. -1: malformed, or no memory. */
+/* All entries, in order; the caller frees them. -E2BIG, -EBADMSG or -ENOMEM. */
 static long read_entries(struct str text, struct file_entry **ret)
 {
 	auto_free struct file_entry *all = NULL;
@@ -107,18 +115,20 @@ static long read_entries(struct str text, struct file_entry **ret)
 	int r;
 
 	while ((r = file_entry_next(&text, &f)) == 1) {
+		if (n == ENTRIES_MOST)
+			return -E2BIG;
 		if (n == room) {
 			void *more = reallocarray(all, room * 2 + 16, sizeof *all);
 
 			if (!more)
-				return -1;
+				return -ENOMEM;
 			all = more;
 			room = room * 2 + 16;
 		}
 		all[n++] = f;
 	}
 	if (r < 0)
-		return -1;
+		return r;
 	if (n)
 		qsort(all, n, sizeof *all, by_path);
 	*ret = TAKE_PTR(all);
@@ -131,7 +141,9 @@ static int put_answer(struct asking *a, struct buf *out)
 	long n = read_entries(buf_str(&a->out), &all);
 	struct json j;
 
-	if (n < 0 || (a->shape == ONE_ENTRY && n != 1))
+	if (n < 0)
+		return (int)n;
+	if (a->shape == ONE_ENTRY && n != 1)
 		return -EBADMSG;
 	json_init(&j, out);
 	json_obj(&j);
@@ -168,6 +180,7 @@ static void on_ended(struct link_call *c, const struct call_result *res, const s
 {
 	struct asking *a = asking_of(c);
 	auto_done(buf_done) struct buf out = BUF_INIT(LIMIT_HTTP_ANSWER);
+	int r = !why && res->code == 0 && !a->too_long ? put_answer(a, &out) : 0;
 
 	box_call_done(&a->call);
 	if (why && why->kind == ERR_UNAVAILABLE)
@@ -178,9 +191,10 @@ static void on_ended(struct link_call *c, const struct call_result *res, const s
 		envd_fail(a->v, "internal", "%s", why->msg);
 	else if (res->code != 0)
 		refuse(a, res->code);
-	else if (a->too_long)
-		envd_fail(a->v, "resource_exhausted", "the list is too long");
-	else if (put_answer(a, &out) < 0)
+	else if (a->too_long || r == -E2BIG)
+		envd_fail(a->v, "resource_exhausted", "the list is too long; at most %d entries",
+			  ENTRIES_MOST);
+	else if (r < 0)
 		envd_fail(a->v, "internal", "the sandbox gave a malformed answer");
 	else
 		envd_answer(a->v, &out);

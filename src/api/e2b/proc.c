@@ -30,6 +30,23 @@ struct proc *proc_new(struct box *b)
 	return p;
 }
 
+static void count(struct proc *p)
+{
+	size_t now = p->config_n + p->input.len;
+
+	p->box->held += now - p->counted;
+	p->counted = now;
+}
+
+/* Only what is running counts: of one that has ended, little is kept. */
+static void forget_config(struct proc *p)
+{
+	free(TAKE_PTR(p->config));
+	buf_done(&p->input);
+	p->config_n = 0;
+	count(p);
+}
+
 void proc_free(struct proc *p)
 {
 	for (struct proc **at = &p->box->procs; *at; at = &(*at)->next)
@@ -41,9 +58,8 @@ void proc_free(struct proc *p)
 	link_call_drop(&p->call);
 	for (int i = 0; i < 2; i++)
 		buf_done(&p->early[i]);
-	buf_done(&p->input);
+	forget_config(p);
 	buf_done(&p->end);
-	free(p->config);
 	free(p);
 }
 
@@ -210,6 +226,8 @@ static void flush_input(struct proc *p)
 	size_t n = link_call_write(&p->call, buf_str(&p->input));
 
 	buf_shift(&p->input, n);
+	buf_trim(&p->input, 0);
+	count(p);
 	if (p->eof && p->input.len == 0)
 		link_call_eof(&p->call);
 }
@@ -268,8 +286,7 @@ static void on_ended(struct link_call *c, const struct call_result *res, const s
 	while (p->listeners)
 		listener_end(p->listeners);
 	/* Only the end is kept: a client may have given it megabytes of arguments. */
-	free(TAKE_PTR(p->config));
-	buf_done(&p->input);
+	forget_config(p);
 	loop_timer_set(&p->box->front->loop, &p->keep, KEEP_S * NS_PER_S, on_forgotten);
 }
 
@@ -279,8 +296,13 @@ static const struct link_call_ops proc_ops = {
 
 int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l)
 {
-	int r = link_call(b->link, &p->call, spec, &proc_ops);
+	int r;
 
+	p->config_n = strlen(p->config);
+	count(p);
+	if (b->held > BOX_HELD_MOST)
+		return -E2BIG;
+	r = link_call(b->link, &p->call, spec, &proc_ops);
 	if (r < 0)
 		return r;
 	p->next = b->procs;
@@ -302,7 +324,7 @@ struct proc *proc_find(struct box *b, int pid, const char *tag)
 
 int proc_write(struct proc *p, struct str data)
 {
-	int r = buf_add_str(&p->input, data);
+	int r = p->box->held + data.n > BOX_HELD_MOST ? -E2BIG : buf_add_str(&p->input, data);
 
 	if (r == 0)
 		flush_input(p);

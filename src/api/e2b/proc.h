@@ -29,6 +29,8 @@ struct proc {
 	int pid; /* inside; 0: it has not started */
 	char tag[128];
 	char *config; /* JSON: cmd, args, envs, cwd */
+	size_t config_n;
+	size_t counted; /* of box->held */
 	bool tty, stdin_open, ended;
 	struct buf early[2]; /* output that came before its start was known */
 	size_t held[2];	     /* output that was taken, and of which the warden is not told yet */
@@ -40,7 +42,7 @@ struct proc {
 
 enum { PROC_INPUT_MOST = 4 << 20 };
 
-/* Start it, with one listener. -errno: nothing was started. */
+/* Start it, with one listener. -errno: nothing was started; -E2BIG: too much waits. */
 int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l);
 struct proc *proc_new(struct box *b);
 void proc_free(struct proc *p);

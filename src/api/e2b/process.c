@@ -150,7 +150,8 @@ static void start_process(struct envd *v, struct box *b, const struct start *s)
 		return;
 	if (p)
 		proc_free(p);
-	envd_fail(v, "internal", "cannot start the command: %s", strerror(-r));
+	envd_fail(v, r == -E2BIG ? "resource_exhausted" : "internal",
+		  "cannot start the command: %s", strerror(-r));
 }
 
 void process_start(struct envd *v, struct box *b, const json_t *body)

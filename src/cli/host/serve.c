@@ -36,6 +36,13 @@ struct serving {
 	char key[KEY_TEXT]; /* key created by this run; empty: none */
 };
 
+static bool is_other_file(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode);
+}
+
 /* True if a server answers there. Removes the socket of a dead server. */
 static bool socket_is_served(const struct sockaddr_un *a)
 {
@@ -60,6 +67,9 @@ static int listen_unix(struct serving *s, int *ret_fd, struct err *e)
 		return err_set(e, ERR_INVALID, "the path of the socket is too long: '%s'",
 			       want_socket ? want_socket : path);
 	(void)str_copy(a.sun_path, sizeof a.sun_path, str_of(s->socket));
+	if (is_other_file(s->socket))
+		return err_set(e, ERR_CONFLICT, "'%s' exists already, and is not a socket",
+			       s->socket);
 	if (socket_is_served(&a))
 		return err_set(e, ERR_CONFLICT, "a server runs already at '%s'", s->socket);
 	(void)unlink(s->socket);
