@@ -19,6 +19,7 @@ struct box {
 	struct job *job;
 	struct box_want *wants; /* that wait for the link */
 	struct proc *procs;	/* api/e2b/proc.h */
+	struct link_ask restoring;
 	struct box_call *calls; /* of single requests */
 };
 
