@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 
 #include "base/clock.h"
+#include "store/snapshots.h"
 #include "store/store_test.h"
 
 enum { NOBODY = 65534, WRITERS = 8, ROUNDS = 100 };
@@ -297,6 +298,25 @@ static void a_newer_schema_is_refused(void)
 	SAYS(t_e.hint, "newer cay");
 }
 
+static void recipes_of_an_older_catalog_get_the_owner_of_their_sandbox(void)
+{
+	auto_done(buf_done) struct buf recipe = BUF_INIT(64);
+	struct sandbox_row got = { 0 };
+	struct sandbox_row row = t_row("aaaaaaaa", "", false);
+
+	begin();
+	row.recipe = STR("r");
+	(void)str_copy(row.owner, sizeof row.owner, STR("thekey01"));
+	OK(catalog_add_sandbox(c, &row, false, &t_e));
+	catalog_close(c);
+	raw("ALTER TABLE recipes DROP COLUMN owner; PRAGMA user_version = 4");
+	OK(catalog_open(&s, &c, &t_e));
+	OK(catalog_recipe_row(c, "aaaaaaaa", &recipe, &got, &t_e));
+	CHECK_STR(got.owner, "thekey01");
+	sandbox_row_done(&got);
+	catalog_close(c);
+}
+
 static void damage_is_named_with_a_way_out(void)
 {
 	char path[128];
@@ -548,6 +568,7 @@ int main(void)
 		T(rows_are_oldest_first_and_fn_can_stop),
 		T(templates_are_noted_again),
 		T(a_newer_schema_is_refused),
+		T(recipes_of_an_older_catalog_get_the_owner_of_their_sandbox),
 		T(damage_is_named_with_a_way_out),
 		T(the_catalog_is_closed_to_others),
 		T(a_directory_that_cannot_be_written_is_named),

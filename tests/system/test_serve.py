@@ -260,6 +260,60 @@ def test_a_front_or_worker_that_dies_is_replaced_and_sandboxes_stay(server):
     assert server.ask('GET', '/health', headers=envd(box))[0] == 204
 
 
+def open_stream(server, box, rpc, **message):
+    """The answer of a streaming RPC of process.Process, which goes on."""
+    c = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    text = json.dumps(message).encode()
+    c.request('POST', f'/process.Process/{rpc}', b'\0' + len(text).to_bytes(4, 'big') + text,
+              {**envd(box), 'Content-Type': 'application/connect+json'})
+    return c.getresponse()
+
+
+def next_event(stream):
+    head = stream.read(5)
+    return json.loads(stream.read(int.from_bytes(head[1:], 'big')))
+
+
+def test_a_new_front_finds_the_processes_of_the_old_one(server):
+    box = server.create()
+
+    def ask(rpc, **message):
+        return server.ask('POST', f'/process.Process/{rpc}', message, headers={**envd(box), 'Content-Type': 'application/json'})
+    script = 'echo before; read line; echo "got $line"; exit 3'
+    first = open_stream(server, box, 'Start', process={'cmd': '/bin/sh', 'args': ['-c', script], 'envs': {'A': '1'}}, stdin=True, tag='mine')
+    pid = next_event(first)['event']['start']['pid']
+    assert 'stdout' in next_event(first)['event']['data']
+    server.cay('exec', '-d', box['sandboxID'], '--', 'sleep', '600', check=True)  # the host's own is not the key's
+    old, = server.children('serve-front')
+    os.kill(old, signal.SIGKILL)
+    first.close()
+
+    def listed():
+        try:
+            return ask('List')[1]['processes']
+        except (OSError, http.client.HTTPException):
+            return None
+    found = caylib.wait_until(listed, what='an answer of the next front')
+    assert server.children('serve-front') != [old]
+    assert found == [{'config': {'cmd': '/bin/sh', 'args': ['-c', script], 'envs': {}, 'cwd': ''}, 'pid': pid, 'tag': 'mine'}]
+    again = open_stream(server, box, 'Connect', process={'tag': 'mine'})
+    assert next_event(again)['event'] == {'start': {'pid': pid}}
+    assert ask('SendInput', process={'pid': pid}, input={'stdin': base64.b64encode(b'word\n').decode()})[0] == 200
+    assert base64.b64decode(next_event(again)['event']['data']['stdout']) == b'got word\n'  # and not what was said before
+    assert next_event(again)['event']['end']['exitCode'] == 3
+    again.close()
+    assert ask('List')[1] == {'processes': []}
+    assert ask('SendSignal', process={'pid': pid}, signal='SIGNAL_SIGKILL')[0] == 404
+
+
+def test_a_tag_that_is_too_long_for_an_id_does_not_hinder_a_process(server):
+    box = server.create()
+    stream = open_stream(server, box, 'Start', process={'cmd': '/bin/true'}, tag='t' * 100)
+    assert next_event(stream)['event']['start']['pid'] > 0
+    assert 'end' in next_event(stream)['event']
+    stream.close()
+
+
 def test_sigterm_ends_the_server_and_no_sandbox(fresh_cay):
     with Server(fresh_cay) as first:
         box = first.create()

@@ -104,6 +104,7 @@ static void box_free(struct box *b, const struct err *why)
 	tell_wants(b, why);
 	tell_calls(b, why);
 	procs_free(b);
+	link_ask_drop(&b->restoring);
 	link_free(b->link);
 	free(b);
 }
@@ -190,6 +191,8 @@ static void on_link(void *ctx, const struct job_answer *a, const struct err *why
 		return;
 	}
 	link_keep_alive(b->link);
+	/* The warden answers in order: what it lists is known before anybody hears that it runs. */
+	procs_restore(b);
 	for (wants = TAKE_PTR(b->wants); wants;) {
 		struct box_want *w = wants;
 

@@ -23,6 +23,7 @@ struct box {
 	struct box_want *wants; /* that wait for the link */
 	struct proc *procs;	/* api/e2b/proc.h */
 	size_t held;		/* bytes of their arguments and input */
+	struct link_ask restoring;
 	struct box_call *calls; /* of single requests */
 };
 

@@ -210,9 +210,12 @@ static void on_started(struct link_call *c, const struct call_started *s)
 	struct proc *p = container_of(c, struct proc, call);
 	auto_done(buf_done) struct buf b = BUF_INIT(256);
 
-	p->pid = s->pid;
-	if (event_start(&b, p->pid) == 0)
-		send_all(p, &b);
+	/* The pid of one that was joined was known before. */
+	if (!p->pid) {
+		p->pid = s->pid;
+		if (event_start(&b, p->pid) == 0)
+			send_all(p, &b);
+	}
 	for (int i = 0; i < 2; i++) {
 		send_output(p, (enum call_stream)i, buf_str(&p->early[i]));
 		p->held[i] += p->early[i].len;
@@ -311,6 +314,21 @@ int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, stru
 		link_call_eof(&p->call);
 	l->kills = true;
 	proc_listen(p, l);
+	return 0;
+}
+
+int proc_join(struct proc *p, const struct link_call_row *row)
+{
+	const struct call_attach how = { .call = row->call,
+					 .offset = row->kept_to,
+					 .writes = true };
+	int r = link_attach(p->box->link, &p->call, &how, &proc_ops);
+
+	if (r < 0)
+		return r;
+	p->pid = row->pid;
+	p->next = p->box->procs;
+	p->box->procs = p;
 	return 0;
 }
 

@@ -5,10 +5,13 @@
  *
  *   process ── output ──> every listener. Without one, output is dropped. A listener that is slow
  *   stops the process, as a full pipe would.
+ *
+ * If the front is replaced, the next one finds the calls at the warden by their caller's id.
  */
 #pragma once
 
 #include "api/e2b/envd.h"
+#include "link/decode.h"
 
 /* A stream that listens to a process: Start and Connect. */
 struct listener {
@@ -44,6 +47,12 @@ enum { PROC_INPUT_MOST = 4 << 20 };
 
 /* Start it, with one listener. -errno: nothing was started; -E2BIG: too much waits. */
 int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l);
+/* Follow a detached call that is there, from the end of its output. -errno: it is not followed. */
+int proc_join(struct proc *p, const struct link_call_row *row);
+/* The caller's id of a process's call. A tag that is too long is left out. */
+void proc_call_id(const char *tag, char out[LIMIT_NAME + 1]);
+/* Find the running processes of a box whose link was just opened. */
+void procs_restore(struct box *b);
 struct proc *proc_new(struct box *b);
 void proc_free(struct proc *p);
 /* It hears what comes from now on; of one that has ended, the end. */

@@ -124,12 +124,13 @@ static char *config_of(const struct start *s)
 
 static void start_process(struct envd *v, struct box *b, const struct start *s)
 {
-	char cwd[ENVD_PATH];
+	char cwd[ENVD_PATH], call_id[LIMIT_NAME + 1];
 	const struct call_spec spec = { .op = OP_EXEC,
 					.argv = s->argv,
 					.env = (const char *const *)s->env.items,
 					.cwd = s->cwd && envd_path(v, s->cwd, cwd) ? cwd : NULL,
 					.user = v->user[0] ? v->user : NULL,
+					.call_id = call_id,
 					.tty = s->pty != NULL,
 					.rows = (unsigned)s->rows,
 					.cols = (unsigned)s->cols,
@@ -138,6 +139,7 @@ static void start_process(struct envd *v, struct box *b, const struct start *s)
 	struct listener *l = p ? make_listener(v) : NULL;
 	int r = -ENOMEM;
 
+	proc_call_id(s->tag ? s->tag : "", call_id);
 	if (l) {
 		p->config = config_of(s);
 		p->tty = s->pty != NULL;
