@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions, and connections to ports inside. */
+/* Questions to the warden, and connections to ports inside. */
 #include <errno.h>
 
 #include "link/decode.h"

@@ -13,7 +13,7 @@ static struct link_call *call_of(struct link_channel *c)
 	return container_of(c, struct link_call, channel);
 }
 
-/* Whoever waits for room hears of it; the warden's word is not believed beyond the window. */
+/* Tell a waiting caller that it may write. Credit never raises the room above the window. */
 static void on_credit(struct link_call *c, uint64_t bytes)
 {
 	uint64_t most = LIMIT_STDIN_WINDOW - c->room;
@@ -23,7 +23,9 @@ static void on_credit(struct link_call *c, uint64_t bytes)
 		c->ops->room(c, link_call_room(c));
 }
 
-/* With version 2 the socket is not read while too much was not taken. */
+/*
+ * With a warden of version 2, stop reading the socket while the caller has too much unread output.
+ */
 static void hold_or_go_on(struct link_call *c, uint64_t before)
 {
 	struct link *l = c->channel.link;
@@ -46,7 +48,7 @@ static void on_output(struct link_call *c, enum call_stream stream, struct str d
 	c->ops->output(c, stream, data);
 }
 
-/* False where the callback has ended it. */
+/* False if the callback ended the call. */
 static bool tell_started(struct link_call *c, const struct call_started *s)
 {
 	bool gone = false;
@@ -74,7 +76,7 @@ static void on_started(struct link_call *c, const struct frame *f)
 		on_credit(c, frame_number(f, TAG_STDIN, 0));
 }
 
-/* What the channel had of the link, before it is closed. */
+/* Give back what the channel used of the link, before it is closed. */
 static void let_go(struct link_call *c)
 {
 	uint64_t before = c->ahead;
@@ -120,7 +122,7 @@ static void on_call_frame(struct link_channel *channel, const struct frame *f, i
 		(void)frame_error(f, &e);
 		end(c, NULL, &e);
 		break;
-	default: /* of a newer warden */
+	default: /* from a newer warden */
 		break;
 	}
 }
@@ -132,7 +134,7 @@ static void on_call_failed(struct link_channel *channel, const struct err *why)
 	c->ops->ended(c, NULL, why);
 }
 
-/* The warden ends it, unless it is detached. One of version 2 must be told to kill it. */
+/* The warden ends the call, unless it is detached. Version 2 needs an order to kill it. */
 static void leave(struct link_channel *channel)
 {
 	struct link_call *c = call_of(channel);
@@ -311,7 +313,7 @@ void link_call_taken(struct link_call *c, enum call_stream stream, size_t n)
 	struct link *l = c->channel.link;
 	uint64_t before = c->ahead;
 
-	(void)stream; /* both share the window */
+	(void)stream; /* stdout and stderr share the window */
 	if (!l)
 		return;
 	c->ahead -= n < c->ahead ? n : c->ahead;

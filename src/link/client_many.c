@@ -11,7 +11,7 @@
 
 enum { TOGETHER = 128, ANSWER_MAX = 64 * 1024, CHUNK = 4096 };
 
-/* One warden of a round. */
+/* One warden in a round of questions. */
 struct asked {
 	struct client_question *q;
 	struct buf in;
@@ -23,7 +23,7 @@ struct round {
 	int n, open;
 };
 
-/* Version 2 has no hello of the warden: its first frame is the answer. */
+/* A warden of version 2 sends no hello: its first frame is the answer. */
 static int put_hello(struct buf *b)
 {
 	size_t at = 0;
@@ -47,8 +47,7 @@ static void begin_one(struct round *r, const struct state *s, struct client_ques
 	struct err ignored = { 0 };
 	int fd = FD_NONE;
 
-	/* A warden that does not accept, because it is stopped and its queue is full, is left out.
-	 */
+	/* Skip a warden that does not accept: it is stopped, and its queue is full. */
 	(void)link_socket(s, q->id, &fd, &ignored);
 	if (fd >= 0 && !send_question(fd))
 		fd_close(&fd);
@@ -63,12 +62,12 @@ static void begin_one(struct round *r, const struct state *s, struct client_ques
 static void end_one(struct round *r, int i)
 {
 	(void)close(r->fds[i].fd);
-	r->fds[i].fd = -1; /* poll(2) passes over it */
+	r->fds[i].fd = -1; /* poll(2) skips it */
 	buf_done(&r->asked[i].in);
 	r->open--;
 }
 
-/* True: that was all of it. */
+/* True if the answer is complete. */
 static bool read_answer(struct asked *a, int fd)
 {
 	struct frame f;

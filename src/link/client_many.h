@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same question to many wardens, side by side. */
+/* Ask many wardens the same question in parallel. */
 #pragma once
 
 #include "link/decode.h"
 
 struct client_question {
 	const char *id; /* borrowed; NULL: not asked */
-	bool known;	/* it has answered: */
+	bool known;	/* the warden has answered, and the fields below are valid */
 	struct sandbox_status state;
 };
 
 /*
- * MSG_C_INFO. Wardens that do not answer within timeout_ms are not known. Many are asked in rounds,
- * each of which has so much time.
+ * Send MSG_C_INFO. A warden that does not answer within timeout_ms stays unknown. Many wardens are
+ * asked in rounds, and each round has timeout_ms.
  */
 void client_info_many(const struct state *s, struct client_question *qs, int n, int timeout_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking wardens that do not behave. */
+/* Ask wardens that misbehave. */
 #include "link/client_many.h"
 
 #include <signal.h>

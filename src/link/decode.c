@@ -62,7 +62,7 @@ int frame_error(const struct frame *f, struct err *e)
 
 	(void)frame_text(f, TAG_KIND, name, sizeof name);
 	kind = err_kind_of(name);
-	/* An error of no kind would end a command as if all were well. */
+	/* ERR_NONE would end a command with exit code 0. */
 	(void)err_set(e, kind == ERR_NONE ? ERR_FAILED : kind, "the warden refused");
 	(void)frame_text(f, TAG_TEXT, e->msg, sizeof e->msg);
 	(void)frame_text(f, TAG_HINT, e->hint, sizeof e->hint);

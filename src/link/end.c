@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a sandbox, whether its warden answers or not. */
+/* End a sandbox, whether or not its warden answers. */
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 enum { DEATH_MS = 5000 };
 
-/* The warden holds the sandbox's lock until it is really gone. */
+/* Wait for the sandbox's lock: the warden holds it until its process is gone. */
 static int await_death(struct waiter *w, const struct state *s, const char *id, struct err *e)
 {
 	uint64_t end = clock_mono_ns() + DEATH_MS * NS_PER_MS;
@@ -23,13 +23,13 @@ static int await_death(struct waiter *w, const struct state *s, const char *id, 
 }
 
 /*
- * A pidfd of the process that listens on the other end. Before Linux 6.5 the kernel tells only its
- * pid, which may be another process's by the time that it is opened: so the lock must be held after
- * that, by which the warden was alive all the time and had its pid.
+ * A pidfd of the process that listens on the other end. Before Linux 6.5 the kernel gives only the
+ * pid, and another process may get that pid before we open it. So check the lock after opening: if
+ * the warden still holds it, the warden was alive all the time and the pid is its own.
  */
 static int open_peer(const struct state *s, const char *id, int sock)
 {
-	enum { PEERPIDFD = 77 }; /* SO_PEERPIDFD, which old headers lack */
+	enum { PEERPIDFD = 77 }; /* SO_PEERPIDFD, missing in old headers */
 	struct ucred peer = { 0 };
 	socklen_t n = sizeof(int);
 	int pidfd = FD_NONE;
@@ -45,7 +45,7 @@ static int open_peer(const struct state *s, const char *id, int sock)
 	return pidfd;
 }
 
-/* What was in its sandbox ends with it. */
+/* Every process in the sandbox ends with the warden. */
 static void kill_warden(const struct state *s, const char *id)
 {
 	auto_close int sock = FD_NONE, pidfd = FD_NONE;
@@ -57,7 +57,7 @@ static void kill_warden(const struct state *s, const char *id)
 		(void)raw_pidfd_signal(pidfd, SIGKILL);
 }
 
-/* It has answered, and left: it is about to end. */
+/* The warden has answered and closed the connection: it is about to end. */
 static bool has_left(const struct link *l, const struct err *why)
 {
 	return link_version(l) && strcmp(why->code, "sandbox.gone") == 0;
@@ -69,8 +69,8 @@ int link_end_sandbox(struct waiter *w, const struct state *s, const char *id, st
 
 	if (link_connect(w, s, id, &l, e) < 0)
 		return -1;
-	/* It answers, or it is gone, or it never will, as where it has no room for one more client,
-	 * or speaks another version: in each case it has ended when its lock is free. */
+	/* The warden may answer, be gone already, or never answer: it has too many clients, or
+	 * speaks another version. In each case it has ended when its lock is free. */
 	if (link_destroy(l, w, false, e) < 0 && !has_left(l, e) && state_is_alive(s, id))
 		kill_warden(s, id);
 	return await_death(w, s, id, e);

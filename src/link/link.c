@@ -69,7 +69,7 @@ int channel_open(struct link *l, struct link_channel *c, const struct link_chann
 
 	if (!l->conn.loop)
 		return -ENOTCONN;
-	do /* numbers come again only after all others: late frames find nobody */
+	do /* a number is reused only after all others, so a late frame finds no channel */
 		l->last_channel++;
 	while (l->last_channel == 0 || find(l, l->last_channel));
 	at = bucket(l, l->last_channel);
@@ -81,7 +81,7 @@ int channel_open(struct link *l, struct link_channel *c, const struct link_chann
 	return 0;
 }
 
-/* Every channel, then the owner. Any of them may free the link. */
+/* Report the end to every channel, then to the owner. Each callback may free the link. */
 static void tell_closed(struct link *l, const struct err *why)
 {
 	bool gone = false;
@@ -127,7 +127,7 @@ static void on_closed(struct conn *conn, int err)
 	tell_closed(l, &e);
 }
 
-/* The warden's first frame tells its version: one of version 2 says no hello. False: it is over. */
+/* The warden's first frame tells its version: version 2 sends no hello. False: link closed. */
 static bool take_version(struct link *l, const struct frame *f)
 {
 	uint64_t v = f->type == MSG_C_HELLO ? frame_number(f, TAG_VERSION, 0) : PROTO_CLIENT_OLDEST;
@@ -140,7 +140,7 @@ static bool take_version(struct link *l, const struct frame *f)
 	return true;
 }
 
-/* About the sandbox as a whole. */
+/* Frames about the sandbox as a whole. */
 static void on_sandbox_frame(struct link *l, const struct frame *f)
 {
 	struct link_ready ready;
@@ -175,7 +175,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 		on_sandbox_frame(l, f);
 }
 
-/* The next one that wants to know that the link can send again. */
+/* The next channel with a `drained` callback. */
 static struct link_channel *next_drained(struct link *l, uint32_t after)
 {
 	struct link_channel *next = NULL;
@@ -188,7 +188,7 @@ static struct link_channel *next_drained(struct link *l, uint32_t after)
 	return next;
 }
 
-/* Callbacks may close any channel: each is looked for anew. */
+/* Callbacks may close any channel, so search for each channel again. */
 static void on_drained(struct conn *conn)
 {
 	struct link *l = container_of(conn, struct link, conn);
@@ -222,7 +222,7 @@ static int say_hello(struct link *l)
 		conn_cancel(&l->conn, at);
 		return r;
 	}
-	return conn_end_later(&l->conn, at); /* with the first request */
+	return conn_end_later(&l->conn, at); /* together with the first request */
 }
 
 int link_adopt(struct loop *loop, struct link_given given, const char *id,
@@ -245,7 +245,7 @@ int link_adopt(struct loop *loop, struct link_given given, const char *id,
 	l->last_channel = given.channel;
 	l->heard_ns = clock_mono_ns();
 	(void)snprintf(l->id, sizeof l->id, "%s", id);
-	r = conn_init(&l->conn, loop, given.fd, &conn_ops); /* closes it where it fails */
+	r = conn_init(&l->conn, loop, given.fd, &conn_ops); /* closes the descriptor on failure */
 	if (r == 0 && !l->version)
 		r = say_hello(l);
 	if (r < 0) {
@@ -308,7 +308,7 @@ static void on_ping(struct loop_timer *t)
 		l->heard_ns = clock_mono_ns();
 		return;
 	}
-	/* One of version 2 has no answer to it. */
+	/* A warden of version 2 does not answer a PING. */
 	if (l->version == 2)
 		return;
 	if (clock_mono_ns() - l->heard_ns <= SILENCE_S * NS_PER_S) {

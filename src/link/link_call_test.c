@@ -10,7 +10,7 @@ struct subject {
 	struct call_result result;
 	struct err why;
 	bool over, failed;
-	bool takes; /* each output at once */
+	bool takes; /* takes each output at once */
 	bool drops_at_output, frees_link_at_end;
 };
 
@@ -173,7 +173,7 @@ static void credit_is_given_back_as_output_is_taken(void)
 	say_output(&s, MSG_C_STDOUT, 300);
 	turn();
 	CHECK(s.out == 900 && closed_times == 0);
-	/* No more is given back than came. */
+	/* The link never returns more credit than it received. */
 	link_call_taken(&s.call, CALL_STDOUT, 1 << 30);
 	f = hear(MSG_C_CREDIT);
 	CHECK(frame_number(&f, TAG_BYTES, 0) == 1000);
@@ -254,7 +254,7 @@ static void stdin_is_taken_as_far_as_there_is_room(void)
 	say(MSG_C_CREDIT, number(&s), TAG_BYTES, 10, 0, NULL);
 	turn();
 	CHECK(s.room == 10 && link_call_write(&s.call, data) == 10);
-	/* A warden that gives more than it may is not believed. */
+	/* The link ignores credit beyond the window. */
 	say(MSG_C_CREDIT, number(&s), TAG_BYTES, UINT64_MAX, 0, NULL);
 	say(MSG_C_CREDIT, number(&s), TAG_BYTES, UINT64_MAX, 0, NULL);
 	turn();
@@ -281,7 +281,7 @@ static void a_warden_that_does_not_read_fills_no_buffer(void)
 		sent += link_call_write(&s[i].call, data);
 	CHECK(sent < 2 * 1024 * 1024 && link_backlog(link_) < LIMIT_CONN_HIGH + 128 * 1024);
 	CHECK(link_call_write(&s[63].call, data) == 0);
-	/* It reads again: whoever could not write is told. */
+	/* The warden reads again: the link tells the caller that could not write. */
 	for (bool more = true; more;) {
 		static char sink[1 << 20];
 
@@ -294,7 +294,7 @@ static void a_warden_that_does_not_read_fills_no_buffer(void)
 	tear_down();
 }
 
-/* One that never offers more than the room, too. */
+/* The same for a caller that never offers more than the room. */
 static void a_writer_within_its_room_hears_when_the_link_can_send_again(void)
 {
 	static char zeros[LIMIT_STDIN_WINDOW];

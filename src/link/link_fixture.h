@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of links: a link across a socketpair to a scripted warden. hear() reads what the
- * link has sent, say() answers, turn() lets the link read. tear_down() checks that no descriptor
- * leaks.
+ * For tests of links: a link across a socketpair to a scripted warden. hear() reads a frame that
+ * the link has sent, say() answers, turn() lets the link read. tear_down() checks that no
+ * descriptor leaks.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ static inline void on_link_closed(struct link *l, const struct err *why)
 
 static const struct link_ops fixture_ops = { .ready = on_link_ready, .closed = on_link_closed };
 
-/* version: what the warden is known to speak; 0: it is greeted. */
+/* version: the known version of the warden; 0: the link sends hello. */
 static inline void set_up(unsigned version)
 {
 	struct link_given given = { .version = version };
@@ -82,7 +82,7 @@ static inline void tear_down(void)
 	CHECK(count_fds() == fds_before);
 }
 
-/* Let the link take what has come. */
+/* Let the link read the frames that have arrived. */
 static inline void turn(void)
 {
 	CHECK(wait_pause(&waiter, 3 * NS_PER_MS) == 0);
@@ -95,7 +95,7 @@ static inline void turn_until(const bool *done)
 	waiter.deadline_ns = 0;
 }
 
-/* A frame that the link has sent; its body stays until the next one. */
+/* The next frame from the link; its body is valid until the next call. */
 static inline struct frame hear_any(void)
 {
 	static char data[LIMIT_FRAME_BODY + FRAME_HEADER];
@@ -118,7 +118,7 @@ static inline struct frame hear_any(void)
 	return f;
 }
 
-/* The next one but hello; its channel. */
+/* The next frame from the link, skipping hello; it must have this type. */
 static inline struct frame hear(uint8_t type)
 {
 	struct frame f = hear_any();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links and questions against a scripted warden: each order of frames that it can choose. */
+/* Links and questions against a scripted warden, in every order of frames that it can choose. */
 #include "link/link_fixture.h"
 
 struct question {
 	struct link_ask ask;
 	int answers, done;
-	int more; /* answers that are not the last one */
+	int more; /* answers before the last one */
 	bool over, frees_link, drops_itself, asks_again;
 	int result;
 	struct err why;
@@ -358,7 +358,7 @@ static void a_link_is_given_and_adopted(void)
 	say_plain(MSG_C_STATE, number(&q));
 	turn();
 	(void)hear(MSG_C_INFO);
-	/* Half a frame has come: it cannot be given on. */
+	/* Half a frame has arrived: the link cannot be given to another process. */
 	CHECK(write(peer, "\1", 1) == 1);
 	turn();
 	CHECK(link_give(link_, &given, &e) == -1 && e.kind == ERR_CONFLICT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocking forms against a scripted warden: a thread of its own answers one request. */
+/* The blocking forms against a scripted warden: a child process answers one request. */
 #include "link/link_fixture.h"
 
 #include <sys/eventfd.h>
 
-/* A child that hears one frame of a type, and says what it was told to. */
+/* A child that waits for one frame of a type and sends the scripted answer. */
 static pid_t script(uint8_t hears, void (*answer)(uint32_t chan))
 {
 	pid_t pid = fork();
@@ -151,7 +151,7 @@ static void a_list_ends_when_its_reader_has_enough(void)
 	pid = script(MSG_C_PS, say_processes);
 	CHECK(link_ps(link_, &waiter, count_two, &n, &e) == 0 && n == 2);
 	join(pid);
-	/* What was still to come is no answer to the next question. */
+	/* The rest of the first answer is not an answer to the next question. */
 	pid = script(MSG_C_INFO, say_state);
 	CHECK(link_info(link_, &waiter, &st, &e) == 0);
 	join(pid);

@@ -29,7 +29,7 @@ int link_socket(const struct state *s, const char *id, int *ret_fd, struct err *
 		return err_sys(e, errno, "make a socket");
 	if (state_sandbox_open(s, id, &dir, e) < 0)
 		return -1;
-	/* By descriptor: the path may be longer than a socket address can be. */
+	/* By descriptor, because the path may be longer than a socket address. */
 	(void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/sock", dir);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0)
 		return refuse_connect(id, errno, e);

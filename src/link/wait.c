@@ -9,10 +9,10 @@
 
 enum { ASK_MS = 10000, INFO_MS = 2000, SWITCH_MS = 120000, CONNECT_TRIES = 100, CONNECT_MS = 10 };
 
-/* One question that is waited for. */
+/* A question with its blocked caller. */
 struct waited {
 	struct link_ask ask;
-	/* 1: more to come, 0: that is all, -1: it makes no sense. */
+	/* 1: more frames follow, 0: complete, -1: invalid. */
 	int (*take)(struct waited *q, const struct frame *f);
 	void *ret;
 	int (*fn)(void *ctx, const void *row);
@@ -126,7 +126,7 @@ int link_lease(struct link *l, struct waiter *w, struct err *e)
 	uint8_t answer = MSG_C_LEASED;
 	struct waited q = { .take = take_nothing, .ctx = &answer };
 	uint64_t left = left_ms(w);
-	/* The warden says who has it, at the deadline: its answer must have the time to come. */
+	/* At the deadline the warden answers with the current holder: wait a little longer. */
 	struct waiter patient = *w;
 
 	if (left && field_put_u64(&body, TAG_TIMEOUT_MS, left) < 0)
@@ -141,7 +141,7 @@ int link_lease(struct link *l, struct waiter *w, struct err *e)
 		return err_code(e, "lease.none", link_id(l));
 	}
 	if (link_version(l) != 2)
-		link_lease_end(l); /* it may come all the same */
+		link_lease_end(l); /* the lease may still arrive */
 	return -1;
 }
 
@@ -276,7 +276,7 @@ int link_destroy(struct link *l, struct waiter *w, bool unclaimed, struct err *e
 	return ask_wait(l, w, &q, MSG_C_DESTROY, buf_str(&body), ASK_MS, e);
 }
 
-/* Rows of one type until the end of the list; after fn has had enough they are not shown to it. */
+/* Rows of one type until the end of the list. After fn has stopped, skip the remaining rows. */
 static int list_row(struct waited *q, const struct frame *f, uint8_t type, const void *row)
 {
 	if (f->type == MSG_C_END)
@@ -352,7 +352,7 @@ int link_flows(struct link *l, struct waiter *w, int (*fn)(void *ctx, const stru
 	return ask_wait(l, w, &q, MSG_C_NET, STR_NONE, ASK_MS, e);
 }
 
-/* A warden of version 2 says that it does not know the question. */
+/* A warden of version 2 answers that it does not know the question. */
 static int not_listed(const struct link *l, struct err *e)
 {
 	if (link_version(l) != 2 || e->kind != ERR_INVALID)
@@ -393,7 +393,7 @@ static int take_one_call(void *ctx, const void *row)
 	struct link_call_row *ret = ctx;
 
 	*ret = *(const struct link_call_row *)row;
-	ret->result.fields = STR_NONE; /* they were the frame's */
+	ret->result.fields = STR_NONE; /* the fields were borrowed from the frame */
 	return 0;
 }
 
