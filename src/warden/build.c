@@ -118,7 +118,7 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 	else if (f.tag == TAG_PROFILE)
 		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
-		/* The first ranges are people's own: root inside must never be root outside. */
+		/* The first ranges are real users' ids: root inside must never be root outside. */
 		if (v < USERNS_IDS || v > UINT32_MAX - USERNS_IDS)
 			return bad(e, "no such range of uids");
 		w->rootful = w->spec.rootful = true;
@@ -193,7 +193,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_PROXY:
 	case TAG_NO_PROXY:
 		return net_take(w, f, e);
-	default: /* a limit, or what only the trace wants to know */
+	default: /* a limit, or a field that only the trace uses */
 		return limits_take(w, f) < 0 || expiry_take(w, f) < 0
 			       ? bad(e, "a number is not eight bytes")
 			       : 0;
@@ -213,7 +213,7 @@ int build_take_late(struct warden *w, struct field f, struct err *e)
 	case TAG_IDLE_MS:
 	case TAG_ON_TIMEOUT:
 		return take_field(w, f, e);
-	case TAG_TEXT: /* what only the trace wants to know */
+	case TAG_TEXT: /* only the trace uses it */
 	case TAG_NAME:
 	case TAG_LABEL:
 		return 0;
@@ -235,7 +235,7 @@ static int find_state(struct warden *w, struct err *e)
 	return w->spec.state ? 0 : -1;
 }
 
-/* Its directory in the pool is POOL/ID. */
+/* The sandbox's directory in storage is POOL/ID. */
 static int find_pool(struct warden *w, struct err *e)
 {
 	const char *slash = w->spec.disk ? strrchr(w->spec.disk, '/') : NULL;
@@ -262,7 +262,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 		return bad(e, "something is missing");
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
-	/* Its gateway would have events to tell before there is a trace. */
+	/* Its gateway would report events before the trace exists. */
 	if (w->warm && w->spec.network)
 		return bad(e, "a ready sandbox has no network");
 	w->spec.user = DEFAULT_USER;
@@ -323,7 +323,7 @@ static void trace_texts(struct trace *t, struct str body, uint16_t tag, const ch
 		trace_array_end(t);
 }
 
-/* How large the trace may become; the creator passes the user's wish on. */
+/* The maximum size of the trace; the creator passes the user's setting. */
 static uint64_t trace_size(void)
 {
 	const char *v = getenv("CAY_TRACE_MAX");
@@ -395,7 +395,7 @@ static int start_watching(struct warden *w, struct err *e)
 	return w->warm ? 0 : walk_open(w, e);
 }
 
-/* What needs no more than the uppers, or nothing at all. */
+/* Work that needs only the uppers, or nothing at all. */
 static int while_building(void *ctx, struct cell *c, struct err *e)
 {
 	struct warden *w = ctx;
@@ -416,12 +416,12 @@ static void trace_refused(struct warden *w, const struct err *e)
 }
 
 /*
- * One that was made to run a command in it is looked at while that command is made ready; one that
- * was made for later first.
+ * A sandbox made for one command is verified while init prepares that command. A pool sandbox is
+ * verified before it is listed.
  */
 static int look_now(struct warden *w, struct err *e)
 {
-	/* Without descriptors a command cannot wait for it. */
+	/* Without descriptors a command cannot wait for the verification. */
 	bool later = w->ephemeral && !w->warm && warden_has(w, HAS_FDS);
 
 	if (!later && guard_look(w, VERIFY_BUILT, e) < 0)

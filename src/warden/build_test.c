@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to build a sandbox that must fail before anything is made. */
+/* Build requests that must fail before anything is made. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -43,7 +43,7 @@ static void put_mount(uint64_t kind, const char *dest, int lowers)
 	CHECK(field_put(&body, TAG_MOUNT, buf_str(&m)) == 0);
 }
 
-/* All that a request needs, but for one tag. */
+/* A complete request, except for one tag. */
 static void put_all_but(uint16_t left_out)
 {
 	static const uint16_t texts[] = { TAG_ID, TAG_HOSTNAME, TAG_PROGRAM };

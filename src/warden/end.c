@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking a sandbox down: kill, wait, write the last events, tell those who asked, leave. The
- * files are removed by whoever asked for the end, or where nobody did by `cay reconcile`, into
- * which the warden turns itself as its last act: the catalog is none of its business.
+ * Ending a sandbox: kill, wait, write the last events, answer clients, exit. The client that asked
+ * for the end removes the files. If no client asked, the warden executes `cay reconcile` as its
+ * last act: the warden itself never touches the catalog.
  *
- * A sandbox that ends with its command (`cay run`) is different: its client is told as soon as
- * every process but init is gone and the trace is whole, and the warden itself takes down the
- * mounts and removes the files while the client goes on. It holds the lock until then, so that
- * whoever comes by knows that all is well; and if it dies over it, that all is left to be cleaned
- * up.
+ * A sandbox that ends with its command (`cay run`) is different. Its client gets the answer as soon
+ * as every process but init is gone and the trace is complete. The warden then unmounts and removes
+ * the files while the client continues. It holds the lock until then, so other processes know that
+ * the cleanup is in progress. If the warden dies during it, the free lock tells them to clean up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +80,7 @@ static void destroy(struct warden *w)
 	w->cell = NULL;
 }
 
-/* What cannot be removed is found by the next `cay` that looks after the dead. */
+/* If the files cannot be removed, the next `cay` that cleans up dead sandboxes finds them. */
 static void end_behind(struct warden *w)
 {
 	struct state s;
@@ -91,7 +90,7 @@ static void end_behind(struct warden *w)
 	if (open)
 		(void)state_save_trace(&s, w->spec.id);
 	tell_final(w);
-	(void)sched_yield(); /* who waits for it goes first */
+	(void)sched_yield(); /* let the waiting client run first */
 	destroy(w);
 	clients_say_destroyed(w);
 	layers_close(w);
@@ -132,8 +131,8 @@ static void end_now(struct loop_timer *t)
 	clients_say_destroyed(w);
 }
 
-/* Its one command was all that ever ran, and has left nothing: a group that can be removed is
- * empty. So nobody has to be killed and waited for before the last look at the files. */
+/* The sandbox ran only this command, and the command left no process: a group that can be removed
+ * is empty. So there is no process to kill before the last walk over the files. */
 static bool is_alone(struct warden *w)
 {
 	const struct call *c = w->final;
@@ -149,7 +148,7 @@ void warden_end(struct warden *w, enum end_cause cause, const char *reason)
 {
 	if (!sandbox_may_move(w->state, SANDBOX_ENDING))
 		return;
-	/* Frozen processes die all the same; init, stopped by a signal or not, must go on. */
+	/* Frozen processes die when killed, but init must run: thaw it. */
 	if (w->state == SANDBOX_PAUSED && warden_has(w, HAS_FREEZE))
 		(void)w->driver->freeze(w->cell, false, 0);
 	warm_close(w);
@@ -179,7 +178,7 @@ void warden_settle(struct warden *w)
 	for (struct client *c = w->clients; c; c = c->next)
 		asked |= c->wants_destroyed || c->creator;
 	if (!w->removed && !asked && program && id && dir) {
-		/* What has outlived its time is not kept. */
+		/* An expired sandbox is removed. */
 		char *gone[] = { "cay", "reconcile", "--remove", (char *)id, NULL };
 		char *argv[] = { "cay", "reconcile", (char *)id, NULL };
 		char state[LIMIT_PATH + 16], *envp[] = { state, NULL };
@@ -188,7 +187,7 @@ void warden_settle(struct warden *w)
 		(void)sigemptyset(&none);
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)snprintf(state, sizeof state, "CAY_STATE=%s", dir);
-		/* Closes the lock, which is CLOEXEC: it is free for settle to take. */
+		/* Exec closes the lock, which is CLOEXEC, so that reconcile can take it. */
 		(void)w->exec(program, w->expired ? gone : argv, envp);
 	}
 }

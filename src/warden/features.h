@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request needs of the driver (HAS_*). The warden refuses what is missing by its name,
- * before it makes anything.
+ * Which driver features (HAS_*) a request needs. The warden refuses a request that needs a missing
+ * feature, and names the feature, before it makes anything.
  */
 #pragma once
 
 #include "warden/warden.h"
 
-/* feature: one bit. Fails where the driver's mechanism has no such thing. */
+/* feature: one bit. Fails if the driver's mechanism lacks it. */
 int features_need(const struct warden *w, unsigned feature, struct err *e);
-/* All that the parsed build request needs. */
+/* Check everything that the parsed build request needs. */
 int features_check_build(const struct warden *w, struct err *e);
 
-/* What only a descriptor can carry to init. */
+/* Features that need descriptors to pass to init. */
 enum { HAS_BY_FDS = HAS_EXEC_EVENTS | HAS_GROUPS | HAS_SPARE };
 
-/* Without what cannot be where no descriptors pass. */
+/* Remove the features that need descriptors if no descriptors pass. */
 static inline unsigned features_of(unsigned has)
 {
 	return has & HAS_FDS ? has : has & ~(unsigned)HAS_BY_FDS;
 }
 
-/* Whether the cell, if there is one, has it on this host. */
+/* True if the cell exists and has the feature on this host. */
 static inline bool warden_has(const struct warden *w, unsigned feature)
 {
 	return w->cell && features_of(w->cell->has) & feature;
 }
 
-/* 0 where there is none, or none to be seen. */
+/* 0: there is no init, or its pid is not visible. */
 static inline pid_t warden_init_pid(const struct warden *w)
 {
 	return w->cell ? w->cell->pid : 0;

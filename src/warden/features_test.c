@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that needs what the driver has not is refused by the name of that feature. */
+/* A request that needs a feature which the driver lacks is refused, and the error names it. */
 #include "warden/features.h"
 
 #include <string.h>

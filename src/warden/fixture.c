@@ -109,8 +109,8 @@ void fx_begin(void)
 {
 	char path[160];
 
-	(void)signal(SIGPIPE, SIG_IGN); /* as the warden's main program has it */
-	/* The warden goes to the sandbox's directory. */
+	(void)signal(SIGPIPE, SIG_IGN); /* as in the warden's main program */
+	/* The warden changes to the sandbox's directory. */
 	fx.cwd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	t_scratch(fx.state, sizeof fx.state);
 	(void)snprintf(fx.dir, sizeof fx.dir, "%s/sandboxes/abcdefgh1234", fx.state);
@@ -184,7 +184,7 @@ static void one_turn(void)
 	CHECK(loop_run_until(&fx.w->loop, &fx.turned) == 0);
 	if (fx.w->state == SANDBOX_GONE && !fx.ended) {
 		fx.ended = true;
-		/* As when the process ends; what it said last can still be read. */
+		/* As if the process ended; its last frames can still be read. */
 		while (fx.w->clients)
 			client_free(fx.w->clients);
 	}

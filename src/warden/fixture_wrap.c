@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the linker puts in the place of the clock, of the loop's sleep and of the gateway's jail. */
+/* Replacements that the linker inserts for the clock, the loop's sleep and the gateway's jail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -28,7 +28,7 @@ uint64_t __wrap_clock_mono_ns(void)
 	return __real_clock_mono_ns() + fx.skew_ns;
 }
 
-/* A child of the warden's that ends by itself will be heard of. */
+/* True if a child of the warden will end by itself and wake the loop. */
 static bool awaits_child(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fx.w->sweepers); i++)
@@ -99,10 +99,10 @@ int __wrap_jail_start(const struct jail *j, pid_t *ret_pid, int *ret_pidfd)
 		return -err;
 	pid = fork();
 	CHECK(pid >= 0);
-	if (pid == 0) /* it stands for the gateway until it is waited for */
+	if (pid == 0) /* it stands for the gateway until the warden reaps it */
 		_exit(0);
 	while (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT) <
-	       0) /* it holds nothing open then */
+	       0) /* so that it holds nothing open */
 		CHECK(errno == EINTR);
 	conn_done(c);
 	fd = fcntl(j->stream_fd, F_DUPFD_CLOEXEC, 3);

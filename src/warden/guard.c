@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The looks at a new sandbox and at its first command. What is not what it must be ends it. */
+/* Verify a new sandbox and its first command. A difference ends the sandbox. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 enum { STATUS_MAX = 64 * 1024, HELLO_TIMEOUT_MS = 10000 };
 
-/* Our own status: what is inherited from us never changes. */
+/* Our own status: the inherited values never change. */
 static struct buf ours = BUF_INIT(STATUS_MAX);
 
 void guard_look_ahead(void)
@@ -57,7 +57,7 @@ void guard_refuse(struct warden *w, const struct err *e)
 	warden_end(w, END_FAILED, w->refusal.msg);
 }
 
-/* A driver without HAS_VERIFY has nothing that could be verified from outside. */
+/* A driver without HAS_VERIFY has nothing to verify from outside. */
 static int verify(struct warden *w, enum verify_stage stage, pid_t call, struct err *e)
 {
 	return warden_has(w, HAS_VERIFY) ? w->driver->verify(w->cell, stage, call, e) : 0;
@@ -78,7 +78,7 @@ static int no_answer(struct err *e)
 	return err_set(e, ERR_TIMEOUT, "init does not answer");
 }
 
-/* By then init has taken on all that it takes on. What it says is read later. */
+/* Wait for init's hello: by then init has completed its own setup. The frame is read later. */
 static int await_hello(int fd, struct err *e)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -89,7 +89,7 @@ static int await_hello(int fd, struct err *e)
 	while (r < 0 && errno == EINTR);
 	if (r == 0)
 		return no_answer(e);
-	/* The end of a stream can be read as well. */
+	/* The end of a stream is readable too. */
 	if (r < 0 || !(p.revents & POLLIN) || p.revents & POLLHUP)
 		return err_set(e, ERR_FAILED, "init ended while the sandbox was being built");
 	return 0;
@@ -153,7 +153,7 @@ void guard_lost_init(struct warden *w, const char *why)
 	warden_end(w, END_FAILED, w->refusal.msg);
 }
 
-/* The last look at init, and one at what it has made. */
+/* Verify init for the last time, then the command that it made. */
 static int look_at_all(struct warden *w, int pid, struct err *e)
 {
 	if (!warden_has(w, HAS_VERIFY))
@@ -161,8 +161,7 @@ static int look_at_all(struct warden *w, int pid, struct err *e)
 	return verify(w, VERIFY_ALL, pid, e) < 0 ? -1 : look(w, pid, e);
 }
 
-/* Asked of the system: that something could not be found when looking at init says nothing of it.
- */
+/* Ask the kernel: a file missing during verification does not prove that the process is gone. */
 static bool is_gone(int pid)
 {
 	char path[32];
@@ -180,8 +179,7 @@ bool guard_first_exec(void *ctx, int pid)
 		w->guarded = true;
 		return true;
 	}
-	/* Killed while it waited: there is nothing to be seen, and nothing that could run. The next
-	 * one is the first. */
+	/* Killed while it waited, so it cannot run. The next command is the first. */
 	if (is_gone(pid)) {
 		if (w->watch)
 			watch_guard(w->watch, guard_first_exec, w);

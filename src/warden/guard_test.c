@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sandbox is verified before anything runs in it: each stage, each failure, each order. */
+/* The warden verifies the sandbox before any command runs: each stage, each failure, each order. */
 #include <errno.h>
 
 #include "t.h"
@@ -32,7 +32,7 @@ static void one_that_is_kept_is_verified_before_it_is_ready(void)
 	fx_end();
 }
 
-/* Made for one command: that is asked for first, and verified with it. */
+/* A sandbox made for one command: the call is accepted first, and verified with the sandbox. */
 static void nothing_else_is_done_before_it_is_whole(void)
 {
 	static const uint8_t refused[] = { MSG_C_SWITCH, MSG_C_DIAL, MSG_C_PAUSE, MSG_C_RESUME,
@@ -87,7 +87,7 @@ static void an_init_that_ends_while_it_is_built_is_the_reason(void)
 	fx_end();
 }
 
-/* The hello is verified too: what init has become is seen only then. */
+/* The warden verifies again after the hello, when init has completed its setup. */
 static void one_that_turns_bad_with_its_hello_is_refused(void)
 {
 	begin();
@@ -102,7 +102,7 @@ static void one_that_turns_bad_with_its_hello_is_refused(void)
 	fx_end();
 }
 
-/* The first command waits at its gate, and is no command of ours: this process. */
+/* A wrong process waits at the gate as the first command: this test itself. */
 static void a_first_command_that_is_not_what_it_must_be_never_runs(void)
 {
 	begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Init passes sockets whose last close(2) waits for a minute: the warden never waits with it. */
+/* Init passes sockets whose last close(2) blocks for a minute: the warden never blocks with it. */
 #include "base/lingering_fixture.h"
 #include "warden/fixture.h"
 
@@ -81,7 +81,7 @@ static void more_than_a_message_may_have_is_no_wait(void)
 	end();
 }
 
-/* The first is taken as its word, the second lies in the socket when that is closed. */
+/* The warden reads the first message; the second is still in the socket at the close. */
 static void what_a_child_sends_is_no_wait(void)
 {
 	struct fake_run *r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream to init. Init is on the hostile side: what it says is checked, never trusted. */
+/* The stream to init. Init is on the hostile side: the warden checks everything that it sends. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 		dial_answered(w, f, fds, s.err);
 		return;
 	}
-	fds_discard(fds, f->nfds); /* init has nothing else to give */
+	fds_discard(fds, f->nfds); /* init has no other descriptors to send */
 	if (r == 0)
 		return;
 	if (r < 0 || read_said(&s, f->body) < 0) {
@@ -99,7 +99,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 static void on_closed(struct conn *conn, int err)
 {
 	struct warden *w = container_of(conn, struct warden, init);
-	/* One that ends with an order unread resets the stream. */
+	/* If init ends with an unread order, the kernel resets the stream. */
 	bool broke = err < 0 && err != -ECONNRESET && err != -EPIPE;
 
 	conn_done(&w->init);

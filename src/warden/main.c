@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-warden: started by `cay` with the creator's socket on descriptor 3, the sandbox's lock on
- * descriptor 4 and its uid slot's on 5. It takes no arguments; everything comes as frames.
+ * cay-warden: `cay` starts it with the creator's socket on descriptor 3, the sandbox's lock on
+ * descriptor 4 and the lock of its uid slot on 5. It takes no arguments; everything comes as
+ * frames.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 enum { CREATOR_FD = 3, LOCK_FD = 4, SLOT_FD = 5 };
 
-/* Whoever starts us leaves all signals blocked, and some may have been ignored before. */
+/* The parent leaves all signals blocked, and some may have been ignored before. */
 static void default_signals(void)
 {
 	sigset_t none;
@@ -33,7 +34,7 @@ static void default_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The creator's terminal is not ours: no signals from it, no output to it. */
+/* Leave the creator's terminal: no signals from it, no output to it. */
 static int detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,9 +52,8 @@ static int detach(void)
 }
 
 /*
- * Every process of the sandbox takes a descriptor of ours, and every call four: as many as we
- * may have. Programs inside get the limit that we were started with. Where it cannot be raised
- * we go on with what there is.
+ * Every process of the sandbox takes one of our descriptors, and every call four: raise our limit
+ * to the maximum. Programs inside get the limit that we started with. If raising fails, continue.
  */
 static void raise_files(struct warden *w)
 {
@@ -67,14 +67,14 @@ static void raise_files(struct warden *w)
 		w->spec.files = 0;
 }
 
-/* Asked to end, as by a system that shuts down: end the sandbox as a client's wish would. */
+/* SIGTERM, for example at shutdown: end the sandbox in the same way as for a client. */
 static void on_signal(struct loop_io *io, uint32_t events)
 {
 	struct warden *w = container_of(io, struct warden, signal_io);
 	struct signalfd_siginfo si;
 
 	(void)events;
-	/* Taken, or it would end us once it is let through again (warden_leave). */
+	/* Consume the signal, or it would end us when it is unblocked again (warden_leave). */
 	if (read(io->fd, &si, sizeof si) != (ssize_t)sizeof si)
 		return;
 	if (sandbox_may_move(w->state, SANDBOX_ENDING))
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (warden_open(w) < 0 || watch_signals(w) < 0 || client_adopt(w, CREATOR_FD, true) < 0)
 		return 1;
-	/* What is to be built is not known yet, but much of where. */
+	/* The build request is not here yet, but much of the place is known. */
 	if (w->driver->prefetch)
 		w->driver->prefetch();
 	(void)loop_run(&w->loop);

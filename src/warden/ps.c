@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a sandbox, as /proc outside shows those that the driver names. */
+/* The processes of a sandbox: the driver names them, and /proc outside describes them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int read_proc(long pid, const char *name, struct buf *b)
 	return r == -E2BIG ? 0 : r;
 }
 
-/* After the command name, which is in parentheses and may hold anything. */
+/* Parse after the command name, which is in parentheses and may contain anything. */
 static int read_stat(struct row *row, struct buf *b)
 {
 	unsigned long long user, sys;
@@ -84,7 +84,7 @@ static uint64_t owner_inside(const struct warden *w, long pid)
 		return st.st_uid == getuid() ? w->spec.user : 65534;
 	return st.st_uid >= w->spec.uid_base && st.st_uid < w->spec.uid_base + 65536u
 		       ? st.st_uid - w->spec.uid_base
-		       : 0; /* init is not dumpable: its files belong to the host's root */
+		       : 0; /* init is not dumpable, so its files belong to the host's root */
 }
 
 static int put_args(struct buf *out, long pid, struct buf *b)
@@ -110,7 +110,7 @@ static int send_row(struct client *c, uint32_t chan, const struct row *row, stru
 	struct buf *out = &c->conn.out;
 	uint64_t us = row->ticks * (1000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 	char state[2] = { row->state, '\0' };
-	bool is_init = row->inside == 1; /* of no call, and its ancestors are the host's */
+	bool is_init = row->inside == 1; /* it has no call, and its ancestors are the host's */
 	uint32_t call = w->watch && !is_init ? watch_call_of(w->watch, (int)row->pid) : 0;
 	size_t at = 0;
 	int r = conn_begin(&c->conn, MSG_C_PROCESS, chan, &at);
@@ -135,7 +135,7 @@ int ps_pids(const struct warden *w, long *pids, int most)
 	return w->cell ? w->driver->pids(w->cell, pids, most) : 0;
 }
 
-/* Init first; a process that ends meanwhile is left out. fn < 0 stops. */
+/* Init first; skips a process that ends meanwhile. fn < 0 stops. */
 static int each_process(const struct warden *w, struct buf *b,
 			int (*fn)(void *ctx, struct row *row, struct buf *b), void *ctx)
 {
@@ -165,7 +165,7 @@ static int list_one(void *ctx, struct row *row, struct buf *b)
 {
 	struct listing *l = ctx;
 
-	if (spare_is(l->client->w, row->pid)) /* a part of init, as it were */
+	if (spare_is(l->client->w, row->pid)) /* the spare child counts as part of init */
 		return 0;
 	row->inside = ps_inside_pid(row->pid, b);
 	row->ppid = row->inside == 1 ? 0 : ps_inside_pid(row->ppid, b);

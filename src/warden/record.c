@@ -39,7 +39,7 @@ static bool is_over(const struct record *r)
 	return !r->call && !r->viewers;
 }
 
-/* The oldest ones, as far as nobody needs them. */
+/* Drop the oldest records that nothing uses any more. */
 static void trim(struct records *list, int most, uint64_t age_ns)
 {
 	uint64_t now = clock_mono_ns();
@@ -56,7 +56,7 @@ static void trim(struct records *list, int most, uint64_t age_ns)
 	}
 }
 
-/* Room for the output of one more: that of the oldest which has ended goes. */
+/* Make room for the output of one more call: drop the output of the oldest ended call. */
 static int make_room(struct warden *w, struct err *e)
 {
 	struct record *oldest = NULL;
@@ -86,7 +86,7 @@ static void keep_args(struct record *r, const struct ask *a)
 	while (field_next(&body, &f) > 0)
 		if ((f.tag == TAG_ARG || f.tag == TAG_PATH) &&
 		    field_put(&r->args, f.tag, f.value) < 0)
-			return; /* the first ones are enough */
+			return; /* the first arguments suffice */
 }
 
 void record_hash(const struct ask *a, uint8_t out[SHA256_SIZE])
@@ -99,7 +99,7 @@ void record_hash(const struct ask *a, uint8_t out[SHA256_SIZE])
 	while (field_next(&body, &f) > 0) {
 		uint64_t head[2] = { f.tag, f.value.n };
 
-		/* How a client reads and shows it is no part of what it asks for. */
+		/* The client's window and terminal size are not part of the request. */
 		if (f.tag == TAG_WINDOW || f.tag == TAG_ROWS || f.tag == TAG_COLS)
 			continue;
 		sha256_add(&s, head, sizeof head);
@@ -165,7 +165,7 @@ void record_started(struct call *c, int pid)
 	viewers_tell(c->record);
 }
 
-/* What does not fit is left out from the end: what the policy refused. */
+/* Fields that do not fit are cut from the end: the policy's denials. */
 static void keep_last(struct record *r, struct str body)
 {
 	struct field f;
@@ -270,7 +270,7 @@ static int send_record(struct client *c, uint32_t chan, const struct record *r)
 	return conn_end(&c->conn, at, NULL, 0);
 }
 
-/* Those that are not too old for the list; of each kind its share. */
+/* Send the records that are recent enough for the list; each kind has its own limit. */
 static int send_records(struct client *c, uint32_t chan, const struct records *list)
 {
 	int skip = list->n > LIMIT_CALLS_LISTED / 2 ? list->n - LIMIT_CALLS_LISTED / 2 : 0;

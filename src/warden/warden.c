@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The warden as a whole: made, failed, freed. */
+/* The warden as a whole: create, fail, free. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 void warden_fail(struct warden *w, const char *what, int err)
 {
-	/* Whoever still waits for an answer is told: its command did not end by itself. */
+	/* Clients that still wait get an error: their command did not end by itself. */
 	if (w->refusal.kind == ERR_NONE) {
 		(void)err_sys(&w->refusal, err, "the sandbox ends: %s", what);
 		if (err == ENOSPC)
@@ -45,7 +45,7 @@ int warden_trace_end(struct warden *w)
 	return r;
 }
 
-/* Events of this turn reach the trace before we sleep: a follower sees them at once. */
+/* Write the events of this turn before sleeping, so that a follower sees them at once. */
 static void on_turned(struct loop *l)
 {
 	struct warden *w = container_of(l, struct warden, loop);

@@ -20,7 +20,7 @@ static void look_later(struct warden *w)
 	loop_timer_set(&w->loop, &w->warm_timer, LOOK_S * NS_PER_S, look_again);
 }
 
-/* What is not listed can neither be claimed nor found by who would clean up. */
+/* An unlisted sandbox can be neither claimed nor found by a cleanup: end it. */
 static void look_again(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, warm_timer);
@@ -31,7 +31,7 @@ static void look_again(struct loop_timer *t)
 		look_later(w);
 }
 
-/* Who will own it is not known, but what such commands are made of. */
+/* The owner is not known yet, but the files that its commands will use are: prefetch them. */
 static void look_up(const struct warden *w)
 {
 	static const char *const names[] = {
@@ -74,7 +74,7 @@ void warm_close(struct warden *w)
 	fd_close(&w->warm_fd);
 }
 
-/* One byte each; whoever wants to know their number looks at the size. */
+/* One byte per claim; the file's size is the number of claims. */
 static void count_claim(const struct warden *w)
 {
 	auto_close int fd = openat(w->warm_fd, ".claims",
@@ -106,7 +106,7 @@ static int take(struct warden *w, struct str body, struct err *e)
 	return r < 0 ? err_set(e, ERR_INVALID, "bad claim: malformed fields") : 0;
 }
 
-/* The times that were just set are those of uppers in which nothing was changed. */
+/* Record the new times as the state of unchanged uppers. */
 static int look_at_uppers(struct warden *w, struct err *e)
 {
 	for (int i = 0; i < w->spec.nmounts; i++)

@@ -85,14 +85,14 @@ void call_spare_group(struct warden *w)
 		w->spare_group = FD_NONE;
 }
 
-/* Freed when the client has its answer and no process of the call is left. */
+/* Free the call after the client has its answer and every process of the call is gone. */
 static void maybe_free(struct call *c)
 {
 	struct warden *w = c->w;
 
 	if (!c->answered || !c->watch_idle || c == w->final)
 		return;
-	/* Without the listener we cannot know; the pipes' end tells enough. */
+	/* Without the listener the processes are unknown; the end of the pipes is enough. */
 	if (c->out.fd >= 0 || c->err.fd >= 0)
 		return;
 	walk_window_close(w, c->id);
@@ -101,13 +101,13 @@ static void maybe_free(struct call *c)
 		generation_ahead(w);
 }
 
-/* As above, when it has just been answered: there is time for the next one. */
+/* The same, just after the answer: now there is time to prepare the next call. */
 static void free_and_prepare(struct call *c)
 {
 	struct warden *w = c->w;
 
 	if (!w->running)
-		(void)sched_yield(); /* who waits for the answer goes first */
+		(void)sched_yield(); /* let the waiting client run first */
 	maybe_free(c);
 	spare_make(w);
 }
@@ -118,7 +118,7 @@ static void on_watch_idle(void *ctx)
 
 	c->watch_idle = true;
 	if (c->answered && (c->out.fd >= 0 || c->err.fd >= 0)) {
-		/* Its last process is gone: what is in the pipes now is all there ever is. */
+		/* The last process is gone: the pipes contain the last output. */
 		call_io_close(c);
 	}
 	maybe_free(c);
@@ -145,21 +145,21 @@ static void on_report(struct loop_io *io, uint32_t events)
 	loop_del(&c->w->loop, &c->report_io);
 	fds_close_socket(&c->report_fd);
 	if (r < 0 || n != 1) {
-		c->watch_idle = true; /* it ended before it came so far */
+		c->watch_idle = true; /* the child ended before it could send */
 		maybe_free(c);
 		return;
 	}
 	call_watch(c, fd);
 }
 
-/* The first command where no listener will stop its exec: it waits for us to look at it. */
+/* The first command, without a listener to stop its exec: it waits at its gate to be checked. */
 static void on_gate(struct loop_io *io, uint32_t events)
 {
 	struct call *c = container_of(io, struct call, report_io);
 	pid_t pid;
 
 	(void)events;
-	/* Else it ended before it came so far, and the next one is looked at. */
+	/* Otherwise the command ended before its gate, and the next command is checked. */
 	if (fdpass_recv_sender(c->report_fd, &pid) == 0 && guard_first_exec(c->w, pid))
 		(void)send(c->report_fd, "g", 1, MSG_NOSIGNAL);
 	loop_del(&c->w->loop, &c->report_io);
@@ -177,7 +177,7 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 	int pair[2], r;
 
 	c->watch_idle = !full || c->op != OP_EXEC;
-	if (stream_is_needed(c->w)) /* no descriptor could pass: it is verified before, or never */
+	if (stream_is_needed(c->w)) /* no descriptor can pass: already verified, or never */
 		c->w->guarded = true;
 	if (c->op != OP_EXEC || (!full && c->w->guarded))
 		return 0;
@@ -221,7 +221,7 @@ struct call *call_new(struct warden *w)
 	return c;
 }
 
-/* From now on it is one of the sandbox's calls. */
+/* Add it to the sandbox's calls. */
 static int enroll(struct call *c, struct client *client, uint32_t chan, const struct ask *a,
 		  struct err *e)
 {
@@ -283,14 +283,14 @@ static int launch(struct call *c, const struct ask *a, int fds[FD_ROLES], struct
 		return err_sys(e, -r, "prepare a call");
 	if (call_begin(c, a, fds, e) < 0)
 		return -1;
-	if (!guard_first_order(c->w)) /* it ends, and the call with it */
+	if (!guard_first_order(c->w)) /* the sandbox ends, and the call with it */
 		return 0;
 	r = ask_send(a, c, fds);
 	stream_resize(c, (unsigned)a->rows, (unsigned)a->cols);
 	return r < 0 ? err_sys(e, -r, "send the request to init") : 0;
 }
 
-/* The same request with the same id of the caller's: its call was started before. */
+/* The same request with the same caller's id: join the call that was already started. */
 static int join_known(struct client *client, uint32_t chan, const struct ask *a, struct record *r,
 		      struct err *e)
 {
@@ -319,7 +319,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		fds[i] = FD_NONE;
 	if (ask_parse(&a, body, e) < 0 || (a.tty && features_need(w, HAS_TERMINAL, e) < 0))
 		return -1;
-	/* A client of version 2 would never give credit. */
+	/* A client of version 2 never grants credit. */
 	if (client->version < 3)
 		a.has_window = a.detached = a.idempotent = false;
 	if (w->state == SANDBOX_PAUSED && pause_leave(w, "a call was asked for", e) < 0)
@@ -337,7 +337,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	known = a.idempotent ? record_find(w, a.call_id) : NULL;
 	if (known)
 		return join_known(client, chan, &a, known, e);
-	/* Calls that left processes behind count: each holds descriptors of ours. */
+	/* Calls that left processes behind count too: each holds descriptors of the warden. */
 	if (w->ncalls >= LIMIT_CALLS)
 		return err_set(e, ERR_LIMIT, "%d calls are running or left processes behind",
 			       LIMIT_CALLS);
@@ -384,21 +384,21 @@ static void mark_answered(struct call *c)
 	c->w->running--;
 	expiry_activity(c->w);
 	loop_timer_stop(&c->w->loop, &c->timeout);
-	/* Before the listener arrived there is nobody whom it could tell about. */
+	/* The listener cannot arrive any more, so there are no processes to watch. */
 	if (c->report_fd < 0 && !c->spare && !c->watch)
 		c->watch_idle = true;
-	call_resume(c); /* from now on what comes is dropped */
+	call_resume(c); /* from now on output is dropped */
 	walk_soon(c->w, true);
 }
 
-/* The client is told when every process is gone and the trace is whole: end.c. */
+/* The client gets its answer when every process is gone and the trace is complete: end.c. */
 static void end_with(struct call *c)
 {
 	c->w->final = c;
 	warden_end(c->w, END_COMMAND, "its command has ended");
 }
 
-/* What is not in the trace is not reported as done. */
+/* Report an end only after it is in the trace. */
 static void say_end(struct call *c)
 {
 	if (c->w->refusal.kind != ERR_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client asks for in MSG_C_EXEC: checked once, then sent on to init and traced. */
+/* A client's request in MSG_C_EXEC: checked once, then sent to init and traced. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "warden/call/call.h"
 #include "warden/features.h"
 
-/* A hundred years: what is longer would not fit the clock in nanoseconds. */
+/* A hundred years: a longer time would overflow the clock in nanoseconds. */
 #define TIMEOUT_MAX_MS (100ull * 365 * 24 * 3600 * 1000)
 
 static int bad(struct err *e, const char *what)
@@ -17,7 +17,7 @@ static int bad(struct err *e, const char *what)
 	return err_set(e, ERR_INVALID, "bad request: %s", what);
 }
 
-/* The numbers of client protocol 3. */
+/* Numbers of client protocol 3. */
 static int take_number_3(struct ask *a, uint16_t tag, uint64_t v)
 {
 	if (tag == TAG_WINDOW) {
@@ -157,7 +157,7 @@ int ask_parse(struct ask *a, struct str body, struct err *e)
 	return 0;
 }
 
-/* The call's own environment goes first: init lets the first of two equal names win. */
+/* The call's own environment goes first: init uses the first of two equal names. */
 static int put_env(struct buf *out, const struct ask *a, const struct call *c)
 {
 	const struct defaults *d = &c->w->defaults;
@@ -190,7 +190,7 @@ static int put_args(struct buf *out, const struct ask *a)
 	return r;
 }
 
-/* What every process of the command may have; init sets these as rlimits. */
+/* Limits of every process of the command; init sets them as rlimits. */
 static int put_limits(struct buf *out, const struct warden *w)
 {
 	const struct cell_limits *l = &w->spec.limits;
@@ -198,7 +198,7 @@ static int put_limits(struct buf *out, const struct warden *w)
 
 	if (l->files)
 		r = field_put_u64(out, TAG_FILES, l->files);
-	/* A quota says EDQUOT where this would say SIGXFSZ. */
+	/* With a quota, a write fails with EDQUOT; this limit would send SIGXFSZ. */
 	if (r == 0 && l->disk && !w->cell->has_quota)
 		r = field_put_u64(out, TAG_DISK, l->disk);
 	if (r == 0 && l->memory)
@@ -240,7 +240,7 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 	return r < 0 ? r : put_env(out, a, c);
 }
 
-/* What is the same for every command, for a child that is made before there is one. */
+/* The parts that are the same for every command, for a spare child. */
 static int put_stand_by(struct buf *out, const struct call *c, uint64_t roles)
 {
 	const struct warden *w = c->w;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command's stdio, our side: reading output under back-pressure, feeding stdin. */
+/* The warden's side of the command's stdio: read output under back-pressure, write stdin. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -20,7 +20,7 @@ static void outlet_close(struct outlet *o)
 	o->drained = true;
 }
 
-/* Bytes of one read, 0 at the end, -errno. To the client, or to nobody. */
+/* Read once: number of bytes, 0 at the end, -errno. The bytes go to the client, or are dropped. */
 static ssize_t outlet_read(struct outlet *o)
 {
 	struct call *c = o->call;
@@ -54,8 +54,8 @@ static bool client_is_full(const struct call *c)
 }
 
 /*
- * A terminal's master is one descriptor for both ways. EPOLLHUP cannot be masked: while paused
- * it comes edge-triggered, once, instead of for ever.
+ * A terminal's master is one descriptor for both directions. EPOLLHUP cannot be masked: while
+ * paused, use edge-triggered mode to get it once instead of endlessly.
  */
 static void outlet_poll(struct outlet *o)
 {
@@ -89,11 +89,11 @@ static void outlet_pump(struct outlet *o)
 			continue;
 		}
 		if (n == -EAGAIN || n == -EINTR) {
-			/* The command itself has ended, and nothing of it is left in the pipe. */
+			/* The command itself has ended, and its pipe is empty. */
 			o->drained = o->call->exited && !stream_is_pending(o->call);
 			return;
 		}
-		outlet_close(o); /* the end, or EIO of a terminal that everyone closed */
+		outlet_close(o); /* the end, or EIO from a terminal that every process closed */
 	}
 }
 
@@ -133,7 +133,7 @@ static void give_credit(struct call *c, size_t n)
 		viewers_stdin_taken(c->record, n);
 }
 
-/* Write what waits; the pipe takes some, none, or has nobody at its other end. */
+/* Write queued stdin; the pipe accepts some, none, or has no reader. */
 static void stdin_pump(struct call *c)
 {
 	while (c->in_fd >= 0 && c->in.len) {
@@ -163,7 +163,7 @@ static void on_stdin_room(struct loop_io *io, uint32_t events)
 {
 	struct call *c = container_of(io, struct call, in_io);
 
-	/* Nobody reads any more: say so by taking and dropping. */
+	/* No reader is left: report everything as read, and drop it. */
 	if (events & EPOLLERR) {
 		give_credit(c, c->in.len);
 		stdin_close(c);
@@ -179,7 +179,7 @@ void call_stdin(struct call *c, struct str data)
 		return;
 	}
 	if (buf_add_str(&c->in, data) < 0) {
-		call_kill(c, "stdin_overrun"); /* more than its credit: a broken client */
+		call_kill(c, "stdin_overrun"); /* more than the credit: the client is broken */
 		return;
 	}
 	stdin_pump(c);
@@ -187,7 +187,7 @@ void call_stdin(struct call *c, struct str data)
 
 void call_stdin_eof(struct call *c)
 {
-	if (c->tty && !c->has_master) /* a terminal has no end */
+	if (c->tty && !c->has_master) /* a terminal has no end of input */
 		return;
 	c->in_eof = true;
 	if (!c->has_master)
@@ -225,8 +225,8 @@ static int open_pipe(int *ret_ours, int *ret_theirs, bool ours_reads)
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
 	/*
-	 * It is ours, and no user inside could open it as /dev/stdout or /dev/stderr. Only who
-	 * may look into a holder's /proc/PID/fd gets that far, whatever the mode.
+	 * The warden owns the pipe, so no user inside could open it as /dev/stdout or /dev/stderr.
+	 * The mode opens it to no other process: the path leads through a holder's /proc/PID/fd.
 	 */
 	if (fchmod(p[0], 0666) < 0) {
 		int err = errno;
@@ -287,7 +287,7 @@ void call_io_close(struct call *c)
 
 bool call_io_drained(struct call *c)
 {
-	/* Its exit may be known before we have looked at what it wrote last. */
+	/* The exit may be known before the warden has read the last output. */
 	if (!c->out.drained && !c->out.paused)
 		outlet_pump(&c->out);
 	if (!c->err.drained && !c->err.paused)

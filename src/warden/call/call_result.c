@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a call ended: for the trace, for its client, and for those that ask later. */
+/* The result of a call: for the trace, for its client, and for later questions. */
 #include <sys/wait.h>
 
 #include "warden/net/net.h"

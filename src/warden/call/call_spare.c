@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child of init that is made before anybody asks for the next call: with its group and its pipes
- * it has done what is the same for every command (src/init/child.h), and waits for one.
+ * The spare: a child of init that is made before a client asks for the next call. It has its group
+ * and pipes, has done everything that is the same for every command (src/init/child.h), and waits
+ * for its order.
  *
- * It saves a call the making of a process and two wake-ups. Where there is none, or a call cannot
- * use it (a terminal, a limit of its own, a long request), the call is made as it is asked for. The
- * child runs nothing, and has what init has: root inside can end it, as it can end any command, and
- * then there is none until the next call is answered.
+ * It saves a call the making of a process and two wake-ups. Without a spare, or if a call cannot
+ * use it (a terminal, its own limit, a long request), the call makes its process on request. The
+ * spare runs no command and has the rights of init. Root inside can end it, as it can end any
+ * command; then there is no spare until the next call is answered.
  *
- * Its states are in call.h. The warden never waits for the child: a call may take it before it is
- * ready, and a switch that cannot tell it from another process yet tries again.
+ * call.h has its states. The warden never waits for the spare: a call may take it before it is
+ * ready, and a switch that cannot yet tell it from another process tries again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +21,7 @@
 #include "warden/call/call.h"
 #include "warden/features.h"
 
-/* At init, numbers of calls that were made ready are others than those of calls. */
+/* Numbers of spare children in the protocol with init differ from numbers of calls. */
 #define FIRST_JOB (1u << 31)
 
 #define TO(s) (1u << (s))
@@ -50,7 +51,7 @@ static bool move(struct spare *s, enum spare_state to)
 static void close_order(struct spare *s)
 {
 	loop_del(&s->w->loop, &s->io);
-	if (s->fd >= 0) /* also where a child of ours has a copy of it */
+	if (s->fd >= 0) /* also if a child of the warden has a copy of it */
 		(void)shutdown(s->fd, SHUT_RDWR);
 	fds_close_socket(&s->fd);
 }
@@ -61,7 +62,7 @@ void spare_free(struct spare *s)
 	if (s->w->spare == s)
 		s->w->spare = NULL;
 	s->call->spare = NULL;
-	/* A child that was taken reads its order from there, also when we have closed it. */
+	/* A child that was taken reads its order from the socket, even after we have closed it. */
 	loop_del(&s->w->loop, &s->io);
 	fds_close_socket(&s->fd);
 	free(s);
@@ -75,7 +76,7 @@ bool spare_ended(struct call *c)
 	return true;
 }
 
-/* Its call has all that it needs of it: it is like any other from then on. */
+/* The call has everything it needs from the spare, and is like any other from now on. */
 static void hand_over(struct spare *s)
 {
 	struct call *c = s->call;
@@ -85,7 +86,7 @@ static void hand_over(struct spare *s)
 	call_started(c, inside);
 }
 
-/* It ended before it came so far, and init will say so. */
+/* The child ended before it was ready, and init will report that. */
 static void give_up(struct spare *s)
 {
 	struct call *c = s->call;
@@ -118,13 +119,13 @@ static void on_ready(struct loop_io *io, uint32_t events)
 	s->inside = said.pid;
 	if (n == 1)
 		call_watch(s->call, fd);
-	if (s->state == SPARE_TAKEN) /* its order is there already */
+	if (s->state == SPARE_TAKEN) /* its order is already sent */
 		hand_over(s);
 	else
 		(void)move(s, SPARE_READY);
 }
 
-/* A packet is a message: none can be half there. */
+/* A packet socket: an order arrives as a whole or not at all. */
 static int open_order(struct spare *s, int fds[FD_ROLES])
 {
 	int pair[2], r;
@@ -162,7 +163,7 @@ static struct spare *spare_new(struct warden *w)
 	return TAKE_PTR(s);
 }
 
-/* Whoever runs first is verified, and waits for that in another way. */
+/* The first command is verified, and needs its own gate for that. */
 static bool may_make(const struct warden *w)
 {
 	return warden_has(w, HAS_SPARE) && !w->spare && !w->turn && !w->unsealed && w->guarded &&
@@ -181,13 +182,12 @@ void spare_make(struct warden *w)
 	if (prepare(s, fds) == 0 && move(s, SPARE_ASKED))
 		w->spare = s;
 	else
-		call_free(
-			s->call); /* the next call is made when it is asked for, or says why not */
+		call_free(s->call); /* the next call makes its own child, or reports the error */
 	for (int i = 0; i < FD_ROLES; i++)
 		fd_close(&fds[i]);
 }
 
-/* It may have been killed, and init's word for it be on its way. */
+/* The child may have been killed, with init's report still in transit. */
 static bool waits(const struct spare *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
@@ -207,7 +207,7 @@ struct call *spare_take(struct warden *w, const struct ask *a, struct buf *order
 
 	if (!serves(s, a))
 		return NULL;
-	s->call->id = w->last_call + 1; /* is in the order */
+	s->call->id = w->last_call + 1; /* part of the order */
 	if (ask_order(a, s->call, order) < 0 || !move(s, SPARE_TAKEN))
 		return NULL;
 	w->spare = NULL;
@@ -216,7 +216,7 @@ struct call *spare_take(struct warden *w, const struct ask *a, struct buf *order
 
 int spare_launch(struct call *c, const struct ask *a, const struct buf *order, struct err *e)
 {
-	int none[FD_ROLES]; /* a limit of its own would need one */
+	int none[FD_ROLES]; /* a call with its own limit would need a descriptor */
 
 	for (int i = 0; i < FD_ROLES; i++)
 		none[i] = FD_NONE;
@@ -237,7 +237,7 @@ void spare_drop(struct warden *w)
 		close_order(w->spare);
 }
 
-/* The group of its call tells what is in it before the child has said a word. */
+/* The call's group shows its processes before the child has reported. */
 static bool is_in_group(const struct spare *s, long pid)
 {
 	long pids[2];

@@ -51,7 +51,7 @@ static void what_it_prints_comes_before_how_it_ended(void)
 	fx_end();
 }
 
-/* A process that it left keeps the pipe open: what that writes later is dropped. */
+/* A process left behind keeps the pipe open: its later output is dropped. */
 static void an_open_pipe_does_not_hold_up_the_answer(void)
 {
 	struct fake_run *r;
@@ -311,7 +311,7 @@ static void it_is_ended_with_its_sandbox(void)
 {
 	begin();
 	(void)start(1);
-	fake.init.mute = true; /* does not say that anything ended */
+	fake.init.mute = true; /* init reports no end */
 	FX_SEND(me, MSG_C_DESTROY, 2, { TAG_REASON, 0, "test" });
 	fx_await_end("killed");
 	CHECK(fx_has_text(fx_await(me, MSG_C_EXIT), TAG_REASON, "sandbox_ended"));

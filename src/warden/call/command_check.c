@@ -8,7 +8,7 @@
 #include "sys/ns/caps.h"
 #include "sys/process/proc_text.h"
 
-enum { OWN_FILTERS = 2 }; /* the list, and what commands lose besides */
+enum { OWN_FILTERS = 2 }; /* the list of allowed calls, and the extra filter for commands */
 
 static int differs(struct err *e, const char *key, const char *want, struct str found)
 {
@@ -40,7 +40,7 @@ static uint64_t number(struct str status, const char *key)
 	return str_copy(text, sizeof text, proc_value(status, key)) ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Real, effective, saved and file system's are one. */
+/* Real, effective, saved and file system uid must be equal. */
 static int check_uid(const struct command_want *w, struct str status, uint32_t *ret, struct err *e)
 {
 	struct str found = proc_value(status, "Uid:");
@@ -79,7 +79,7 @@ static int check_walls(const struct command_want *w, struct str status, struct e
 	if (want_text(status, "Seccomp:", "2", e) < 0 ||
 	    want_text(status, "NoNewPrivs:", locked ? "1" : "0", e) < 0)
 		return -1;
-	/* Linux 5.9 and later count them. */
+	/* Linux 5.9 and later count filters. */
 	if (!proc_value(w->ours, "Seccomp_filters:").n)
 		return 0;
 	(void)snprintf(filters, sizeof filters, "%" PRIu64,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first command of a sandbox, caught by its listener or waiting at its gate just before its
- * exec: has it become what the profile demands? Once per sandbox; all others are made by the same
- * code.
+ * Check the first command of a sandbox against the profile, just before its exec. The command waits
+ * at its exec listener or at its gate. One check per sandbox is enough, because the same code makes
+ * all commands.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 struct command_want {
 	enum profile profile;
-	uint32_t root, user;  /* uid 0 and 1000 inside, seen from here; root: UINT32_MAX, none */
-	uint32_t first, last; /* every uid of the sandbox, seen from here */
-	struct str ours;      /* our own /proc/PID/status */
+	uint32_t root, user;  /* uids 0 and 1000 inside, as seen from here; root UINT32_MAX: none */
+	uint32_t first, last; /* range of the sandbox's uids, as seen from here */
+	struct str ours;      /* the warden's own /proc/PID/status */
 };
 
 /* status: the text of the command's /proc/PID/status. */

@@ -47,7 +47,7 @@ static void more_than_the_profile_allows_is_refused(void)
 	CHECK(check(STATUS("70000", NONE, NONE, "1")) < 0);
 }
 
-/* The good text with one thing in it replaced. */
+/* A correct status with one part replaced. */
 static void each_line_is_compared_and_named(void)
 {
 	static const char *const rows[][3] = {
@@ -75,7 +75,7 @@ static void each_line_is_compared_and_named(void)
 	}
 }
 
-/* As in a container whose own filter and NO_NEW_PRIVS everything inherits. */
+/* As in a container, where every process inherits the container's filter and NO_NEW_PRIVS. */
 static void what_we_have_ourselves_is_added(void)
 {
 	want.ours = STR("NoNewPrivs:\t1\nSeccomp_filters:\t1\n");

@@ -10,7 +10,7 @@ enum { CHUNK_MIN = 256, CHUNK_MOST = 16 * 1024, OVERHEAD = 2 };
 
 struct retain_chunk {
 	struct retain_chunk *next;
-	uint64_t offset; /* of its first byte */
+	uint64_t offset; /* offset of its first byte */
 	uint8_t stream;
 	size_t len, cap;
 	char data[];
@@ -54,7 +54,7 @@ bool retain_is_full(const struct retain *r, uint64_t needed)
 
 void retain_trim(struct retain *r, uint64_t needed)
 {
-	/* A reader that has read a whole chunk still stands at its end. */
+	/* A reader that has read a whole chunk is still at the chunk's end. */
 	while (r->first && r->first->offset + r->first->len < needed &&
 	       (r->cost > OVERHEAD * r->most || r->end - r->base > r->most))
 		drop_first(r);

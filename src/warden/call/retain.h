@@ -2,9 +2,9 @@
 /*
  * The output of a detached call, kept so that a client can read it later.
  *
- * Both streams are kept in the order in which they were read. An offset counts the bytes of both.
- * The oldest bytes are dropped when there are too many, but none that a reader still needs: the
- * caller stops adding while retain_is_full().
+ * Both streams are kept in the order in which they were read. An offset counts the bytes of both
+ * streams. When there are too many bytes, the oldest are dropped, except bytes that a reader still
+ * needs: the caller stops adding while retain_is_full().
  */
 #pragma once
 
@@ -17,13 +17,13 @@ struct retain_chunk;
 
 struct retain {
 	struct retain_chunk *first, *last;
-	uint64_t base; /* offset of the first byte that is kept */
+	uint64_t base; /* offset of the first byte kept */
 	uint64_t end;
 	size_t most; /* bytes to keep; more than a few chunks */
 	size_t cost; /* memory in use */
 };
 
-/* A reader's place. Zeroed but for offset: at that offset. */
+/* A reader's position. To start at an offset, zero everything else. */
 struct retain_cursor {
 	struct retain_chunk *chunk;
 	size_t pos;
@@ -34,14 +34,14 @@ void retain_init(struct retain *r, size_t most);
 void retain_done(struct retain *r);
 /* 0 or -ENOMEM. stream: a frame type. */
 int retain_add(struct retain *r, uint8_t stream, struct str data);
-/* Drop what is too much. needed: the least offset that a reader is at, UINT64_MAX without one. */
+/* Drop the oldest bytes above `most`. needed: lowest offset of a reader; UINT64_MAX: no reader. */
 void retain_trim(struct retain *r, uint64_t needed);
-/* Drop everything. There must be no reader. */
+/* Drop everything. Legal only without readers. */
 void retain_drop(struct retain *r);
-/* Nothing may be added before that reader has taken some; after retain_trim(). */
+/* True if the slowest reader must read before anything is added. Call after retain_trim(). */
 bool retain_is_full(const struct retain *r, uint64_t needed);
-/* What follows the cursor, of one stream; false at the end. An offset before `base` moves up. */
+/* The next bytes of one stream; false at the end. A cursor before `base` moves up to `base`. */
 bool retain_peek(const struct retain *r, struct retain_cursor *at, uint8_t *ret_stream,
 		 struct str *ret);
-/* The reader has taken n bytes of it. */
+/* The reader has read n of these bytes. */
 void retain_take(struct retain_cursor *at, size_t n);

@@ -14,7 +14,7 @@ static void add(uint8_t stream, const char *text)
 	CHECK(retain_add(&r, stream, str_of(text)) == 0);
 }
 
-/* The next piece, wholly taken; "-" at the end. */
+/* Read the next piece completely; "-" at the end. */
 static void next_is(struct retain_cursor *at, uint8_t stream, const char *text)
 {
 	struct str data;
@@ -93,7 +93,7 @@ static void nothing_is_dropped_before_a_reader_had_it(void)
 	add(ERR, text);
 	retain_trim(&r, at.offset);
 	next_is(&at, OUT, text);
-	retain_trim(&r, at.offset); /* it stands at the end of the first */
+	retain_trim(&r, at.offset); /* the reader is at the end of the first chunk */
 	next_is(&at, ERR, text);
 	retain_trim(&r, at.offset);
 	CHECK(r.base == 1000);

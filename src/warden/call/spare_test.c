@@ -14,7 +14,7 @@ static struct fake_run *spare_run(void)
 	return fake_run_of(fx.w->spare->call->job);
 }
 
-/* After one call; late: the child that is made then is not ready. */
+/* Run one call; late: the next spare child is not ready yet. */
 static void begin(bool late)
 {
 	fx_begin();
@@ -34,7 +34,7 @@ static enum spare_state state(void)
 	return fx.w->spare ? fx.w->spare->state : SPARE_NONE;
 }
 
-/* What a child that stands by has been told. */
+/* True if the spare child has received an order. */
 static bool has_order(const struct fake_run *r)
 {
 	char order[256];
@@ -89,7 +89,7 @@ static void a_call_may_take_it_before_it_is_ready(void)
 	fx_end();
 }
 
-/* While one call has a child that is not ready, another may be made for the next. */
+/* While one call has a child that is not ready, another child can be made for the next call. */
 static void two_can_be_on_their_way(void)
 {
 	struct fake_run *first;
@@ -141,7 +141,7 @@ static void one_that_ends_by_itself_is_forgotten(void)
 	}
 }
 
-/* Its socket is gone, and init has not said so yet. */
+/* Its socket is closed, and init has not reported the end yet. */
 static void one_that_has_hung_up_is_not_taken(void)
 {
 	begin(false);
@@ -176,7 +176,7 @@ static void a_call_that_cannot_use_it_leaves_it(void)
 	fx_end();
 }
 
-/* It is the only process, and known by its pid, which the kernel tells: our own. */
+/* The spare is the only process, and the kernel reports its pid: our own. */
 static void a_switch_drops_it_and_goes_on(void)
 {
 	begin(false);
@@ -189,7 +189,7 @@ static void a_switch_drops_it_and_goes_on(void)
 	fx_end();
 }
 
-/* The warden does not know it, and does not wait for it either: it looks again. */
+/* The warden cannot identify it yet, and does not block: it tries again. */
 static void a_switch_waits_until_it_is_known(void)
 {
 	begin(true);
@@ -207,7 +207,7 @@ static void a_switch_waits_until_it_is_known(void)
 	fx_end();
 }
 
-/* One that is never ready is a process like any other, after a second. */
+/* After a second, a spare that never gets ready counts as an ordinary process. */
 static void a_switch_does_not_wait_for_ever(void)
 {
 	begin(true);

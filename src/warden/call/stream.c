@@ -34,7 +34,7 @@ void stream_free(struct stream *s)
 	free(s);
 }
 
-/* Both directions of a port have ended: init need not keep its end either. */
+/* Both directions of a port have ended: init can close its end too. */
 static void on_moved(struct channel *c)
 {
 	struct stream *s = container_of(c, struct stream, channel);
@@ -79,7 +79,7 @@ void stream_finish(struct call *c)
 {
 	if (!c->stream)
 		return;
-	channel_drop(&c->stream->channel); /* nobody is there to read stdin */
+	channel_drop(&c->stream->channel); /* no process is left to read stdin */
 	channel_finish(&c->stream->channel);
 }
 
@@ -136,7 +136,7 @@ int stream_frame(struct warden *w, const struct frame *f)
 			on_moved(&s->channel);
 		return r < 0 ? r : 0;
 	}
-	return 0; /* of a call that has just ended */
+	return 0; /* the frame is for a call that has just ended */
 }
 
 void streams_resume(struct warden *w)

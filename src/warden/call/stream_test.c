@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver through which no descriptors pass: clients see no difference. */
+/* A driver that passes no descriptors: clients see no difference. */
 #include "warden/call/stream.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void input_and_its_end_go_in_as_frames(void)
 	fx_end();
 }
 
-/* Output that nobody takes stays in init: the warden gives no credit for it. */
+/* Unread output stays in init: the warden gives no credit for it. */
 static void a_client_that_does_not_read_stops_the_command(void)
 {
 	static char much[LIMIT_FRAME_DATA];
@@ -77,12 +77,12 @@ static void a_client_that_does_not_read_stops_the_command(void)
 		fx_settle();
 	}
 	CHECK(!fx.ended && !fx_came(me, MSG_C_EXIT));
-	/* Another call goes on meanwhile. */
+	/* Another call continues meanwhile. */
 	fx_exec(me, 2);
 	(void)fx_await(me, MSG_C_STARTED);
 	fake_exit(fake_last_run(), 0);
 	CHECK(fx_await(me, MSG_C_EXIT)->chan == 2);
-	/* The end of the first waits for its output. */
+	/* The end of the first call waits for its output. */
 	fake_exit(r, 0);
 	fx_settle();
 	CHECK(!fx_came(me, MSG_C_EXIT));
@@ -174,7 +174,7 @@ static void a_port_is_a_channel(void)
 	CHECK(write(f->fd, "you", 3) == 3);
 	fx_settle();
 	CHECK(fake_count(MSG_STDIN) == 1);
-	/* The other end closes, then the client. */
+	/* The other end closes first, then the client. */
 	fake_print(&port, MSG_END, STR_NONE);
 	fx_settle();
 	CHECK(read(f->fd, text, sizeof text) == 0 && fx.w->streams);

@@ -12,7 +12,7 @@ struct changes {
 	int dirfd; /* borrowed */
 	int nroots;
 	struct changes_index index; /* empty until the first walk is done */
-	uint64_t due_ns;	    /* clock_mono_ns() from when on a walk is due */
+	uint64_t due_ns;	    /* clock_mono_ns() at which the next walk is due */
 	struct changes_root roots[];
 };
 
@@ -29,8 +29,8 @@ DEFINE_AUTO_PTR(struct changes_merge, merge_free)
 static struct changes_merge *merge_new(struct changes *c, struct changes_report *report)
 {
 	/*
-	 * Neither cleared nor from the heap: it has a number per level, more than all that a small
-	 * walk touches, and would be mapped and unmapped each time.
+	 * Static and not cleared: it has a number per level, more than a small walk touches. Heap
+	 * memory would be mapped and unmapped for each walk.
 	 */
 	static struct changes_merge merge;
 	struct changes_merge *m = &merge;
@@ -42,7 +42,7 @@ static struct changes_merge *merge_new(struct changes *c, struct changes_report 
 	return m;
 }
 
-/* On failure the index stays as it was: the next walk finds the same differences again. */
+/* On failure the index stays unchanged: the next walk finds the same differences again. */
 static int walk(struct changes *c, struct changes_report *report, const struct changes_sink *to,
 		struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What files of the host held when the sandbox first changed them, kept for merges: base/N/HASH
- * in the sandbox's directory, HASH being that of the path. Only of a --dir, only small files,
- * and only those that the host has not changed since the sandbox was made.
+ * The original content of host files that the sandbox changed, kept for merges: base/N/HASH in the
+ * sandbox's directory. HASH is the hash of the path. Kept only for a --dir, only for small files,
+ * and only if the host has not changed the file since the sandbox was made.
  */
 #pragma once
 
@@ -12,12 +12,12 @@ struct changes_tree;
 struct str;
 
 struct changes_base {
-	int dirfd;	  /* of the sandbox; borrowed */
+	int dirfd;	  /* the sandbox's directory; borrowed */
 	int mount;	  /* N */
-	uint64_t made_ns; /* clock_real_ns() when it was made */
+	uint64_t made_ns; /* clock_real_ns() when the sandbox was made */
 	uint32_t files;
 	uint64_t bytes;
 };
 
-/* Save a name of the innermost directory as it is in the lower. Does nothing where it cannot. */
+/* Save the lower's version of a name in the innermost directory. Ignores errors. */
 void changes_base_save(struct changes_tree *t, struct str name);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the events, each with the call it belongs to.
+ * Write the events, each with the call it belongs to.
  *
- * An inode's ctime is the moment of its last change, so the call whose window holds it did
- * change it. A name that is gone has no ctime left; its directory's says only that the name
- * was removed by then (later removals move it on). So each call that had begun by then may
- * have done it, and it is certain only where there is one.
+ * An inode's ctime is the time of its last change, so the call whose window contains it made the
+ * change. A deleted name has no ctime. Its directory's ctime only shows that the name was removed
+ * by then, because later removals update it. So each call that had begun by then may have removed
+ * the name, and the call is certain only if there is exactly one.
  *
- * On kernels before 6.13 a ctime is that of the last tick. Windows begin with the coarse clock
- * for that, and calls that follow one another within a tick are both candidates.
+ * On kernels before 6.13 a ctime is the time of the last tick. So windows begin with the coarse
+ * clock, and calls that follow one another within a tick are both candidates.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ static bool holds(const struct changes_call *c, uint64_t time_ns, bool gone)
 	return c->start_ns <= time_ns && (gone || time_ns <= c->end_ns);
 }
 
-/* How many calls it may have been, and the first of them. */
+/* The number of candidate calls, and the first of them. */
 static uint32_t candidates(const struct changes_report *p, uint64_t time_ns, bool gone,
 			   uint32_t *ret_first)
 {
@@ -60,7 +60,7 @@ static bool prepend(char *room, size_t *at, const char *p, size_t n)
 	return true;
 }
 
-/* Spell a path from its end. STR_NONE where it does not fit. */
+/* Build a path from its end. STR_NONE if it does not fit. */
 static struct str path_of(const struct changes_report *p, const struct changes_diff *d,
 			  char room[static PATH_ROOM])
 {
@@ -85,7 +85,7 @@ static struct str type_of(uint32_t mode)
 	return S_ISLNK(mode) ? STR("symlink") : STR("other");
 }
 
-/* With no call whose window fits (the clock was set), any of them may have been it. */
+/* If no call's window fits (the clock was set), every call is a candidate. */
 static void add_candidates(struct emitter *m, const struct changes_diff *d, bool gone, uint32_t n)
 {
 	const struct changes_report *p = m->report;
@@ -104,7 +104,7 @@ static void add_candidates(struct emitter *m, const struct changes_diff *d, bool
 		trace_num(m->to->trace, "calls_more", all - listed);
 }
 
-/* The call in which the event stands; *ret_candidates is 1 where that is certain. */
+/* The call of the event; *ret_candidates is 1 if it is certain. */
 static uint32_t call_of(const struct changes_report *p, const struct changes_diff *d, bool gone,
 			uint32_t *ret_candidates)
 {

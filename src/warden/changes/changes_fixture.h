@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of changes.c: a real overlay in namespaces of the test's own, and a trace
- * that keeps its events as short lines of text:
+ * For the tests of changes.c: a real overlay in the test's own namespaces, and a trace that keeps
+ * its events as short lines of text:
  *
  *   create /a file          change /a file mode         delete /d dir
  *   change /a file touched
  *   rename /a -> /b file    gap 3 file
  *
- * with " @N" where the event stands in a call, and " ?N,M" for the candidates, both only if
- * fx.show_calls. All files lie in a tmpfs that is gone with the test.
+ * If fx.show_calls is set, " @N" follows for the call of the event, and " ?N,M" for the candidates.
+ * All files are in a tmpfs that ends with the test.
  */
 #pragma once
 
@@ -32,20 +32,20 @@ enum { FX_EVENTS = 1000 };
 
 static struct {
 	bool show_calls;
-	bool privileged; /* the marks are those of the host's overlays */
+	bool privileged; /* use the marks of overlays mounted by the host */
 	int index_fd, nroots;
 	struct changes_root roots[2];
 	struct changes *changes;
 	char *events[FX_EVENTS];
 	int nevents, total, flushes;
-	/* of the event that is being built */
+	/* fields of the event in progress */
 	char kind[32], path[8192], from[8192], type[16], what[16], list[512];
 	uint32_t call;
 	uint64_t parent, last_parent;
 	int64_t size, mode, count;
 	bool uncertain;
 	int64_t last_size, last_mode;
-	int fail_end; /* answer of trace_end */
+	int fail_end; /* result of trace_end */
 } fx;
 
 uint64_t trace_begin(struct trace *t, const char *kind, uint32_t call, uint64_t parent)
@@ -171,7 +171,7 @@ static inline void fx_write(const char *path, const char *text)
 	CHECK(io_write_all(fd, text, strlen(text)) == 0);
 }
 
-/* Make or append to a file. */
+/* Create a file or append to it. */
 static inline void fx_put(const char *path, const char *text)
 {
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -187,14 +187,14 @@ static inline void fx_age(const char *path, int age_s)
 	CHECK(utimensat(AT_FDCWD, path, t, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-/* Until a change is stamped later than that, whatever clock stamps it. */
+/* Wait until any clock would stamp a change later than real_ns. */
 static inline void fx_wait_past(uint64_t real_ns)
 {
 	while (clock_coarse_ns() <= real_ns)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 }
 
-/* Overwrite the begin of a file and leave no trace of it but the ctime. */
+/* Overwrite the beginning of a file and restore everything but the ctime. */
 static inline void fx_rewrite(const char *path, const char *text)
 {
 	auto_close int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -209,7 +209,7 @@ static inline void fx_rewrite(const char *path, const char *text)
 	CHECK(futimens(fd, t) == 0);
 }
 
-/* A mount namespace with a fresh tmpfs as working directory; in a user namespace if wanted. */
+/* Enter a mount namespace with a new tmpfs as working directory; optionally a user namespace. */
 static inline void fx_enter(bool user_ns)
 {
 	char uid[64], gid[64];
@@ -256,7 +256,7 @@ static inline void fx_move_entries(const char *from, const char *to)
 	closedir(d);
 }
 
-/* Rename a directory of the lower as init makes it possible: a new directory, the old files. */
+/* Rename a directory of the lower the way init does: a new directory with the old files. */
 static inline void fx_move_dir(const char *from, const char *to)
 {
 	struct stat st;
@@ -305,7 +305,7 @@ static inline void fx_start(const char *dest, bool lower)
 	CHECK(changes_new(fx.index_fd, fx.roots, fx.nroots, &fx.changes, &e) == 0);
 }
 
-/* An overlay at ./in, and the working directory there; the rest is at "../". */
+/* Mount an overlay at ./in and make it the working directory; the other files are at "../". */
 static inline void fx_mount(bool user_ns)
 {
 	CHECK(mount("overlay", "in", "overlay", 0,
@@ -359,7 +359,7 @@ static inline void fx_done(void)
 	fd_close(&fx.index_fd);
 }
 
-/* The events of the last walk, in order, as lines. */
+/* Compare the events of the last walk, in order, with these lines. */
 static inline void fx_check_at(int line, const char *want)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
@@ -371,5 +371,5 @@ static inline void fx_check_at(int line, const char *want)
 		t_fail_str("line", line, b.data, want);
 }
 #define FX_CHECK(want) fx_check_at(__LINE__, want)
-/* Walk, with one call that runs. */
+/* Walk with one running call. */
 #define FX_WALK(want) (fx_walk(), fx_check_at(__LINE__, want))

@@ -36,7 +36,7 @@ void changes_reader_done(struct changes_reader *r)
 	r->chunk = NULL;
 }
 
-/* Move what is left to the begin of the chunk, and read on. 1, 0 at the end, or -errno. */
+/* Move the rest to the start of the chunk, and read more. 1, 0 at the end, or -errno. */
 static int read_more(struct changes_reader *r)
 {
 	ssize_t got;
@@ -61,7 +61,7 @@ static int read_more(struct changes_reader *r)
 	return 1;
 }
 
-/* Have n bytes at pos. 1, 0 at the end of the index, or -errno; -EIO where it ends too early. */
+/* Make n bytes available at pos. 1, 0 at the end of the index, or -errno; -EIO if it ends early. */
 static int fill(struct changes_reader *r, size_t n)
 {
 	while (r->have - r->pos < n) {
@@ -120,7 +120,9 @@ static int flush(struct changes_writer *w)
 	return r;
 }
 
-/* Room for n bytes at len. The buffer grows up to a chunk; then its content goes to the file. */
+/*
+ * Make room for n bytes at len. The buffer grows up to a chunk; then its content goes to the file.
+ */
 static int reserve(struct changes_writer *w, size_t n)
 {
 	size_t cap = w->cap ? w->cap : FIRST_ROOM;
@@ -230,7 +232,7 @@ int changes_writer_commit(struct changes_writer *w, struct changes_index *x)
 		return 0;
 	if (w->fd >= 0)
 		return commit_file(w, x);
-	/* Left as it is where the block cannot be made smaller. */
+	/* If the block cannot shrink, it stays as it is. */
 	exact = w->len ? realloc(w->buf, w->len) : NULL;
 	if (exact)
 		w->buf = exact;

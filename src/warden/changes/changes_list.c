@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listing a directory into the arenas of a changes_tree, sorted and without duplicates. */
+/* List a directory into the arenas of a changes_tree, sorted and without duplicates. */
 #include "warden/changes/changes_list.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ enum {
 	DENT_LEN = 16,
 	DENT_TYPE = 18,
 	DENT_NAME = 19,
-	RUN = 8, /* sorted by insertion, then merged */
+	RUN = 8, /* entries sorted by insertion, before merging */
 };
 
 static uint64_t key_of(const char *p, size_t n)
@@ -117,7 +117,7 @@ static int add(struct changes_tree *t, const char *name, uint8_t type)
 
 static int read_names(struct changes_tree *t, int fd)
 {
-	/* Not from the heap: each walk would map, touch and unmap it anew. */
+	/* Static: heap memory would be mapped, touched and unmapped for each walk. */
 	static char dents[DENTS_SIZE];
 
 	for (;;) {
@@ -141,7 +141,7 @@ static int read_names(struct changes_tree *t, int fd)
 	}
 }
 
-/* A name that is moved while the directory is read can come twice. */
+/* A name that moves while the directory is read can appear twice. */
 static void drop_duplicates(struct changes_tree *t, uint32_t first)
 {
 	uint32_t to = first;

@@ -6,7 +6,7 @@
 
 #include "warden/changes/changes_base.h"
 
-/* The number in the report of the directory on the stack, and so of all above it. */
+/* The report's number of the directory on the stack; also enters all directories above it. */
 static int dir_of(struct changes_merge *m, uint32_t *ret)
 {
 	struct changes_tree *t = &m->tree;
@@ -54,7 +54,7 @@ static void set_flags(struct changes_merge *m, uint32_t diff, uint8_t flags)
 		m->report->diffs[diff].flags = flags;
 }
 
-/* A directory that is gone, as one that holds others that are. */
+/* Record a deleted directory that contains other deleted entries. */
 static int enter_gone(struct changes_merge *m, uint32_t up, struct str name, uint32_t depth,
 		      uint32_t diff)
 {
@@ -70,7 +70,7 @@ static int enter_gone(struct changes_merge *m, uint32_t up, struct str name, uin
 	return r;
 }
 
-/* The index has something below `depth` that is in no directory any more. */
+/* Drop the index's records below `depth`, whose directory is gone. */
 static int drop_below(struct changes_merge *m, uint32_t depth, uint64_t time_ns)
 {
 	struct changes_reader *o = &m->old;
@@ -91,7 +91,7 @@ static int drop_below(struct changes_merge *m, uint32_t depth, uint64_t time_ns)
 	return r;
 }
 
-/* Step over the reader's record, which is no directory any more, and all that was in it. */
+/* Skip the reader's record, which is no longer a directory, and everything that was in it. */
 static int drop(struct changes_merge *m, uint32_t diff)
 {
 	uint32_t depth = m->old.rec.depth, dir = CHANGES_NONE;
@@ -127,7 +127,7 @@ static bool same_content(const struct changes_rec *a, const struct changes_rec *
 	return S_ISDIR(a->mode) || (a->mtime_ns == b->mtime_ns && a->size == b->size);
 }
 
-/* Of a copy-up that differs from what is in the lower; or 0. */
+/* Flags of a copy-up that differs from the lower's entry; 0: no difference. */
 static uint8_t copy_flags(struct changes_merge *m, const struct changes_node *n,
 			  const struct changes_rec *lower)
 {
@@ -144,7 +144,7 @@ static uint8_t copy_flags(struct changes_merge *m, const struct changes_node *n,
 	return content == CONTENT_UNKNOWN ? CHANGES_EXISTED | CHANGES_TOUCHED : 0;
 }
 
-/* A name that the index does not have: 0 where it only shows what the lower had. */
+/* A name that the index does not have. 0 if it equals the lower's entry. */
 static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint32_t *ret_gone,
 		     uint32_t *ret_new)
 {
@@ -172,7 +172,7 @@ static int diff_copy(struct changes_merge *m, const struct changes_node *n, uint
 	return r;
 }
 
-/* The same inode as before. Its ctime is the only time that cannot be put back from inside. */
+/* The same inode as before. Its ctime is the only time that a sandbox cannot restore. */
 static int diff_same(struct changes_merge *m, const struct changes_node *n)
 {
 	const struct changes_rec *old = &m->old.rec;
@@ -191,7 +191,7 @@ static int diff_same(struct changes_merge *m, const struct changes_node *n)
 	return r;
 }
 
-/* A name that the index has, as an entry. */
+/* A name that the index has as an entry. */
 static int diff_known(struct changes_merge *m, const struct changes_node *n, uint32_t *ret_gone,
 		      uint32_t *ret_new)
 {
@@ -222,7 +222,7 @@ static int diff_whiteout(struct changes_merge *m, const struct changes_node *n, 
 	if (known)
 		return add(m, CHANGES_GONE, n->name, &m->old.rec, ret_gone);
 	(void)changes_tree_lower(&m->tree, n->name, &lower);
-	if (S_ISREG(lower.mode)) /* it may come back */
+	if (S_ISREG(lower.mode)) /* it may reappear */
 		changes_base_save(&m->tree, n->name);
 	return add(m, CHANGES_GONE_LOWER, n->name, &lower, ret_gone);
 }
@@ -242,7 +242,7 @@ static int diff(struct changes_merge *m, const struct changes_node *n, bool know
 	return diff_known(m, n, ret_gone, ret_new);
 }
 
-/* What the index has below a directory that cannot be listed holds on. */
+/* Keep the index's records below a directory that cannot be listed. */
 static int keep_below(struct changes_merge *m, uint32_t depth)
 {
 	int r = 0;
@@ -291,7 +291,7 @@ static int visit(struct changes_merge *m, struct changes_node *n, bool known)
 	return r;
 }
 
-/* One name of the innermost directory, in the index, in the tree, or in both. */
+/* Process one name of the innermost directory, in the index, in the tree, or in both. */
 static int step(struct changes_merge *m)
 {
 	bool in_old = !m->old.end && m->old.rec.depth == m->tree.nframes;

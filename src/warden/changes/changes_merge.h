@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk: the old index and the trees, merged in walk order, give the new index and the
- * differences. This file alone knows what a difference is:
+ * One walk: merge the old index and the trees in walk order into the new index and the differences.
+ * This file alone defines a difference:
  *
- *   in the index  | in the upper | in the lower           | it is
+ *   in the index  | in the upper | in the lower           | result
  *   --------------+--------------+------------------------+------------------------------------
  *   -             | entry        | -, or another type     | new (and the other is gone)
- *   -             | entry        | same type              | a copy-up: new where mtime, size,
- *                 |              |                        | mode or content differ; touched
- *                 |              |                        | where content cannot be compared;
+ *   -             | entry        | same type              | a copy-up: new if mtime, size, mode
+ *                 |              |                        | or content differ; touched if the
+ *                 |              |                        | content cannot be compared;
  *                 |              |                        | directories: mode only, or gone
- *                 |              |                        | and new where opaque
- *   whiteout      | entry        | not asked              | new
- *   entry         | same inode   | not asked              | changed where mtime, size or mode
- *                 |              |                        | differ; touched where only ctime
+ *                 |              |                        | and new if opaque
+ *   whiteout      | entry        | not read               | new
+ *   entry         | same inode   | not read               | changed if mtime, size or mode
+ *                 |              |                        | differ; touched if only ctime
  *                 |              |                        | does; directories: mode only
- *   entry         | other inode  | not asked              | gone and new, a pair if of one type
- *   entry         | -, whiteout  | not asked              | gone
+ *   entry         | other inode  | not read               | gone and new, a pair if same type
+ *   entry         | -, whiteout  | not read               | gone
  *   -             | whiteout     | gives type and numbers | gone
  *
- * Touched is all that may hide a change of content, because size and mtime can be put back
- * from inside and ctime cannot. It is also all else that moves ctime: a changed owner, an
- * xattr, a hard link made or removed. The content of a copy-up can be asked (links, and files
- * up to CHANGES_COMPARE_FILE): where it is the lower's, nothing is said, so that opening for
- * writing is no change; nor is, at first, a changed owner or xattr.
+ * "Touched" covers everything that may hide a change of content: a sandbox can restore size and
+ * mtime, but not ctime. It also covers other causes of a new ctime: a changed owner, an xattr, a
+ * hard link made or removed. The content of a copy-up can be compared for links and for files up to
+ * CHANGES_COMPARE_FILE. If it equals the lower's, there is no event, so opening a file for writing
+ * is not a change. The first change of an owner or xattr is not reported for the same reason.
  */
 #pragma once
 
@@ -36,9 +36,9 @@ struct changes_merge {
 	struct changes_reader old;
 	struct changes_writer new;
 	struct changes_tree tree;
-	struct changes_report *report; /* NULL: only the index is wanted */
+	struct changes_report *report; /* NULL: only build the index */
 	uint32_t root;
-	/* The directories of a subtree that is gone, by depth. */
+	/* The directories of a deleted subtree, by depth. */
 	uint32_t gone_dirs[LIMIT_WALK_DEPTH + 1];
 };
 

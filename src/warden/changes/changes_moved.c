@@ -10,17 +10,17 @@
 #include "warden/changes/changes_moved_index.h"
 #include "warden/changes/changes_tree.h"
 
-enum { VOTES = 8 /* candidates that are counted for one directory */, DEPTH = 130, PROBES = 64 };
+enum { VOTES = 8 /* most candidates counted per directory */, DEPTH = 130, PROBES = 64 };
 
 struct moved {
 	struct changes_report *p;
 	struct moved_index index;
 	struct stack stack;
-	uint32_t root; /* that the stack is of; CHANGES_NONE: none yet */
+	uint32_t root; /* root of the stack; CHANGES_NONE: none yet */
 	uint64_t compared;
 };
 
-/* A directory that is gone, as the lower layers have it. */
+/* A deleted directory, as the lower layers have it. */
 struct moved_lower {
 	struct stack_dir dir;
 	struct stack_names names;
@@ -53,8 +53,8 @@ static uint32_t first_gone(const struct moved *m, uint32_t node)
 }
 
 /*
- * Find each inode that has another name now. Directories among them need nothing of this. True
- * where any other directory is new.
+ * Match each inode that has a new name. Directories matched in this way need no further search.
+ * True if any other directory is new.
  */
 static bool follow_inodes(struct moved *m)
 {
@@ -126,7 +126,7 @@ static bool spell(const struct changes_report *p, const struct changes_diff *d,
 	return true;
 }
 
-/* What the lower layers have in a directory that is gone: nothing, where it cannot be read. */
+/* List the lower layers' entries of a deleted directory; empty if it cannot be read. */
 static int list_lower(struct moved *m, const struct changes_diff *gone, struct moved_lower *ret)
 {
 	struct stack_node node;
@@ -150,14 +150,14 @@ static int look_lower(const struct moved *m, const struct moved_lower *l, size_t
 	return stack_look(&m->stack, &l->dir, stack_name(&l->names, i), ret);
 }
 
-/* --- which new directory it is --- */
+/* --- find the new directory --- */
 
 struct ballot {
 	uint32_t dir[VOTES], votes[VOTES], total;
 	int n;
 };
 
-/* weight 0: it becomes a candidate. */
+/* Votes for the directory of an entry. weight 0 only makes it a candidate. */
 static void vote(const struct moved *m, struct ballot *b, uint32_t root, uint32_t entry,
 		 uint32_t weight)
 {
@@ -179,7 +179,7 @@ static void vote(const struct moved *m, struct ballot *b, uint32_t root, uint32_
 	b->votes[i] += weight;
 }
 
-/* Each new entry of that name that looks as the one in the lower does. */
+/* Vote with each new entry that has the name and attributes of the lower's entry. */
 static void vote_lower(const struct moved *m, struct ballot *b, uint32_t root, const char *name,
 		       const struct stack_node *lower)
 {
@@ -196,7 +196,7 @@ static void vote_lower(const struct moved *m, struct ballot *b, uint32_t root, c
 	}
 }
 
-/* A directory's mtime moves with what is in it: among the candidates its name is enough. */
+/* A directory's mtime changes with its entries: among the candidates, its name is enough. */
 static void vote_directory(const struct moved *m, struct ballot *b, const char *name)
 {
 	for (int k = 0; k < b->n; k++) {
@@ -241,7 +241,7 @@ static uint32_t find_empty(const struct moved *m, const struct changes_diff *gon
 	return CHANGES_NONE;
 }
 
-/* Files first, for they name the candidates best. */
+/* Files first, because they identify the candidates best. */
 static void vote_lowers(const struct moved *m, struct ballot *b, uint32_t gone,
 			const struct moved_lower *l)
 {
@@ -252,7 +252,7 @@ static void vote_lowers(const struct moved *m, struct ballot *b, uint32_t gone,
 		for (size_t i = 0; i < l->names.n; i++) {
 			const char *name = stack_name(&l->names, i);
 
-			/* Counted by vote_upper(), as what the upper had in its place. */
+			/* vote_upper() counts it already, as the upper's entry of this name. */
 			if (moved_find_name(&m->index, node, name, strlen(name), true) !=
 				    CHANGES_NONE ||
 			    look_lower(m, l, i, &lower) <= 0)
@@ -284,7 +284,7 @@ static uint32_t elect(const struct moved *m, uint32_t gone, const struct moved_l
 	return best;
 }
 
-/* --- what is in it --- */
+/* --- entries of a pair --- */
 
 static void pair_up(struct moved *m, uint32_t gone, uint32_t new)
 {
@@ -292,7 +292,7 @@ static void pair_up(struct moved *m, uint32_t gone, uint32_t new)
 	m->p->diffs[new].match = gone;
 }
 
-/* The number of a directory that is gone; made where the lower alone had it. */
+/* The number of a deleted directory; makes one if only the lower had the directory. */
 static int gone_node(struct moved *m, uint32_t gone, uint32_t *ret)
 {
 	const struct changes_diff *d = &m->p->diffs[gone];
@@ -302,7 +302,7 @@ static int gone_node(struct moved *m, uint32_t gone, uint32_t *ret)
 	*ret = side_of(m, gone)->node;
 	if (*ret != CHANGES_NONE)
 		return 0;
-	/* A copy: the arena that holds the name may move. */
+	/* Copy the name: the arena that holds it may move. */
 	if (!str_copy(name, sizeof name, (struct str){ moved_name(&m->index, d), d->name_len }))
 		return 0;
 	r = changes_report_dir(m->p, d->dir, m->p->dirs[d->dir].root, str_of(name), ret);
@@ -334,7 +334,7 @@ static int part_of(const struct moved_lower *l, int layer)
 	return FD_NONE;
 }
 
-/* Size and mtime can be put back from inside: only the content tells that nothing was written. */
+/* A sandbox can restore size and mtime: only the content proves that nothing was written. */
 static void compare(struct moved *m, uint32_t new, int upper, int lower, const char *name)
 {
 	struct changes_diff *d = &m->p->diffs[new];
@@ -360,7 +360,7 @@ static int expand_dir(struct moved *m, uint32_t gone, uint32_t new, int depth)
 	return r;
 }
 
-/* One entry that the lower has; upper: the new directory. */
+/* One entry of the lower; upper: the new directory. */
 static int expand_entry(struct moved *m, uint32_t gone, uint32_t new, const struct moved_lower *l,
 			size_t i, int upper, int depth)
 {
@@ -394,7 +394,7 @@ static int expand_entry(struct moved *m, uint32_t gone, uint32_t new, const stru
 	return 0;
 }
 
-/* Directories that the upper had: their own inode is gone, for they were replaced as well. */
+/* Directories that the upper had: init replaced them too, so their own inodes are gone. */
 static int expand_upper(struct moved *m, uint32_t gone, uint32_t new, int depth)
 {
 	uint32_t node = side_of(m, gone)->node;
@@ -468,8 +468,7 @@ int changes_moved(struct changes_report *p)
 	r = moved_index_init(&m.index, p);
 	if (r < 0 || !follow_inodes(&m))
 		return r;
-	/* Grows meanwhile: what is gone from a directory that was moved may have been moved itself.
-	 */
+	/* The list grows: a name that is gone from a moved directory may be a moved directory. */
 	for (uint32_t i = 0; i < p->ndiffs && r == 0; i++) {
 		const struct changes_diff *d = &p->diffs[i];
 

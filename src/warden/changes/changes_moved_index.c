@@ -25,7 +25,7 @@ static uint32_t name_slot(const struct moved_index *m, uint32_t dir, const char 
 	return (uint32_t)(hash_text(mix(dir, gone), name, n) >> 32) & (m->size - 1);
 }
 
-/* A directory's size says nothing: it is the file system's own affair. */
+/* Ignore a directory's size: it depends on the file system. */
 static uint32_t key_slot(const struct moved_index *m, uint32_t mode, uint64_t size,
 			 uint64_t mtime_ns, const char *name, size_t n)
 {
@@ -129,7 +129,7 @@ uint32_t moved_find_name(const struct moved_index *m, uint32_t dir, const char *
 	return CHANGES_NONE;
 }
 
-/* The name that is gone and had the inode of a new one. */
+/* The deleted name that had the inode of this new one. */
 uint32_t moved_find_inode(const struct moved_index *m, const struct changes_diff *new)
 {
 	uint32_t i = m->inodes[inode_slot(m, new)];

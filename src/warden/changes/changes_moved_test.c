@@ -47,7 +47,7 @@ static void what_the_upper_had_of_it_moves_along(void)
 	fx_put("dir/two", "changed");
 	fx_walk();
 	fx_move_dir("dir", "new");
-	/* The rename of each file moves its ctime, which may hide a change. */
+	/* The rename of each file changes its ctime, which may hide a change. */
 	FX_WALK("rename /dir -> /new dir\nchange /new/sub/mine file touched\n"
 		"change /new/two file touched");
 	fx_done();

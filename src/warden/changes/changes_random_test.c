@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random operations in an overlay, and a walk now and then. The model is what a program
- * inside sees: the state before, moved on by the events of the walk, must be the state after,
- * and each event must be needed for that.
+ * Random operations in an overlay, and a walk now and then. The model is the view of a program
+ * inside: the state before, updated by the events of the walk, must equal the state after. Each
+ * event must be necessary for that.
  */
 #include <dirent.h>
 
@@ -13,10 +13,10 @@ enum { STEPS = 1000, STEPS_PER_WALK = 8, ENTRIES = 4096, NAMES = 4, TEXT = 96, B
 struct entry {
 	char path[TEXT];
 	struct stat st;
-	char first; /* byte of a file: the only one that is written */
+	char first; /* first byte of a file: the only one that is written */
 	bool in_upper;
-	bool renamed;  /* in the state moved on: by an event of its own */
-	bool reported; /* in the state after: there is an event for it */
+	bool renamed;  /* in the updated state: renamed by its own event */
+	bool reported; /* in the state after: an event reports it */
 };
 
 struct state {
@@ -101,7 +101,7 @@ static void any_path(char out[TEXT])
 	}
 }
 
-/* Each write has a length of its own: two within one tick of an old kernel must differ. */
+/* Each write has a different length, so that two writes within one tick of an old kernel differ. */
 static void write_some(const char *path, int step, int flags)
 {
 	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
@@ -110,7 +110,7 @@ static void write_some(const char *path, int step, int flags)
 		CHECK(ftruncate(fd, step + 10) == 0);
 }
 
-/* With a walk since the last change the ctime moves on, also on a kernel that counts ticks. */
+/* After a walk since the last change, the ctime advances even on a kernel that counts ticks. */
 static void rewrite(const char *path)
 {
 	struct stat st;
@@ -197,7 +197,7 @@ static struct event parse(const char *line)
 	return v;
 }
 
-/* The event that says where the name went: the one on it, or on the nearest above. */
+/* The event that decides where the name went: on itself, or on the nearest directory above. */
 static const struct event *fate(const char *path, size_t *ret_len)
 {
 	for (size_t n = strlen(path); n > 0; n--) {
@@ -222,7 +222,7 @@ static const char *type_name(mode_t mode)
 	return S_ISDIR(mode) ? "dir" : S_ISREG(mode) ? "file" : "symlink";
 }
 
-/* What stays first, then what moves onto it. */
+/* First the entries that stay, then the entries that move onto them. */
 static void move_on(void)
 {
 	moved.n = 0;
@@ -259,7 +259,7 @@ static bool is_same_ctime(const struct entry *a, const struct entry *b)
 	       a->st.st_ctim.tv_nsec == b->st.st_ctim.tv_nsec;
 }
 
-/* No event is needed. A copy-up moves the ctime, and so does a rename. */
+/* True if no event is needed. A copy-up and a rename change the ctime too. */
 static bool is_as_it_was(const struct entry *was, const struct entry *now)
 {
 	if (!is_same(&was->st, &now->st))
@@ -281,7 +281,7 @@ static void check_change(const struct event *v, const struct entry *was, const s
 		CHECK(!same || was->first != now->first || was->st.st_ino != now->st.st_ino);
 }
 
-/* Creates and changes: from here on the entry is as it is now. */
+/* Creates and changes: update the entry to its present state. */
 static void settle(const struct event *v)
 {
 	struct entry *now = get(&after, v->path), *was = get(&moved, v->path);
@@ -352,7 +352,7 @@ static void events_lead_from_each_state_to_the_next_as_always(void)
 	run(1, STEPS);
 }
 
-/* What the lower has is soon in the upper, or gone: directories of the lower move early. */
+/* Short runs: directories of the lower move early, before their entries are in the upper. */
 static void beginnings_do_too(void)
 {
 	for (unsigned seed = 1; seed <= BEGINNINGS; seed++) {

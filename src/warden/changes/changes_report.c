@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "warden/changes/changes_moved.h"
 
-enum { PROBES = 64 /* of those with equal keys, to find the one of the same name */ };
+enum { PROBES = 64 /* most candidates with equal keys to search for the same name */ };
 
 int changes_report_init(struct changes_report *p, const struct changes_root *roots,
 			const struct changes_call *calls, uint32_t ncalls)
@@ -28,7 +28,7 @@ void changes_report_done(struct changes_report *p)
 	*p = (struct changes_report){ 0 };
 }
 
-/* Room for one more. 1, 0 at the ceiling, or -ENOMEM. */
+/* Make room for one more. 1, 0 at the ceiling, or -ENOMEM. */
 static int grow(void **v, uint32_t n, uint32_t *cap, size_t size, uint32_t max)
 {
 	uint32_t more = *cap ? 2 * *cap : 16;
@@ -130,7 +130,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-/* Where d is, or would be, found: by inode, or by what a copy-up leaves as it was. */
+/* Hash of d: by inode, or by the attributes that a copy-up keeps. */
 static uint32_t hash(const struct changes_diff *d, bool lower)
 {
 	uint64_t h = lower ? mix(mix(d->size, d->mtime_ns), d->mode)
@@ -158,7 +158,7 @@ static bool same_name(const struct changes_report *p, const struct changes_diff 
 	       memcmp(p->text.data + a->name, p->text.data + b->name, a->name_len) == 0;
 }
 
-/* True where new's directory is gone's, moved. */
+/* True if new's directory is gone's directory after a move. */
 static bool moved_along(const struct changes_report *p, const struct changes_diff *gone,
 			const struct changes_diff *new)
 {
@@ -174,7 +174,7 @@ bool changes_report_is_implied(const struct changes_report *p, const struct chan
 	return d->pair == CHANGES_NONE && same_name(p, from, d) && moved_along(p, from, d);
 }
 
-/* 3: the same name in the same, moved directory; 2: the same name; 1: another; 0: not it. */
+/* 3: the same name in the same, moved directory; 2: the same name; 1: another name; 0: no match. */
 static int rank(const struct changes_report *p, const struct changes_diff *gone,
 		const struct changes_diff *new, bool lower)
 {
@@ -207,7 +207,7 @@ static bool find(struct changes_report *p, uint32_t *bucket, uint32_t i, bool lo
 	return true;
 }
 
-/* For directories of the lower there is changes_moved(). */
+/* changes_moved() handles directories of the lower. */
 static bool may_be_lower(const struct changes_diff *d)
 {
 	return !S_ISDIR(d->mode) && !(d->flags & (CHANGES_MODE_ONLY | CHANGES_TOUCHED));
@@ -236,7 +236,7 @@ int changes_report_match(struct changes_report *p)
 		d->next = *bucket;
 		*bucket = i;
 	}
-	/* In walk order, so that a directory is matched before what is in it. */
+	/* In walk order, so that a directory is matched before its entries. */
 	for (uint32_t i = 0; i < p->ndiffs; i++) {
 		const struct changes_diff *d = &p->diffs[i];
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the differences that a walk finds to events.
+ * Turn the differences of a walk into events.
  *
- * Differences are gathered first, because a rename is two of them: a name that is gone and a
- * new one of the same inode (number, birth time and type; birth time, because file systems
- * hand out a freed number at once), or, for a file that was in the lower, a new whiteout
- * whose lower file has the size, mtime and mode of the new one. What moved along with a
- * directory above it is no event of its own. changes_moved.h has the rules for directories of a
- * lower layer.
+ * Differences are collected first, because a rename is two of them: a deleted name and a new name
+ * of the same inode. The same inode means the same number, birth time and type; birth time, because
+ * file systems reuse a freed number at once. A file of the lower leaves a new whiteout instead: it
+ * matches if the lower file has the size, mtime and mode of the new file. An entry that moved along
+ * with its directory gets no event. changes_moved.h has the rules for directories of a lower layer.
  *
- * The events of one walk describe one step from the state at the last walk to the state now:
- * `from` is a name in the first, `path` of a delete as well, every other `path` is one in the
- * second. A rename says nothing about what it may have overwritten. It moves ctime itself, so
- * that nothing can be said of the content where size and mtime are as before; what moves
- * along with its directory keeps its ctime, and a new one is an event.
+ * The events of one walk describe one step from the state at the last walk to the state now.
+ * `from`, and `path` of a delete, are names in the old state; every other `path` is a name in the
+ * new state. A rename does not mention a file that it overwrote. A rename itself changes the ctime,
+ * so with equal size and mtime nothing is known about the content. An entry that moves along with
+ * its directory keeps its ctime, and a new ctime is an event.
  *
- * At most LIMIT_WALK_EVENTS differences are kept. Those beyond are counted, per call, in
- * events of kind trace.gap.
+ * At most LIMIT_WALK_EVENTS differences are kept. Events of kind trace.gap count the others, per
+ * call.
  */
 #pragma once
 
@@ -27,37 +26,37 @@
 enum { CHANGES_NONE = UINT32_MAX };
 
 enum changes_kind {
-	CHANGES_GONE,	    /* was in the upper */
-	CHANGES_GONE_LOWER, /* was in the lower only */
-	CHANGES_NEW,	    /* an inode that was not at this path */
+	CHANGES_GONE,	    /* it was in the upper */
+	CHANGES_GONE_LOWER, /* it was only in the lower */
+	CHANGES_NEW,	    /* an inode that was not at this path before */
 	CHANGES_CHANGED,    /* the same inode as before */
 };
 
 enum {
-	CHANGES_EXISTED = 1,   /* NEW: the lower has something of this type there */
-	CHANGES_MODE_ONLY = 2, /* NEW and EXISTED, or CHANGED: size and mtime are as they were */
-	CHANGES_TOUCHED = 4,   /* the same, and the mode as well */
-	/* NEW, moved along from the lower with the same size and mtime: its content was compared */
+	CHANGES_EXISTED = 1,   /* NEW: the lower has an entry of the same type there */
+	CHANGES_MODE_ONLY = 2, /* NEW and EXISTED, or CHANGED: size and mtime are unchanged */
+	CHANGES_TOUCHED = 4,   /* the same, and the mode is unchanged too */
+	/* NEW, moved along from the lower with the same size and mtime, and with equal content */
 	CHANGES_SAME = 8,
 	CHANGES_OTHER = 16,
 };
 
-/* A directory that holds differences, to spell their paths. */
+/* A directory that contains differences, to build their paths. */
 struct changes_dir {
 	uint32_t up; /* CHANGES_NONE: the root of an upper */
 	uint32_t name, name_len;
-	uint32_t gone, new; /* the differences that the directory itself is, or CHANGES_NONE */
+	uint32_t gone, new; /* the differences for the directory itself, or CHANGES_NONE */
 	uint32_t root;
 };
 
 struct changes_diff {
 	uint64_t ino, btime_ns, ctime_ns, mtime_ns, size;
-	uint64_t time_ns; /* ctime; of a name that is gone: that of the directory it was in */
+	uint64_t time_ns; /* ctime; for a deleted name: ctime of its directory */
 	uint32_t mode;
 	uint32_t dir, name;
-	uint32_t match; /* NEW: the one it came from; GONE: the one it went to */
-	uint32_t pair;	/* GONE and NEW at the same path and of the same type */
-	uint32_t next;	/* with the same hash */
+	uint32_t match; /* NEW: the difference it came from; GONE: the difference it became */
+	uint32_t pair;	/* GONE and NEW with the same path and type */
+	uint32_t next;	/* next with the same hash */
 	uint16_t name_len;
 	uint8_t kind, flags;
 };
@@ -71,7 +70,7 @@ struct changes_report {
 	struct changes_dir *dirs;
 	uint32_t ndirs, cap_dirs;
 	struct buf text;
-	uint64_t *gaps; /* per call, and last: of no certain call */
+	uint64_t *gaps; /* per call; the last counts differences without a certain call */
 };
 
 int changes_report_init(struct changes_report *p, const struct changes_root *roots,
@@ -79,26 +78,26 @@ int changes_report_init(struct changes_report *p, const struct changes_root *roo
 void changes_report_done(struct changes_report *p);
 DEFINE_AUTO(struct changes_report, changes_report_done)
 
-/* A number for the directory, *ret; CHANGES_NONE where a ceiling is passed. 0 or -ENOMEM. */
+/* *ret: a number for the directory; CHANGES_NONE beyond a ceiling. 0 or -ENOMEM. */
 int changes_report_dir(struct changes_report *p, uint32_t up, uint32_t root, struct str name,
 		       uint32_t *ret);
-/* A number for the difference, *ret; CHANGES_NONE where it was only counted. 0 or -ENOMEM. */
+/* *ret: a number for the difference; CHANGES_NONE if it was only counted. 0 or -ENOMEM. */
 int changes_report_add(struct changes_report *p, enum changes_kind kind, uint32_t dir,
 		       struct str name, const struct changes_rec *rec, uint64_t time_ns,
 		       uint32_t *ret);
 /* Find the renames. 0 or -ENOMEM. */
 int changes_report_match(struct changes_report *p);
-/* True where the difference came along with a directory that was moved. */
+/* True if the difference moved along with its directory. */
 bool changes_report_is_implied(const struct changes_report *p, const struct changes_diff *d);
 
-/* What is to be said, and where (changes_emit.c). */
+/* Where events go, and which calls they may belong to (changes_emit.c). */
 struct changes_sink {
 	struct trace *trace;
 	uint64_t (*parent_of)(void *ctx, uint32_t call);
 	void *ctx;
 };
 
-/* Count a difference that has no event. */
+/* Count a difference without an event. */
 void changes_report_skip(struct changes_report *p, uint64_t time_ns, bool gone);
 int changes_report_emit(struct changes_report *p, const struct changes_sink *to, uint64_t unlisted,
 			struct err *e);

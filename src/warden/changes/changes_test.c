@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operations are which events. */
+/* Which operations produce which events. */
 #include <sys/xattr.h>
 
 #include "warden/changes/changes_fixture.h"
@@ -508,7 +508,7 @@ static void mounts_of_the_host_are_understood(void)
 	fx_done();
 }
 
-/* A sandbox can write them. */
+/* A sandbox can write such marks. */
 static void marks_of_the_other_kind_of_mount_mean_nothing(void)
 {
 	if (geteuid() != 0)

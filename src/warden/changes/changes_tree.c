@@ -16,7 +16,7 @@
 #include "warden/changes/changes_list.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-/* A name that has become a pipe meanwhile must not hold us up. */
+/* O_NONBLOCK: a name that has become a pipe meanwhile must not block us. */
 #define FILE_FLAGS     (O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
 #define IS(mode, type) (((mode)&S_IFMT) == (type))
 
@@ -81,13 +81,13 @@ static bool is_whiteout(const struct statx *s)
 	return IS(s->stx_mode, S_IFCHR) && s->stx_rdev_major == 0 && s->stx_rdev_minor == 0;
 }
 
-/* The first byte of an overlay xattr, 0 where it is empty, or -1 where there is none. */
+/* The first byte of an overlay xattr, 0 if it is empty, or -1 if there is none. */
 static int overlay_xattr(const struct changes_tree *t, int fd, const char *name)
 {
 	char full[64], value[8] = "";
 
 	(void)snprintf(full, sizeof full, "%s%s", attrs_overlay_prefix(t->root.privileged), name);
-	/* -ERANGE: there is one, longer than any that we tell apart. */
+	/* -ERANGE: the xattr exists and is longer than any known value. */
 	if (fgetxattr(fd, full, value, sizeof value) >= 0 || errno == ERANGE)
 		return value[0];
 	return -1;
@@ -145,8 +145,8 @@ struct str changes_tree_peek(const struct changes_tree *t)
 }
 
 /*
- * Open first, then look at what was opened, so that the two cannot differ. A directory that
- * may not be opened is still looked at. 1, 0 where there is no directory any more, -errno.
+ * Open first, then stat the descriptor, so that both concern the same directory. A directory that
+ * cannot be opened is still examined. 1, 0 if it is no longer a directory, -errno.
  */
 static int look_dir(int dirfd, const char *name, struct changes_node *ret, struct statx *s)
 {
@@ -194,7 +194,7 @@ int changes_tree_look(struct changes_tree *t, const struct changes_rec *old,
 	ret->dev_minor = s.stx_dev_minor;
 	if (is_whiteout(&s) || (f->flags & CHANGES_XWHITEOUTS && IS(s.stx_mode, S_IFREG) &&
 				s.stx_size == 0 && has_whiteout_xattr(t, f->fd, name)))
-		/* One inode can stand for many whiteouts: its numbers say nothing of this one. */
+		/* Many whiteouts can share one inode, so its numbers say nothing about this one. */
 		ret->rec = (struct changes_rec){ .mode = S_IFCHR, .flags = CHANGES_WHITEOUT };
 	else if (IS(s.stx_mode, S_IFDIR) && old && is_same_dir(old, &ret->rec))
 		ret->rec.flags = old->flags;
@@ -286,7 +286,7 @@ static bool adopt(struct changes_frame *f, int fd)
 	return false;
 }
 
-/* The frame and all within it are no longer where they were listed. */
+/* Mark the frame and all frames within it: they are no longer where they were listed. */
 static void bury(struct changes_tree *t, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i <= to; i++) {
@@ -296,7 +296,7 @@ static void bury(struct changes_tree *t, uint32_t from, uint32_t to)
 	}
 }
 
-/* Open frame `to` again, by name from the top. */
+/* Reopen frame `to` by name from the top. */
 static void descend(struct changes_tree *t, uint32_t to)
 {
 	for (uint32_t i = 1; i <= to; i++) {
@@ -345,8 +345,8 @@ static int open_beneath(int dirfd, const char *path)
 }
 
 /*
- * The innermost directory in the lower. By path and not level by level, because most
- * directories never need it; one whose path is too long for openat2 counts as not there.
+ * The innermost directory in the lower. Opened by path, because most directories never need it. A
+ * directory whose path is too long for openat2 counts as missing.
  */
 static int lower_dir(struct changes_tree *t, struct changes_frame *f)
 {
@@ -360,7 +360,7 @@ static int lower_dir(struct changes_tree *t, struct changes_frame *f)
 	return f->lower_fd;
 }
 
-/* Whether a directory on the way to the innermost one hides the layers below this one. */
+/* True if a directory on the path to the innermost one hides the layers below this one. */
 static bool is_opaque_on_way(struct changes_tree *t, int layer_fd)
 {
 	char *path = t->path.data;
@@ -380,7 +380,7 @@ static bool is_opaque_on_way(struct changes_tree *t, int layer_fd)
 	return opaque;
 }
 
-/* Where the topmost one of a name lies, in the innermost directory: *own is what to close. */
+/* Find the topmost layer with this name in the innermost directory; *own: descriptor to close. */
 static int dir_below(struct changes_tree *t, const char *name, int *own)
 {
 	struct statx s = { 0 };
@@ -441,7 +441,7 @@ static int open_file(int dirfd, const char *name, uint64_t size)
 	return TAKE_FD(fd);
 }
 
-/* One that grows while it is read ends with the other at the latest. */
+/* If one file grows while it is read, the comparison ends with the other file. */
 static enum changes_content compare_files(int upper, int lower)
 {
 	auto_free char *a = malloc(2 * COMPARE_CHUNK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which call an event belongs to; ceilings, failures and races. */
+/* The call of each event; ceilings, failures and races. */
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,7 +15,7 @@ static void begin(void)
 	FX_WALK("");
 }
 
-/* Deeper than descriptors are kept, with names before and after on each level. */
+/* Deeper than the number of kept descriptors, with names before and after on each level. */
 static void deep_trees_need_few_descriptors(void)
 {
 	enum { DEEP = 1500 };
@@ -122,7 +122,7 @@ static void events_that_are_too_long_are_counted(void)
 	fx_done();
 }
 
-enum { MANY = 1000 /* files that the index has no room for in memory */ };
+enum { MANY = 1000 /* more files than the index can hold in memory */ };
 
 static void make_many(void)
 {
@@ -204,7 +204,7 @@ static void an_index_that_grows_becomes_a_file_and_back(void)
 	fx_done();
 }
 
-/* An index of that many bytes, written and read again. */
+/* Write and read back an index of that many bytes. */
 static void check_index_of(int dirfd, size_t bytes, bool is_file)
 {
 	static const char text[512];
@@ -245,7 +245,7 @@ static void the_index_becomes_a_file_one_byte_past_the_ceiling(void)
 	fx_done();
 }
 
-/* An index of several chunks, changed at its begin, middle and end. */
+/* An index of several chunks, changed at its start, middle and end. */
 static void a_large_index_is_merged(void)
 {
 	char name[32];
@@ -325,7 +325,7 @@ static void calls_in_a_row_are_told_apart_by_ctime(void)
 	fx_done();
 }
 
-/* The directory's ctime is that of the second removal: the first has left no trace. */
+/* The directory's ctime is from the second removal: the first left no time. */
 static void a_delete_is_certain_only_if_no_earlier_call_can_have_done_it(void)
 {
 	struct changes_call calls[2] = { { .call = 1 }, { .call = 2, .end_ns = UINT64_MAX } };
@@ -364,7 +364,7 @@ static void a_change_outside_of_all_windows_is_not_certain(void)
 	fx_done();
 }
 
-/* File systems may hand out the number of a freed inode at once. */
+/* File systems may reuse the number of a freed inode at once. */
 static void an_inode_number_used_again_is_no_rename(void)
 {
 	struct changes_root root = { .dest = "/" };
@@ -426,7 +426,7 @@ static void a_short_walk_is_due_again_at_once_and_a_long_one_later(void)
 	fx_done();
 }
 
-/* One process moves directories about and swaps them for links while another walks. */
+/* One process moves directories and replaces them with links while another walks. */
 static void a_racing_sandbox_cannot_lead_the_walk_astray(void)
 {
 	pid_t pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to look for file changes, and whose they may be. */
+/* When to search for file changes, and which calls may have made them. */
 #include <errno.h>
 
 #include "warden/call/call.h"
@@ -14,7 +14,7 @@ static uint64_t parent_of(void *ctx, uint32_t call)
 	return c ? c->event : 0;
 }
 
-/* Of a --dir, whose files a merge may need as they were. */
+/* For a --dir, because a merge may need its original files. */
 static struct changes_base *base_of(struct warden *w, int i)
 {
 	if (!w->spec.mounts[i].has_owner)
@@ -50,7 +50,7 @@ int walk_open(struct warden *w, struct err *e)
 	return changes_new(w->dir_fd, roots, n, &w->changes, e);
 }
 
-/* A call that is over has been walked for: all that it did was there to be found. */
+/* The walk covered every ended call: remove its window. */
 static void forget_windows(struct warden *w)
 {
 	int kept = 0;
@@ -90,7 +90,7 @@ static void on_timer(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, walk_timer);
 
-	/* A directory that is half moved would be seen as deleted. */
+	/* A half-moved directory would look deleted. */
 	if (w->watch && watch_is_renaming(w->watch))
 		loop_timer_set(&w->loop, t, RENAME_MS * NS_PER_MS, on_timer);
 	else
@@ -98,8 +98,8 @@ static void on_timer(struct loop_timer *t)
 }
 
 /*
- * Best when the last process of a call is gone, for then its changes cannot be taken for the
- * next one's. A call that leaves processes behind is not waited for long.
+ * Best when the last process of a call is gone, because then its changes cannot be attributed to
+ * the next call. A call that leaves processes behind delays the walk only briefly.
  */
 void walk_soon(struct warden *w, bool lingers)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients of a warden: the creator on an inherited socket, others on the sandbox's socket. */
+/* Clients of a warden: the creator on an inherited socket, the others on the sandbox's socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,7 +68,7 @@ static void on_closed(struct conn *conn, int err)
 {
 	struct client *c = container_of(conn, struct client, conn);
 	struct warden *w = c->w;
-	/* Nobody knows of a sandbox that its creator has not come to hand over. */
+	/* No other client knows a sandbox that its creator has not handed over. */
 	bool last = c->creator && (w->ephemeral || !w->kept);
 
 	(void)err;
@@ -122,13 +122,13 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 	}
 	c->greeted = true;
 	c->version = (unsigned)newest;
-	/* With the first answer: a client that never sees it speaks to a warden of version 2. */
+	/* Queued with the first answer: a client that never sees it assumes version 2. */
 	if (newest >= 3)
 		(void)CONN_MENTION(&c->conn, MSG_C_HELLO, 0, { TAG_VERSION, newest, NULL });
 	return 0;
 }
 
-/* claimed: by one who did not choose the uids, nor tell us of the layers. */
+/* claimed: the client did not choose the uids and layers, so send them. */
 static int say_ready(struct client *c, bool claimed)
 {
 	const struct warden *w = c->w;
@@ -148,7 +148,7 @@ static int say_ready(struct client *c, bool claimed)
 		fields[n++] = (struct conn_field){ TAG_WARNING, 0,
 						   limits_warning(&w->cell->unenforced[i], text[i],
 								  sizeof text[i]) };
-	/* Who runs one command in it has asked for that already. */
+	/* Queue it with the next answer: the client has already requested its command. */
 	if (w->ephemeral && !claimed)
 		return conn_mention(&c->conn, MSG_C_READY, 0, fields, n);
 	return conn_say(&c->conn, MSG_C_READY, 0, fields, n);
@@ -167,7 +167,7 @@ static int on_build(struct client *c, const struct frame *f, struct err *e)
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
-/* From now on it belongs to this client, and to nobody who was there before. */
+/* From now on the sandbox belongs to this client only. */
 static int on_claim(struct client *c, const struct frame *f, struct err *e)
 {
 	struct warden *w = c->w;
@@ -184,7 +184,7 @@ static int on_claim(struct client *c, const struct frame *f, struct err *e)
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
-/* WARM: only while it has no owner, whose it would be to end. */
+/* WARM: only while the sandbox has no owner; an owner must end it. */
 static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 {
 	struct str body = f->body;
@@ -199,15 +199,14 @@ static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 	return 0;
 }
 
-/* What may be asked of a sandbox that nobody owns: nothing may run in it, or change it. */
+/* Requests allowed before a claim: they run nothing and change nothing. */
 static bool may_ask_warm(uint8_t type)
 {
 	return type == MSG_C_HELLO || type == MSG_C_PING || type == MSG_C_CLAIM ||
 	       type == MSG_C_KEEP || type == MSG_C_INFO || type == MSG_C_DESTROY;
 }
 
-/* What may be asked of a sandbox that has not been looked at whole: the call for which it was made.
- */
+/* Requests allowed before the sandbox is fully verified: the call for which it was made. */
 static bool may_ask_early(uint8_t type)
 {
 	switch (type) {
@@ -291,7 +290,7 @@ static int on_extend(struct client *c, const struct frame *f, struct err *e)
 	return 0;
 }
 
-/* Orders that are answered by the state that they led to. */
+/* Orders that are answered with the resulting state. */
 static int on_order(struct client *c, const struct frame *f, struct err *e)
 {
 	int r = f->type == MSG_C_PAUSE && lease_check(c, e) < 0 ? -1
@@ -302,7 +301,7 @@ static int on_order(struct client *c, const struct frame *f, struct err *e)
 	return r < 0 ? -1 : on_info(c, f->chan, e);
 }
 
-/* Frames about one running call; for one that has just ended they are too late, not wrong. */
+/* Frames about one running call. If the call has just ended, they are late, not an error. */
 static void on_call_frame(struct client *c, const struct frame *f)
 {
 	struct viewer *viewer = viewer_of(c, f->chan);
@@ -332,7 +331,7 @@ static void on_call_frame(struct client *c, const struct frame *f)
 	}
 }
 
-/* Frames about what a client sees of a call. */
+/* Frames about a client's view of a call. */
 static void on_view_frame(struct client *c, const struct frame *f)
 {
 	struct viewer *viewer = viewer_of(c, f->chan);
@@ -351,7 +350,7 @@ static void on_view_frame(struct client *c, const struct frame *f)
 		call_credit(call, bytes);
 }
 
-/* What came with version 3 of the protocol. */
+/* Requests new in version 3 of the protocol. */
 static int dispatch_3(struct client *c, const struct frame *f, struct err *e)
 {
 	int r;
@@ -436,7 +435,7 @@ static void on_frame(struct conn *conn, const struct frame *f, int *fds)
 	struct err e = { 0 };
 	int r;
 
-	for (int i = 0; i < f->nfds; i++) /* no request carries any */
+	for (int i = 0; i < f->nfds; i++) /* no request carries descriptors */
 		fd_close(&fds[i]);
 	w->asking = c;
 	r = dispatch(c, f, &e);
@@ -493,14 +492,14 @@ static void on_accept(struct loop_io *io, uint32_t events)
 	int fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	/* Who waits still waits: without a pause we would be told so for ever. */
+	/* The connection still waits, so without a delay the loop would report it endlessly. */
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 		(void)loop_mod(&w->loop, &w->listen_io, 0);
 		loop_timer_set(&w->loop, &w->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);
 	}
 	if (fd < 0)
 		return;
-	/* The directory is closed to others already; this is the second look. */
+	/* A second check: the directory is already closed to other users. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 ||
 	    (cred.uid != 0 && cred.uid != geteuid()) || w->nclients >= LIMIT_CLIENTS ||
 	    client_adopt(w, fd, false) < 0)
@@ -531,7 +530,7 @@ void clients_say_destroyed(struct warden *w)
 	for (struct client *c = w->clients; c; c = c->next)
 		if (c->wants_destroyed)
 			(void)conn_send(&c->conn, MSG_C_DESTROYED, c->destroy_chan, STR_NONE);
-	/* For all of them together: those that do not read must not add up. */
+	/* One deadline for all clients together, however many of them do not read. */
 	for (struct client *c = w->clients; c; c = c->next) {
 		uint64_t now = clock_mono_ns();
 

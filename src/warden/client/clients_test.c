@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may ask for what, and when: every type of request in every state of the sandbox. */
+/* Which requests are allowed when: every type of request in every state of the sandbox. */
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -43,7 +43,7 @@ static void a_client_of_another_version_is_told_so(void)
 	fx_end();
 }
 
-/* Before it is built: everything is refused or says what there is, and nothing is touched. */
+/* Before the build, the warden refuses every request or reports the state, and changes nothing. */
 static void before_it_is_built_no_request_does_harm(void)
 {
 	fx_begin();
@@ -131,7 +131,7 @@ static void a_ready_one_is_claimed_by_the_first(void)
 	(void)fx_await(one, MSG_C_READY);
 	fx_await_error(two, "has an owner");
 	CHECK(fake.count[FAKE_CLAIM] == 1 && fx_exists("trace.jsonl"));
-	/* It is the claimer's now: it ends with its connection. */
+	/* The sandbox belongs to the claimer now, and ends with its connection. */
 	fx_hang_up(me);
 	fx_settle();
 	CHECK(!fx.ended);
@@ -182,7 +182,7 @@ static void too_many_clients_and_bytes_that_are_no_frame_do_no_harm(void)
 	fx_end();
 }
 
-/* A pause freezes through the driver; where it cannot, nothing is paused. */
+/* A pause freezes through the driver; if that fails, the sandbox is not paused. */
 static void a_pause_that_fails_is_none(void)
 {
 	fx_begin();
@@ -201,7 +201,7 @@ static void a_pause_that_fails_is_none(void)
 	fx_end();
 }
 
-/* Without a freezer init is told to stop everybody. */
+/* Without a freezer, the warden orders init to stop all processes. */
 static void without_a_freezer_init_stops_them(void)
 {
 	fx_begin();
@@ -273,7 +273,7 @@ static void a_port_goes_to_who_asked_for_it(void)
 	CHECK(conn_end(&fake.init.conn, at, &fd, 1) == 0);
 	f = fx_await(me, MSG_C_DIALED);
 	CHECK(f->chan == 7 && f->fd >= 0);
-	/* What is no TCP socket is not passed on. */
+	/* A descriptor that is not a TCP socket is not passed on. */
 	FX_SEND(me, MSG_C_DIAL, 8, { TAG_PORT, 80, NULL });
 	fx_settle();
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, no_tcp) == 0);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* A client that waits; first come, first served. */
+/* A waiting client; first come, first served. */
 struct lease_wait {
 	struct lease_wait *next;
 	struct client *client;
@@ -129,7 +129,7 @@ void lease_end(struct client *c)
 	lease_next(w);
 }
 
-/* A client of version 2 has no lease: it may do so while nobody has it. */
+/* A client of version 2 has no lease: it may act while no client has the lease. */
 int lease_check(const struct client *c, struct err *e)
 {
 	const struct warden *w = c->w;

@@ -31,7 +31,7 @@ void viewer_free(struct viewer *v)
 	v->client->nviewers--;
 	free(v);
 	if (call)
-		call_resume(call); /* the others may be faster */
+		call_resume(call); /* the other viewers may be faster */
 }
 
 void viewers_forget(struct client *c)
@@ -64,7 +64,7 @@ static bool may_send(const struct viewer *v)
 	       conn_backlog(&v->client->conn) < LIMIT_CONN_HIGH;
 }
 
-/* As much output as it may have; true when it has all that there is. */
+/* Send as much output as the credit allows; true if the viewer has all of it. */
 static bool send_output(struct viewer *v)
 {
 	struct str data;
@@ -98,7 +98,7 @@ static void say_started(struct viewer *v)
 			   { TAG_DROPPED, v->dropped, NULL }, { TAG_STDIN, room, NULL });
 }
 
-/* All that this one may know now. Frees it after the last frame. */
+/* Send everything that the viewer may get now. Frees the viewer after the last frame. */
 static void tell(struct viewer *v)
 {
 	struct record *r = v->record;
@@ -160,7 +160,7 @@ void viewers_stdin_taken(struct record *r, size_t n)
 
 ssize_t viewers_read(struct record *r, uint8_t type, int fd)
 {
-	static char data[LIMIT_FRAME_DATA]; /* one thread */
+	static char data[LIMIT_FRAME_DATA]; /* static is safe: one thread */
 	ssize_t n = read(fd, data, sizeof data);
 	int k;
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From one generation of the sandbox's file systems to the next (driver.h): a snapshot seals the
- * uppers as a layer and goes on with fresh ones above it; a rollback drops them and goes on
- * above other layers.
+ * The change from one generation of the sandbox's file systems to the next (driver.h). A snapshot
+ * seals the uppers as a layer and continues with new uppers above it. A rollback drops the uppers
+ * and continues above other layers.
  *
- *   1 the driver makes the next generation, with uppers in `next` for those that were changed, or
- *     will lie above other layers
- *   2 move those away: to layers/SEAL, or to a heap to be removed. What is mounted over them
- *     holds them, not their names
- *   3 init enters it; it refuses while there is any other process
- *   4 what is in `next` goes to `upper`
- *   5 what init could have kept of the last generation is made read-only
+ *   1 The driver makes the next generation. Uppers that changed, or that will lie above other
+ *     layers, are made new in `next`.
+ *   2 The warden moves the replaced uppers to layers/SEAL, or to a directory for removal. The
+ *     mounts over them hold the inodes, not the names.
+ *   3 Init enters; it refuses while any other process exists.
+ *   4 The warden moves the content of `next` to `upper`.
+ *   5 Everything that init could have kept of the last generation is made read-only.
  *
- * In the pool `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
+ * In storage, `upper` and `next` are subvolumes, which move as a whole (generation_volume.c).
  *
- * Whatever fails before the third is done is undone. Then the link `top`, which is taken away
- * before anything moves, is made anew with the name of the topmost layer: by that ops/lost.c
- * tells how far a warden came that died on the way.
+ * A failure before step 3 is done is undone. The link `top` is removed before anything moves. After
+ * step 3 it is made again with the name of the topmost layer. From it ops/lost.c learns how far a
+ * warden came that died on the way.
  *
- * Calls that are asked for meanwhile are told to init after the order to enter, so they run in
- * the next generation. What takes time and nobody waits for is left to a child: sealing, which
- * takes as long as the kernel's memory of these files is large (0.17 s for 50,000), removing files,
- * and letting go of the last generation's mounts.
+ * Calls requested meanwhile reach init after the order to enter, so they run in the next
+ * generation. A child does the slow work that no client waits for: sealing, which takes time in
+ * proportion to the kernel's cached inodes (0.17 s for 50,000), removing files, and releasing the
+ * last mounts.
  */
 #include <errno.h>
 #include <signal.h>
@@ -39,8 +39,8 @@
 enum {
 	RETRY_MS = 1,
 	GRACE_MS = 50,	   /* for processes that are just ending */
-	FORCED_MS = 10000, /* for those that were told to */
-	SPARE_MS = 1000,   /* for a child of our own to say that it is ready */
+	FORCED_MS = 10000, /* for processes that were told to end */
+	SPARE_MS = 1000,   /* for the spare child to report ready */
 };
 
 static int bad(struct err *e)
@@ -118,7 +118,7 @@ static void turn_free(struct turn **t)
 	lease_next(w);
 }
 
-/* Back to what was; the driver's next attempt begins with removing what this one made. */
+/* Go back to the old state. The driver's next attempt first removes what this one made. */
 void generation_done(struct warden *w)
 {
 	turn_free(&w->turn);
@@ -135,7 +135,7 @@ void turn_fail(struct warden *w, const struct err *why)
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
 	r = turn_move_back(w, t);
-	/* An answer would close the journal, by which the files are found again. */
+	/* No answer: it would close the journal, which is needed to find the files again. */
 	if (r < 0)
 		warden_fail(w, "undo a switch", -r);
 	else if (t->client)
@@ -190,7 +190,7 @@ static int look_again(struct warden *w, const struct turn *t, struct err *e)
 	return walk_open(w, e);
 }
 
-/* The client has its answer first; then the layer is made read-only. */
+/* The client gets its answer first; then the layer is made read-only. */
 static void generation_seal(struct warden *w)
 {
 	struct turn *t = w->unsealed;
@@ -229,20 +229,20 @@ static void commit(struct warden *w)
 	loop_timer_set(&w->loop, &t->retry, 0, on_seal);
 }
 
-/* The kernel's word for it: everything inside descends from init. A child that waits for a command
- * changes nothing. */
+/* True if the kernel shows no other process: everything inside descends from init. The spare child
+ * does not count, because it changes nothing. */
 static bool turn_is_alone(struct warden *w)
 {
 	long pid = 0;
 	int n = w->driver->others(w->cell, &pid);
 
-	/* A kernel that cannot tell leaves it to init to say so. */
+	/* If the kernel cannot tell, init decides. */
 	if (n < 0)
 		return n == -ENOENT;
 	return n == 0 || (n == 1 && spare_is(w, pid));
 }
 
-/* What will be mounted where; in the pool every upper is another. */
+/* What happens to each mount; in storage every upper is new. */
 static struct cell_change change_of(const struct warden *w, const struct turn *t)
 {
 	struct cell_change c = { 0 };
@@ -258,7 +258,7 @@ static int turn_make_next(struct warden *w, struct turn *t, struct err *e)
 {
 	struct cell_change change;
 
-	spare_drop(w); /* it ends while the next generation is made */
+	spare_drop(w); /* the spare ends while the next generation is made */
 	if (!t->looked)
 		(void)turn_find_same(w, t);
 	change = change_of(w, t);
@@ -310,16 +310,13 @@ static void on_retry(struct loop_timer *timer)
 	proceed(container_of(timer, struct turn, retry)->w);
 }
 
-/*
- * Longer for the spare child (call_spare.c): one that was told to end may not have had the time
- * yet, and of one that was just made the pid may not be known yet.
- */
+/* Wait longer for the spare child (call_spare.c): it may still be ending, or its pid unknown. */
 static bool may_wait(const struct warden *w, const struct turn *t)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t more = t->ordered ? FORCED_MS : SPARE_MS;
 
-	/* A copy must not hold a directory that is half moved. */
+	/* A copy must not contain a half-moved directory. */
 	if (w->watch && watch_is_renaming(w->watch))
 		return true;
 	return now < t->until_ns || (spare_is_moving(w) && now < t->start_ns + more * NS_PER_MS);
@@ -334,7 +331,7 @@ static void try_later(struct warden *w)
 		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
 		return;
 	}
-	/* Nothing has been moved where init was never asked. */
+	/* Nothing has moved if init never got the order. */
 	if (!w->turn->seal[0] || w->turn->ordered || turn_copy(w, &e) < 0) {
 		if (e.kind == ERR_NONE)
 			(void)refuse_busy(w, &e);
@@ -342,7 +339,7 @@ static void try_later(struct warden *w)
 	}
 }
 
-/* Nothing is to be done, and nobody is there who could be changing something just now. */
+/* True if there is nothing to do, and no process that could be changing files now. */
 static bool is_unchanged(struct warden *w)
 {
 	struct turn *t = w->turn;
@@ -452,7 +449,7 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);
-	/* What a client of version 2 asks for next is for afterwards. */
+	/* The next request of a client of version 2 must wait for the end of the switch. */
 	if (w->turn && c->version < 3)
 		conn_hold(&c->conn, true);
 	return 0;

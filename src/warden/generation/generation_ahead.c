@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Once a sandbox has changed its generation, the driver prepares the next change whenever nothing
- * runs: the part that is the same whatever will be asked for.
+ * After the first switch of a sandbox, the driver prepares the next one whenever nothing runs: it
+ * does the part that is the same for every switch.
  */
 #include "warden/call/call.h"
 #include "warden/generation/generation.h"
@@ -14,7 +14,7 @@ static void on_ahead(struct loop_timer *timer)
 		w->driver->renew_ahead(w->cell, &w->spec);
 }
 
-/* On the next turn of the loop: who waits for an answer of this one goes first. */
+/* On the next turn of the loop, so that clients get the answers of this turn first. */
 void generation_ahead(struct warden *w)
 {
 	if (w->switched && !w->running)

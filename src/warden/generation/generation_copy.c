@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot while calls run: all processes stand still, a child copies the uppers, they go on.
- * The sandbox stays in its generation; the layer is the copy. The child does the work so that
- * the warden answers meanwhile; what it copies belongs to one who cannot always read it, so
- * that without privilege it does so as root of the outer user namespace.
+ * A snapshot while calls run: the warden freezes all processes, a child copies the uppers, and the
+ * processes continue. The sandbox stays in its generation; the layer is the copy. A child does the
+ * work so that the warden can answer meanwhile. Without privilege, the child copies as root of the
+ * outer user namespace, because the warden's user cannot read all files.
  *
- * In the pool the copy is a snapshot of the subvolume, which takes the kernel as long as it takes
- * to write back what is in memory only: so most of that is written before they stand still.
+ * In storage the copy is a snapshot of the subvolume, which takes the kernel as long as writing
+ * back dirty data. So most data is written back before the freeze.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@
 enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
 
 /*
- * Under a name that is none of a layer, until it is complete; with a mark that it is a copy, which
- * tells one of those from one that the sandbox lies above.
+ * A temporary name that no layer has, until the copy is complete. It marks the layer as a copy, as
+ * opposed to a layer that the sandbox runs above.
  */
 static void name_new(const struct warden *w, char name[NAME])
 {
@@ -121,7 +121,7 @@ static void remove_new(const struct warden *w)
 	(void)voltree_remove(w->layers_fd, name);
 }
 
-/* The child is gone or will be: its status as of wait(2). */
+/* The child is gone or ending: returns its status as wait(2) does. */
 static int stop_waiting(struct warden *w)
 {
 	struct turn *t = w->turn;
@@ -192,7 +192,7 @@ static int start_child(struct warden *w)
 		child(w);
 	t->copy_pid = pid;
 	r = loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
-	if (r < 0) { /* the turn goes before it would end */
+	if (r < 0) { /* the turn is freed before the child would end */
 		(void)raw_pidfd_signal(t->copy_pidfd, SIGKILL);
 		(void)stop_waiting(w);
 	}
@@ -208,7 +208,7 @@ static int freeze_and_copy(struct warden *w)
 		r = w->driver->freeze(w->cell, true, FREEZE_MS);
 	}
 	if (r == 0) {
-		/* Which mounts are untouched now is what the copy is to hold. */
+		/* The copy must match the mounts that are unchanged now. */
 		(void)turn_find_same(w, w->turn);
 		r = start_child(w);
 	}
@@ -230,7 +230,7 @@ int turn_copy(struct warden *w, struct err *e)
 			   "where groups are delegated: systemd-run --user --scope -p "
 			   "Delegate=yes");
 	}
-	spare_drop(w); /* or the child that copies would keep its stdin open */
+	spare_drop(w); /* otherwise the copying child would keep the spare's stdin open */
 	w->turn->flushing = w->spec.pool != NULL;
 	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);
 	if (r == 0)

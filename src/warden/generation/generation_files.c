@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories of a change of generation: what moves where, and what is left to be removed. */
+/* Directories of a change of generation: which ones move, and which ones remain to be removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static bool has_layer(const char (*ids)[LAYER_ID], int n, const char *id)
 	return false;
 }
 
-/* Whether a layer that only one of the two stacks has says anything about mount i. */
+/* True if a layer that only one of the two stacks has contains anything for mount i. */
 static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
 		   const char (*b)[LAYER_ID], int nb, int i)
 {
@@ -47,7 +47,7 @@ static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
 	return false;
 }
 
-/* True where no mount changes. */
+/* True if no mount changes. */
 bool turn_find_same(const struct warden *w, struct turn *t)
 {
 	bool all = true;
@@ -63,7 +63,10 @@ bool turn_find_same(const struct warden *w, struct turn *t)
 	return all;
 }
 
-/* Where an upper goes: into the layer, or on the heap. The directory that the path is below. */
+/*
+ * The new place of an upper: in the layer, or in the directory for removal. Returns the descriptor
+ * that the path is relative to.
+ */
 static int place_of(const struct warden *w, const struct turn *t, int i, char out[PLACE])
 {
 	if (t->seal[0])
@@ -90,7 +93,7 @@ int turn_move_away(struct warden *w, struct turn *t)
 	char name[24], to[PLACE];
 	int r;
 
-	/* It tells of the last switch, which may have been to where this one goes. */
+	/* It describes the last switch, which may have had the same target. */
 	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
 		return -errno;
 	if (w->spec.pool)
@@ -142,8 +145,8 @@ int turn_remember_fresh(struct warden *w)
 }
 
 /*
- * The moment at which it is done, for whoever finds us dead: ops/lost.c. A link has no content
- * that could come to the disk later than its name.
+ * The moment of completion, for ops/lost.c if the warden dies. A link has no content that could
+ * reach the disk later than its name.
  */
 static int write_top(struct warden *w)
 {
@@ -175,7 +178,7 @@ int turn_rename_next(struct warden *w)
 	return unlinkat(w->disk_fd, "next", AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* How a sweeper ends. */
+/* Exit status of a sweeper. */
 enum { SWEPT, BUSY, NOT_SEALED };
 
 static void refuse_unsealed(struct warden *w, int how)
@@ -188,7 +191,7 @@ static void refuse_unsealed(struct warden *w, int how)
 	guard_refuse(w, &e);
 }
 
-/* flags: of waitpid(2). */
+/* flags: for waitpid(2). */
 static void reap(struct sweeper *s, int flags)
 {
 	int status = 0;
@@ -205,8 +208,7 @@ static void reap(struct sweeper *s, int flags)
 	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) != SWEPT)
 		refuse_unsealed(s->w, WEXITSTATUS(status));
 	else
-		spare_make(
-			s->w); /* not before that: whatever init does now cannot reach the layer */
+		spare_make(s->w); /* only now: init cannot reach the layer any more */
 }
 
 static void on_swept(struct loop_io *io, uint32_t events)
@@ -215,7 +217,7 @@ static void on_swept(struct loop_io *io, uint32_t events)
 	reap(container_of(io, struct sweeper, io), WNOHANG);
 }
 
-/* One that is done, or the first once it is. */
+/* A free slot; if there is none, wait for the first sweeper. */
 static struct sweeper *free_slot(struct warden *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++)
@@ -226,9 +228,9 @@ static struct sweeper *free_slot(struct warden *w)
 }
 
 /*
- * What init could have kept of the last generation must not reach the layer any more. It has
- * nothing open there for writing, unless it is not ours any longer; what processes had is closed
- * when they are gone, but the kernel may take a moment for what was on its way in a socket.
+ * Make sure that init cannot write to the layer through anything it kept from the last generation.
+ * A healthy init has nothing open there for writing. The files of other processes close when those
+ * end, but the kernel may need a moment for descriptors in transit in a socket.
  */
 static int seal(struct warden *w, const struct turn *t)
 {
@@ -251,8 +253,8 @@ static int keep_what_it_takes(const struct warden *w, const struct turn *t, int 
 }
 
 /*
- * At low priority and with nothing of ours but what it removes. What is closed here is closed
- * there last: the kernel takes a whole file system apart then.
+ * Runs at low priority, with only the descriptors that it needs. The last close of a mount happens
+ * here, because the kernel then tears down a whole file system.
  */
 static void __attribute__((noreturn))
 sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
@@ -279,12 +281,12 @@ static void sweep(struct warden *w, struct turn *t, int dirfd, const char *heap)
 		return;
 	}
 	*s = (struct sweeper){ .w = w, .pid = pid, .pidfd = raw_pidfd_open(pid) };
-	/* Where it cannot be awaited it is waited for. */
+	/* If the loop cannot watch it, wait for it. */
 	if (s->pidfd < 0 || loop_add(&w->loop, &s->io, s->pidfd, EPOLLIN, on_swept) < 0)
 		reap(s, 0);
 }
 
-/* The work directories of what is not used any more, onto the heap. */
+/* Move work directories that are no longer used to the directory for removal. */
 static void drop_work(struct warden *w, struct turn *t, const char *heap)
 {
 	char from[48], to[PLACE + 24];
@@ -316,7 +318,7 @@ void turn_drop_last(struct warden *w, struct turn *t)
 	w->driver->drop(w->cell, TAKE_PTR(t->other));
 }
 
-/* The files go with all others of the sandbox. */
+/* Their files are removed with the rest of the sandbox. */
 void turn_end_sweepers(struct warden *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {

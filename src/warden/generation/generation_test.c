@@ -26,7 +26,7 @@ static void ask_rollback(struct fx_client *c, uint32_t chan, bool force)
 	FX_SEND(c, MSG_C_SWITCH, chan, { TAG_FORCE, force, NULL }, { TAG_SNAPSHOT, 0, "snap" });
 }
 
-/* The sandbox is in its first generation, and can be switched as if nothing had been. */
+/* The sandbox is in its first generation, and can still be switched. */
 static void check_as_before(const char *file)
 {
 	char path[64];
@@ -177,7 +177,7 @@ static void answers_that_nobody_asked_for_are_dropped(void)
 	fx_end();
 }
 
-/* Both answers lie in the warden's input when the first is read. */
+/* Both answers are in the warden's input when it reads the first. */
 static void an_answer_that_comes_twice_counts_once(void)
 {
 	struct fake_row rows[] = { { MSG_ENTER, 0, { { 0 } }, 0, 0, 0 }, { 0 } };
@@ -195,7 +195,7 @@ static void an_answer_that_comes_twice_counts_once(void)
 	fx_end();
 }
 
-/* Of version 2: the second lies in the warden's input while the first is done and answered. */
+/* Version 2: the second request is in the warden's input during the first switch. */
 static void two_switches_in_one_write_are_done_one_after_the_other(void)
 {
 	fx_version = 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change of generation in the pool (store/storage.h). Files cannot be renamed from one subvolume
- * to another, but a subvolume can be renamed: a generation is one, with all its uppers and their
- * work directories, and becomes the layer as it is. So every mount gets a new upper. What was not
- * changed is no part of a layer: it is put aside into `work`, which is removed later.
+ * A change of generation in storage (store/storage.h). Files cannot be renamed from one subvolume
+ * to another, but a subvolume can be renamed. So a generation is one subvolume, with all its uppers
+ * and their work directories, and becomes the layer as it is. Every mount gets a new upper.
+ * Unchanged uppers do not belong in a layer: they move to `work`, which is removed later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int place_of(const struct warden *w, const struct turn *t, char out[PLACE
 	return t->seal[0] ? w->layers_fd : w->disk_fd;
 }
 
-/* Mounts in use keep what they have, wherever it lies. */
+/* Mounts in use keep their files, whatever the names are. */
 static int put_aside(const struct warden *w, int i, bool back)
 {
 	char here[24], there[32];

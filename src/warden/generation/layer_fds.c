@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The warden's own view of a generation: descriptors of its uppers and of what lies below. */
+/* The warden's own view of a generation: descriptors of its uppers and of the layers below. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "sys/files/resolve.h"
 #include "warden/warden.h"
 
-/* As a sandbox's: [a-z0-9]{8,20}. It becomes part of a path. */
+/* Same format as a sandbox's id: [a-z0-9]{8,20}. It becomes part of a path. */
 static bool id_ok(const char *id)
 {
 	size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789");
@@ -67,7 +67,7 @@ static struct sealed *sealed_find(struct warden *w, const char *id)
 	return NULL;
 }
 
-/* They never change: those that were open before stay so. */
+/* Layers never change, so descriptors of the same layers stay open. */
 static int open_sealed(struct warden *w)
 {
 	struct sealed now[CELL_LAYERS] = { 0 };
@@ -119,13 +119,13 @@ static int open_upper(struct warden *w, int i)
 	w->uppers[i] = openat(w->disk_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->uppers[i] < 0 || fstat(w->uppers[i], &st) < 0)
 		return -errno;
-	/* Not where it has been looked at before anybody could use it. */
+	/* Not if it was recorded before any process could use it. */
 	if (st.st_ino != w->fresh[i].st_ino)
 		w->fresh[i] = st;
 	return 0;
 }
 
-/* What a mount starts from, if that was frozen; borrowed. */
+/* The frozen start of a mount, if there is one; borrowed. */
 static int find_start(const struct warden *w, int i)
 {
 	for (int j = 0; j < w->spec.nlayers; j++)
@@ -139,7 +139,10 @@ bool layers_frozen(const struct warden *w, int i)
 	return find_start(w, i) >= 0;
 }
 
-/* Above the last there are only whiteouts. A switch may lead from the host's to a frozen one. */
+/*
+ * Open the last lower; those above it contain only whiteouts. A switch may replace the host's
+ * directory with a frozen start.
+ */
 static int open_lower(struct warden *w, int i)
 {
 	const struct cell_mount *m = &w->spec.mounts[i];
@@ -204,7 +207,7 @@ void layers_close(struct warden *w)
 		sealed_done(&w->sealed[j]);
 }
 
-/* Times have the width of a tick: a change may not show in them, but in what is there. */
+/* Times have the resolution of a tick: a change may show only in the content. */
 bool layers_touched(const struct warden *w, int i)
 {
 	const struct stat *was = &w->fresh[i];
@@ -216,12 +219,12 @@ bool layers_touched(const struct warden *w, int i)
 		return true;
 	if (!dir_is_empty(w->uppers[i], "."))
 		return true;
-	/* It was made with those of the topmost layer. */
+	/* The upper was made with the xattrs of the topmost layer. */
 	return !attrs_same_xattrs(
 		w->uppers[i], w->nlayer_fds[i] ? w->layer_fds[i][0] : find_start(w, i), w->rootful);
 }
 
-/* What is left of the path below the mount; NULL: it is not below it. */
+/* The rest of the path below the mount; NULL: not below it. */
 static const char *path_below(const char *path, const char *dest)
 {
 	size_t n = strcmp(dest, "/") == 0 ? 0 : strlen(dest);
@@ -229,7 +232,7 @@ static const char *path_below(const char *path, const char *dest)
 	return strncmp(path, dest, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* Layers on several file systems: a number of the overlay's own may be equal by chance. */
+/* With layers on several file systems, the overlay's own inode number may be equal by chance. */
 static bool is_below(const struct warden *w, int mount, const char *path)
 {
 	for (int i = -1; i < w->nlayer_fds[mount]; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A limit on disk where the file system gives none: the sum of what lies in the uppers, looked
- * at again and again, at most 3 % of the time. Between two looks a burst can overshoot; that a
- * single file never does is RLIMIT_FSIZE's doing. Above the limit running calls are killed.
- * One that begins above it has a moment to remove something.
+ * A disk limit for a file system without quotas: the warden measures the uppers periodically, using
+ * at most 3 % of the time. A burst between two measurements can overshoot the limit; RLIMIT_FSIZE
+ * keeps a single file below it. Above the limit the warden kills running calls. A call that starts
+ * above the limit gets a moment to remove files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@ enum {
 	LOOK_MS = 100,	/* while calls run */
 	IDLE_MS = 2000, /* processes that a call left behind write too */
 	GRACE_MS = 2000,
-	SHARE = 30, /* a look of length T is followed by SHARE * T without */
+	SHARE = 30, /* a measurement of length T is followed by a pause of SHARE * T */
 };
 
-/* As far as it matters: nothing is counted any more once it is above the limit. */
+/* Stops counting above the limit. */
 static uint64_t used(const struct warden *w)
 {
 	uint64_t most = w->spec.limits.disk, sum = 0;
@@ -46,7 +46,7 @@ static void trace_hit(struct warden *w, const struct call *c)
 	warden_trace_end(w);
 }
 
-/* Also what earlier calls left behind, unless somebody is cleaning up. */
+/* Also kill processes that earlier calls left behind, unless a call is in its grace time. */
 static void kill_writers(struct warden *w)
 {
 	bool spared = false;
@@ -90,7 +90,7 @@ static bool is_watched(const struct warden *w)
 	return w->spec.limits.disk && !w->cell->has_quota;
 }
 
-/* Where a quota holds the limit: is there no room for even a little more? */
+/* With a quota: true if there is no room for even a little more. */
 static bool quota_is_full(const struct warden *w)
 {
 	enum { SOME = 1 << 20, LITTLE = 64 << 10 };
@@ -127,7 +127,7 @@ void disk_wake(struct warden *w)
 {
 	const uint64_t soon = LOOK_MS * NS_PER_MS;
 
-	/* Not sooner than it is due, if the last look was long. */
+	/* Not before it is due, if the last measurement was long. */
 	if (is_watched(w) && w->disk_timer.at_ns > clock_mono_ns() + soon &&
 	    w->disk_timer.at_ns < clock_mono_ns() + IDLE_MS * NS_PER_MS)
 		loop_timer_set(&w->loop, &w->disk_timer, soon, look);

@@ -33,7 +33,7 @@ static void add_name(struct sum *s, int dirfd, const struct dirent *ent)
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/* Takes fd. A directory that cannot be read (rootless, closed by its owner) counts for itself. */
+/* Takes fd. A directory that cannot be read (rootless, closed by its owner) counts as one name. */
 static void add_dir(struct sum *s, int fd)
 {
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -43,7 +43,7 @@ static void add_dir(struct sum *s, int fd)
 		return;
 	}
 	if (++s->depth > LIMIT_TREE_DEPTH)
-		s->bytes = UINT64_MAX; /* nobody hides what we cannot reach */
+		s->bytes = UINT64_MAX; /* no sandbox can hide files below our reach */
 	for (struct dirent *ent = readdir(d); ent && s->bytes <= s->most; ent = readdir(d)) {
 		const char *n = ent->d_name;
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /*
- * Bytes that a tree takes below fd: blocks, at least 4 KiB for every name, a file with several
- * names shared among them. Follows nothing. Stops above `most`. UINT64_MAX: too deep.
+ * Bytes used by a tree below fd: blocks, at least 4 KiB per name; the names of one file share its
+ * blocks. Follows no links. Stops above `most`. UINT64_MAX: too deep.
  */
 uint64_t disk_usage(int fd, uint64_t most);

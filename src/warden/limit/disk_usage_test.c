@@ -32,7 +32,7 @@ static void put(const char *name, size_t kib)
 	CHECK(f >= 0);
 	while (kib--)
 		CHECK(write(f, block, sizeof block) == (ssize_t)sizeof block);
-	CHECK(fsync(f) == 0 && close(f) == 0); /* blocks are given late */
+	CHECK(fsync(f) == 0 && close(f) == 0); /* file systems allocate blocks late */
 }
 
 static uint64_t kib(void)

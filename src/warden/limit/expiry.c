@@ -11,7 +11,7 @@ static void expire(struct warden *w, enum end_cause cause, const char *reason)
 	trace_text(&w->trace, "what", str_of(end_cause_name(cause)));
 	trace_text(&w->trace, "action", w->pauses ? STR("pause") : STR("kill"));
 	(void)warden_trace_end(w);
-	/* What cannot be paused must not live on for ever. */
+	/* A sandbox that cannot be paused must end. */
 	if (w->pauses && pause_enter(w, reason, &e) == 0)
 		return;
 	w->expired = true;
@@ -100,7 +100,7 @@ uint64_t expiry_until(struct warden *w, uint64_t at_ms)
 
 	expiry_extend(w, ttl_ms < most_ms ? ttl_ms : most_ms);
 	if (w->expires_at_ms)
-		w->expires_at_ms = at_ms; /* exactly what was asked for */
+		w->expires_at_ms = at_ms; /* exactly as requested, without rounding */
 	return ttl_ms;
 }
 

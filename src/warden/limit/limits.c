@@ -96,7 +96,7 @@ static int limit_call(struct call *c, const struct ask *a, int fds[FD_ROLES], st
 
 int limits_open_call(struct call *c, const struct ask *a, int fds[FD_ROLES], struct err *e)
 {
-	/* A host without v2 has no leaf that would have named the call. */
+	/* On a host without v2 the call has no group yet: name one. */
 	if (a->call_memory && !c->group[0] && features_of(c->w->driver->has) & HAS_GROUPS)
 		(void)snprintf(c->group, sizeof c->group, "call-%u", c->id);
 	if (a->call_memory && limit_call(c, a, fds, e) < 0)
@@ -129,7 +129,7 @@ void limits_close_call(struct call *c)
 		return;
 	c->counted = false;
 	c->w->driver->group_count(c->w->cell, c->group, &now);
-	/* Fewer than before: since a later call has a limit of its own, each has its own count. */
+	/* A lower count: a later call got its own limit, and now each call has its own count. */
 	c->oom_kills =
 		now.oom_kills - (now.oom_kills < c->counts.oom_kills ? 0 : c->counts.oom_kills);
 	if (c->oom_kills) {

@@ -10,7 +10,7 @@
 
 enum { FREEZE_WAIT_MS = 1000 };
 
-/* What a timer had left stays in its place while it is stopped. */
+/* Stop a timer and keep the time that it had left. */
 static void timer_hold(struct warden *w, struct loop_timer *t, uint64_t *left_ns)
 {
 	uint64_t now = clock_mono_ns();
@@ -91,7 +91,7 @@ int pause_leave(struct warden *w, const char *reason, struct err *e)
 		return 0;
 	if (w->state != SANDBOX_PAUSED)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
-	/* It is being copied as it stands. */
+	/* A copy is in progress and needs the sandbox frozen. */
 	if (w->turn)
 		return err_set(e, ERR_CONFLICT, "a snapshot is under way");
 	r = freeze(w, false);
@@ -103,7 +103,7 @@ int pause_leave(struct warden *w, const char *reason, struct err *e)
 	trace_num(&w->trace, "paused_ms", (int64_t)((clock_mono_ns() - w->paused_ns) / NS_PER_MS));
 	warden_trace_asker(w);
 	(void)warden_trace_end(w);
-	/* Its time is over only once. */
+	/* The time to live had expired: start it again. */
 	if (w->ttl_over)
 		expiry_extend(w, w->ttl_ms);
 	start_clocks(w);

@@ -12,7 +12,7 @@
 
 enum { DIALS_MOST = 1024 };
 
-/* Where ports are channels, their numbers are others than those of calls. */
+/* If ports are channels, their numbers differ from numbers of calls. */
 #define FIRST_CHANNEL (1u << 30)
 
 struct dial {
@@ -54,7 +54,7 @@ int dial_ask(struct client *c, const struct frame *f, struct err *e)
 	return r < 0 ? err_sys(e, -r, "ask init") : 0;
 }
 
-/* Init is on the hostile side: what it gives must be what was asked for. */
+/* Init is on the hostile side: check that the descriptor is a TCP socket. */
 static bool is_tcp(int fd)
 {
 	int domain = 0, protocol = 0;

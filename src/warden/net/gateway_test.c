@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The warden and its gateway: started again when it dies, asked one thing at a time. */
+/* The warden and its gateway: restarts after a death, and one request at a time. */
 #include <errno.h>
 
 #include "t.h"
@@ -71,7 +71,7 @@ static void requests_are_answered_in_their_order(void)
 	CHECK(fx_send_raw(me, MSG_C_NET, 2, STR_NONE) == 0);
 	ask_policy(3, "third");
 	fx_settle();
-	/* An answer to what was not asked changes nothing. */
+	/* An answer without a request changes nothing. */
 	CHECK(conn_send(&fx_gateway.conn, GW_END, 0, STR_NONE) == 0);
 	fx_settle();
 	CHECK(count(GW_POLICY) == 2 && count(GW_LIST) == 0 && !fx_came(me, MSG_C_END));
@@ -97,7 +97,7 @@ static void one_that_dies_is_started_again_with_the_last_policy(void)
 	fx_await_error(me, "the gateway died");
 	fx_settle();
 	CHECK(fx_gateway.started == 2 && memcmp(fx.w->net->policy, "policy", 6) == 0);
-	/* The second death so soon waits longer. */
+	/* The delay grows after a second early death. */
 	conn_done(&fx_gateway.conn);
 	fx_settle();
 	CHECK(fx_gateway.started == 2);
@@ -125,7 +125,7 @@ static void who_asked_may_be_gone(void)
 	fx_end();
 }
 
-/* It reads hostile bytes, and may have become hostile itself. */
+/* The gateway reads hostile bytes, and may have become hostile itself. */
 static void whatever_it_says_the_sandbox_goes_on(void)
 {
 	begin();

@@ -15,7 +15,7 @@ enum {
 	CONFIG_MOST = 64 * 1024,
 	RESTART_MS = 50,
 	RESTART_MOST_MS = 5000,
-	STABLE_S = 10, /* it has lived that long: its death is a new story */
+	STABLE_S = 10, /* after living this long, a death resets the restart delay */
 };
 
 static void start_again(struct loop_timer *t);
@@ -81,7 +81,7 @@ static void trace_gateway(struct net *n, const char *what, const struct net_part
 	(void)trace_end(t);
 }
 
-/* How it ended. It has closed its stream: if it lives on, it is killed. */
+/* The exit status. The process has closed its stream: kill it if it still lives. */
 static int reap(struct net_part *p)
 {
 	int status = 0;
@@ -107,7 +107,7 @@ static void restart_later(struct net *n)
 		       (wait < RESTART_MOST_MS ? wait : RESTART_MOST_MS) * NS_PER_MS, start_again);
 }
 
-/* One without the other is of no use: both are ended, and both started again. */
+/* One process is useless without the other: end both, and restart both. */
 void net_on_closed(struct conn *c, int err)
 {
 	struct net_part *p = container_of(c, struct net_part, conn);
@@ -124,7 +124,7 @@ void net_on_closed(struct conn *c, int err)
 	restart_later(n);
 }
 
-/* The dialer takes a policy first, then the front: what the front allows, the dialer knows. */
+/* The dialer gets a policy before the front, so that it knows everything that the front allows. */
 static void on_policy_set(struct net *n, const struct net_part *from, const struct frame *f)
 {
 	struct str body = f->body;
@@ -137,7 +137,7 @@ static void on_policy_set(struct net *n, const struct net_part *from, const stru
 		net_queue_half_set(n);
 	else
 		net_queue_policy_set(n, cut, error);
-	if (from == &n->part[NET_FRONT] && error) /* the dialer has it: both begin anew */
+	if (from == &n->part[NET_FRONT] && error) /* the dialer already has it: restart both */
 		(void)shutdown(from->conn.fd, SHUT_RDWR);
 }
 
@@ -176,10 +176,10 @@ static void pass_flow(struct net *n, const struct frame *f)
 		(void)conn_end(&to->conn, at, NULL, 0);
 }
 
-/* They have no descriptors to give. */
+/* The gateway has no descriptors to send. */
 static void close_all(const struct frame *f, int *fds)
 {
-	fds_discard(fds, f->nfds); /* the front parses hostile bytes: it may be anybody's */
+	fds_discard(fds, f->nfds); /* the front parses hostile bytes: trust no descriptor */
 }
 
 void net_on_front(struct conn *c, const struct frame *f, int *fds)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two processes of a gateway: how they are started, configured and ended. */
+/* The two processes of a gateway: start, configure and end them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ void net_stop_gently(struct net *n)
 {
 	struct conn *dialer = &n->part[NET_DIALER].conn;
 
-	if (dialer->loop) /* it ends while the front does */
+	if (dialer->loop) /* the dialer ends in parallel with the front */
 		(void)shutdown(dialer->fd, SHUT_WR);
 	for (int i = 0; i < NET_PARTS; i++)
 		if (n->part[i].conn.loop)
@@ -49,7 +49,7 @@ void net_stop_gently(struct net *n)
 	net_stop(n);
 }
 
-/* A copy of a descriptor, which the message takes with it. */
+/* Duplicate a descriptor; the message takes the copy. */
 static int add_copy(int *fds, int *count, int fd)
 {
 	fds[*count] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -97,7 +97,7 @@ static int configure(struct net *n)
 	return r;
 }
 
-/* It lies beside us, as init does. */
+/* cay-gateway is beside the warden, like init. */
 static void find_program(const struct warden *w, char out[LIMIT_PATH])
 {
 	const char *slash = strrchr(w->spec.init, '/');

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record of policies: which rules came and went, when, and who asked. An event has room for
- * TEXT_MOST bytes of rules; those that do not fit are counted. The whole policy is in a file.
+ * The record of policies: which rules were added and removed, when, and by which process. An event
+ * has room for TEXT_MOST bytes of rules and counts the rules that do not fit. A file has the whole
+ * policy.
  */
 #include <string.h>
 
@@ -9,12 +10,12 @@
 #include "policy/describe.h"
 #include "warden/net/net.h"
 
-enum { TEXT_MOST = 20 * 1024 }; /* of the added, and of the removed rules */
+enum { TEXT_MOST = 20 * 1024 }; /* for the added rules, and for the removed rules */
 
 struct list {
 	struct trace *t;
-	size_t left; /* room */
-	int more;    /* did not fit */
+	size_t left; /* bytes left */
+	int more;    /* number of rules that did not fit */
 };
 
 static int put_rule(void *ctx, const struct policy_rule *r, struct str text)
@@ -52,7 +53,7 @@ static void put_content(struct net *n, struct str from, struct str to)
 
 	if (net_policy_hash(n->w, hash))
 		trace_text(t, "hash", str_of(hash));
-	/* What the gateway could read, we can; tests have gateways that read anything. */
+	/* The gateway has decoded it, so this succeeds; only test gateways accept anything. */
 	if (policy_decode(to, &is) < 0)
 		return;
 	if (from.n)
@@ -73,7 +74,7 @@ int net_policy_note(struct net *n, struct str from, struct str to, const struct 
 	(void)trace_begin(t, "policy.set", 0, n->w->created_event);
 	who_trace(t, who);
 	put_content(n, from, to);
-	/* The gateway obeys it all the same: the record must not claim the last one. */
+	/* The gateway obeys the policy anyway; record that the file still has the last one. */
 	if (r < 0)
 		trace_text(t, "not_kept", str_of(strerror(-r)));
 	return warden_trace_end(n->w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process has a socket: the one whose descriptors show its inode. Of a call with a control
- * group only its own processes are looked at, else all of the sandbox, and then the process tells
- * the call too.
+ * Find the process that holds a socket: its descriptors show the socket's inode. For a call with a
+ * control group, search only the group's processes. Otherwise search the whole sandbox; then the
+ * process also identifies the call.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,8 +38,9 @@ void net_process_forget(struct net *n)
 }
 
 /*
- * Most connections are of the process that made the one before, and have its number or the next
- * one: a look or two instead of a search. The directory stands for the process, not for its pid.
+ * Most connections come from the same process as the last one, on the same descriptor or the next:
+ * one or two lookups instead of a search. The open directory identifies the process, which a pid
+ * would not.
  */
 static bool is_last(struct net_last *l, uint32_t call, const char *want)
 {
@@ -58,8 +59,8 @@ static bool is_last(struct net_last *l, uint32_t call, const char *want)
 }
 
 /*
- * The directory of its descriptors where the socket is among them. Else -ENOENT, or -EBUSY where
- * that cannot be told: there are too many, or they may not be seen.
+ * Return the directory of the process's descriptors if the socket is among them. Otherwise -ENOENT,
+ * or -EBUSY if unknown: there are too many descriptors, or they are not visible.
  */
 static int find_socket(long pid, const char *want, int *ret_number)
 {
@@ -118,8 +119,8 @@ static int search(struct warden *w, uint32_t *call, const char *want)
 }
 
 /*
- * A search takes as long as those inside have made it: many processes with many descriptors each.
- * So all of them take at most a tenth of our time, and 10 ms at once.
+ * The sandbox controls the length of a search: many processes with many descriptors each. So all
+ * searches together take at most a tenth of our time, and 10 ms at once.
  */
 static bool may_search(struct net *n)
 {
@@ -146,7 +147,7 @@ int net_process_of(struct warden *w, uint32_t *call, uint64_t inode)
 		*call = n->last.call;
 		return n->last.process;
 	}
-	if (!may_search(n) && *call) /* without a call only this tells it */
+	if (!may_search(n) && *call) /* without a call, only this search identifies it */
 		return 0;
 	began_ns = clock_mono_ns();
 	process = search(w, call, want);
@@ -161,7 +162,7 @@ static bool is_among(long pid, const long *pids, int n)
 	return n > 0;
 }
 
-/* Whether processes of the call have the socket, and no other has. */
+/* True if processes of the call hold the socket, and no other process does. */
 static bool only_call_has(struct warden *w, uint32_t call, const char *want)
 {
 	bool groups = warden_has(w, HAS_GROUPS), found = false;
@@ -193,7 +194,7 @@ bool net_socket_is_of(struct warden *w, uint32_t call, uint64_t inode)
 	char want[40];
 	bool only;
 
-	/* Nobody else is there to have it. */
+	/* There is no other call. */
 	if (w->ncalls == 1 && w->calls->id == call)
 		return true;
 	if (!inode || !may_search(n))

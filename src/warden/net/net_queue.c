@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients ask the gateway, one after the other: a new policy, or the list of connections.
- * The gateway answers in order, and has no names for requests.
+ * Requests of clients to the gateway, one at a time: a new policy, or the list of connections. The
+ * gateway answers in order, and requests have no ids.
  *
- * A policy is kept and traced when both processes of the gateway have said that they obey it: until
- * then the sandbox has the last one, and so has a gateway that is started again.
+ * A policy is stored and traced after both processes of the gateway have confirmed it. Until then
+ * the sandbox keeps the last policy, and so does a restarted gateway.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 struct net_ask {
 	struct net_ask *next;
-	struct client *client; /* NULL: gone */
+	struct client *client; /* NULL: it has disconnected */
 	uint32_t chan;
-	char *policy; /* NULL: the list is asked for */
+	char *policy; /* NULL: a request for the list */
 	size_t len;
 	struct who who;
 };
@@ -44,7 +44,7 @@ static void fail(const struct net_ask *a, const struct err *why)
 		(void)client_error(a->client, a->chan, why, STAGE_SETUP);
 }
 
-/* To the gateway, where it has answered all that came before. */
+/* Send the first request, if the gateway has answered all earlier ones. */
 static int send_first(struct net *n)
 {
 	const struct net_ask *a = n->asks;
@@ -99,7 +99,7 @@ void net_queue_policy_set(struct net *n, uint64_t cut, uint64_t error)
 	struct net_ask *a = n->asks;
 	struct err e = { 0 };
 
-	if (!a || !a->policy) /* of the first policy, for which nobody waits */
+	if (!a || !a->policy) /* the first policy, which no client waits for */
 		return;
 	(void)take_first(n);
 	if (error) {
@@ -123,7 +123,7 @@ void net_queue_half_set(struct net *n)
 
 	if (!a || !a->policy)
 		return;
-	/* If the front cannot be told, the dialer must not keep the policy: both begin anew. */
+	/* If the front cannot get the policy, the dialer must not keep it: restart both. */
 	if (conn_send(front, GW_POLICY, 0, (struct str){ a->policy, a->len }) < 0)
 		(void)shutdown(n->part[NET_DIALER].conn.fd, SHUT_RDWR);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gateway tells, as events of the trace, each with its call and process. */
+/* Reports of the gateway, as events of the trace, each with its call and process. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void read_told(struct told *t, struct str body)
 	}
 }
 
-/* --- whose --- */
+/* --- owners of sockets --- */
 
 void net_call_begin(struct call *c)
 {
@@ -57,7 +57,7 @@ void net_call_begin(struct call *c)
 		(struct net_group){ .id = c->group_id, .call = c->id };
 }
 
-/* The event of the call's start is written after its group is made. */
+/* Returns the call, not its start event, which is written after the group is made. */
 static uint32_t call_of_group(struct net *n, uint64_t id)
 {
 	uint32_t most = n->ngroups < NET_GROUPS ? n->ngroups : NET_GROUPS;
@@ -78,7 +78,7 @@ static uint64_t start_of(struct warden *w, uint32_t call)
 	return c ? c->event : w->created_event;
 }
 
-/* --- what was refused to a call --- */
+/* --- denials of a call --- */
 
 static char *copy(struct str s)
 {
@@ -107,7 +107,7 @@ static int put_one(const struct net_denial *d, struct buf *b)
 	return r;
 }
 
-/* At once, so that whoever runs the command need not wait for its end to see why it fails. */
+/* Send it at once, so that the user sees why the command fails before it ends. */
 static void tell_client(struct call *c, const struct net_denial *d)
 {
 	auto_done(buf_done) struct buf body = BUF_INIT(8192);
@@ -274,7 +274,7 @@ void net_whose(struct net *n, const struct frame *f)
 	flow->owner_process = net_process_of(n->w, &flow->owner_call, t.inode);
 }
 
-/* The pid inside, and the call where the group has not told it. */
+/* The pid inside; also sets the call, if the group did not identify it. */
 static int owner_of(struct net *n, const struct net_flow *flow, const struct told *t,
 		    uint32_t *call)
 {
@@ -286,7 +286,7 @@ static int owner_of(struct net *n, const struct net_flow *flow, const struct tol
 		return flow->owner_process;
 	}
 	process = net_process_of(n->w, call, t->inode);
-	/* Whatever runs is of a call: where there is one, it is of that. */
+	/* Every process belongs to a call: with only one call, it is that one. */
 	if (!*call && n->w->ncalls == 1)
 		*call = n->w->calls->id;
 	return process;
@@ -297,7 +297,7 @@ static bool of_flow(uint64_t kind)
 	return kind == GW_KIND_TLS || kind == GW_KIND_HTTP || kind == GW_KIND_CLOSE;
 }
 
-/* Kinds that name the call of a socket; the others have it from their flow. */
+/* Kinds that identify the call of a socket; the others take it from their flow. */
 static bool tells_call(uint64_t kind)
 {
 	return !of_flow(kind) && kind != GW_KIND_GAP;
@@ -317,7 +317,7 @@ void net_event(struct net *n, const struct frame *f)
 	int process;
 
 	read_told(&t, f->body);
-	if (t.kind >= GW_KIND_DIAL || !flow) /* only the dialer says what was dialled */
+	if (t.kind >= GW_KIND_DIAL || !flow) /* only the dialer reports dials */
 		return;
 	call = call_of_group(n, t.cgroup);
 	process = tells_call(t.kind) ? owner_of(n, flow, &t, &call) : 0;

@@ -15,7 +15,7 @@
 #include "warden/watch/watch_pending.h"
 #include "warden/watch/watch_rename.h"
 
-enum { ANCESTORS = 64 }; /* looked at to attribute a process that never exec'ed */
+enum { ANCESTORS = 64 }; /* most ancestors checked for a process that never exec'ed */
 
 void watch_guard(struct watch *w, bool (*guard)(void *ctx, int tid), void *ctx)
 {
@@ -31,16 +31,15 @@ static bool passes_guard(struct watch *w, int tid)
 	return !guard || guard(w->guard_ctx, tid);
 }
 
-/* Nobody is left. Those whose end is not known yet are about to be reaped, and will be looked at.
- */
+/* No process is left. Processes without a known end are about to be reaped, and are polled. */
 static void hang_up(struct watch_call *c)
 {
 	loop_del(c->watch->loop, &c->io);
-	fds_discard(&c->listener, 1); /* init sent it */
+	fds_discard(&c->listener, 1); /* init sent it, so its close may block */
 	watch_settle(c);
 }
 
-/* One per turn: RECV would block where nothing waits, and the loop asks that for us. */
+/* One per turn: RECV would block without a notification, and the loop polls for us. */
 static void on_notified(struct watch_call *c)
 {
 	struct watch *w = c->watch;
@@ -87,7 +86,7 @@ int watch_call_new(struct watch *w, uint32_t call, uint64_t parent, int listener
 	r = loop_add(w->loop, &c->io, listener, EPOLLIN, on_listener);
 	if (r < 0)
 		return r;
-	/* The task sleeps while we look and we sleep while it runs: one CPU does for both. */
+	/* The task sleeps while we work and the reverse: one CPU is enough for both. */
 	listener_sync_wake_up(listener);
 	(void)TAKE_FD(listener);
 	*ret = TAKE_PTR(c);
@@ -110,7 +109,7 @@ void watch_call_free(struct watch_call *c)
 		proc_drop(c->watch, c->procs);
 	watch_gaps(c);
 	loop_del(c->watch->loop, &c->io);
-	fds_discard(&c->listener, 1); /* init sent it */
+	fds_discard(&c->listener, 1); /* init sent it, so its close may block */
 	free(c);
 }
 
@@ -165,7 +164,7 @@ uint32_t watch_call_of(const struct watch *w, int outside_pid)
 	return 0;
 }
 
-/* Each process takes a descriptor. The other half is for all that keeps the sandbox usable. */
+/* Each process takes a descriptor. Keep half of them for everything else. */
 static uint32_t most_processes(void)
 {
 	struct rlimit l;

@@ -91,7 +91,7 @@ static void on_parked(struct loop_timer *timer)
 	uint64_t now = clock_mono_ns();
 
 	for (struct proc *p; (p = w->parked) && p->parked_ns + PARK_NS <= now;) {
-		w->parked = p->parked_next; /* as proc_drop does, which also knows the others */
+		w->parked = p->parked_next; /* like proc_drop, for the head of the list */
 		proc_ended(p, NULL);
 	}
 	if (w->parked)
@@ -155,7 +155,7 @@ static void on_pidfd(struct loop_io *io, uint32_t events)
 	proc_gone(container_of(io, struct proc, io));
 }
 
-/* From now on its end is awaited. Where that cannot be, it stays as it is. */
+/* Await its end from now on. If that fails, it stays young. */
 static void grow_up(struct proc *p)
 {
 	if (loop_add(p->call->watch->loop, &p->io, p->pidfd, EPOLLIN, on_pidfd) == 0)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ends of processes that were seen to exec, and what the watch is made of.
+ * The ends of processes, and the internal structures of the watch.
  *
- * An exit: the pidfd becomes readable. The status comes from the kernel (Linux 6.15, or from
- * the zombie while it lasts), else from init. Where neither has it yet the process is parked
- * for a moment, because init's word may be on its way.
+ * An exit makes the pidfd readable. The status comes from the kernel (Linux 6.15, or earlier from
+ * the zombie while it exists), else from init. If neither has it yet, the process is parked for a
+ * moment, because init's report may be in transit.
  *
- * Most processes are short, and to be woken for each of their ends costs as much as all the rest.
- * Where the kernel remembers the status of a reaped process, a new one is therefore *young*: its
- * pidfd is only looked at, every few milliseconds together with all others, and awaited once it
- * has lived longer than that. Whether it does is asked of the first process that ended, when the
- * next one is seen: those whose end we are woken for have not been reaped yet.
+ * Most processes are short, and a wake-up for each end costs as much as all other work. So if the
+ * kernel remembers the status of a reaped process, a new process is *young*: the watch only polls
+ * its pidfd, every few milliseconds together with all others. It awaits the pidfd once the process
+ * has lived longer than that. The watch tests this kernel feature on the first process that ended,
+ * when it sees the next process: a process whose end wakes the watch has not been reaped yet.
  */
 #pragma once
 
@@ -23,14 +23,14 @@ struct watch {
 	struct loop *loop;
 	struct trace *trace;
 	int root_fd;
-	char *prefix; /* the root's own name as seen from here; empty for "/" */
+	char *prefix; /* name of the sandbox's root as seen from here; empty for "/" */
 	struct proc_view view;
 	struct proc_table table;
-	struct proc *parked, **parked_end; /* longest first */
+	struct proc *parked, **parked_end; /* longest parked first */
 	struct loop_timer parked_timer;
-	bool remembers; /* the kernel, how those ended that were reaped */
-	bool forgets;	/* it does not */
-	int probe_fd;	/* the first that ended: what is known of it when it has been reaped */
+	bool remembers; /* the kernel remembers the status of reaped processes */
+	bool forgets;	/* the kernel does not remember it */
+	int probe_fd;	/* pidfd of the first process that ended, to test this after its reap */
 	struct proc *young;
 	struct loop_timer young_timer;
 	struct listener_bufs bufs;
@@ -39,13 +39,13 @@ struct watch {
 	int child_fd; /* readable when a held task has stopped or died */
 	struct loop_io child_io;
 	/* watch_rename.c */
-	struct rename_order *renames; /* that wait; while busy, the first is with init */
+	struct rename_order *renames; /* waiting; while busy, init handles the first */
 	unsigned nrenames;
 	bool rename_busy;  /* init has an order */
-	bool rename_stuck; /* and did not answer in time */
+	bool rename_stuck; /* init did not answer in time */
 	struct loop_timer rename_timer;
 	struct watch_rename_ops rename_ops;
-	bool (*guard)(void *ctx, int tid); /* NULL: asked already, or there is none */
+	bool (*guard)(void *ctx, int tid); /* NULL: already called, or none */
 	void *guard_ctx;
 };
 
@@ -62,20 +62,20 @@ struct watch_call {
 	void *ctx;
 };
 
-/* A new process of the table: its end will be written. */
+/* Add a process to the table; the watch will write its end. */
 int proc_await(struct watch *w, struct proc *p);
-/* It has ended; how is yet to be found out. May free the call. */
+/* The process has ended; find out its status. May free the call. */
 void proc_gone(struct proc *p);
-/* status: NULL where it is not known. May free the call. */
+/* status: NULL if unknown. May free the call. */
 void proc_ended(struct proc *p, const int *status);
 void proc_drop(struct watch *w, struct proc *p);
 
 /*
- * Write the ends of young processes, of one call or with NULL of all, and await those that
- * were young before then. May free calls that have none left.
+ * Write the ends of young processes, of one call or (NULL) of all. Await the processes that were
+ * young before before_ns. May free calls that have no process left.
  */
 void watch_collect(struct watch *w, const struct watch_call *only, uint64_t before_ns);
-/* Write what was lost. */
+/* Write the counts of lost events. */
 void watch_gaps(struct watch_call *c);
-/* Tell where nothing of the call is left. May free it. */
+/* If nothing of the call is left, run `idle`. May free the call. */
 void watch_settle(struct watch_call *c);

@@ -27,7 +27,7 @@ void exec_mem_init(struct exec_mem *m, const struct exec_req *q)
 
 	m->tid = q->tid;
 	memset(m->at, 0, sizeof m->at);
-	/* What could not be read will be asked for again, and then says why. */
+	/* A page that was not read now is read again later, and then gives the error. */
 	for (m->next = 0; m->next < ARRAY_LEN(page) && n >= EXEC_PAGE; n -= EXEC_PAGE, m->next++)
 		m->at[m->next] = page[m->next];
 }
@@ -48,7 +48,7 @@ void exec_req_of(const struct seccomp_notif *n, struct exec_req *ret)
 	}
 }
 
-/* Where the byte at addr is here, and how many follow it on its page; NULL: not readable. */
+/* The local address of the byte at addr, and the bytes left on its page; NULL: unreadable. */
 static const char *peek(struct exec_mem *m, uint64_t addr, size_t *ret_n)
 {
 	uint64_t page = page_of(addr);
@@ -77,7 +77,7 @@ static const char *peek(struct exec_mem *m, uint64_t addr, size_t *ret_n)
 	return m->page[i] + off;
 }
 
-/* Copy a text with its terminator. Its length; -EMSGSIZE with dst full, without terminator. */
+/* Copy a text with its terminator. Returns its length; -EMSGSIZE with dst full, unterminated. */
 static ssize_t copy_text(struct exec_mem *m, uint64_t addr, char *dst, size_t size)
 {
 	size_t done = 0;
@@ -113,8 +113,8 @@ int exec_read_path(struct exec_mem *m, const struct exec_req *q, char path[LIMIT
 }
 
 /*
- * How much of the n bytes fits into `budget` bytes of JSON, counted so that no choice of
- * bytes can make an event of arguments too long to be written.
+ * How many of the n bytes fit into `budget` bytes of JSON. The costs are upper bounds, so that no
+ * arguments can make an event too long to be written.
  */
 enum { COST_ITEM = 4, COST_BASE64 = 10, COST_CONTROL = 6 };
 static size_t fits(const char *p, size_t n, size_t budget, size_t *ret_cost)
@@ -139,7 +139,7 @@ static size_t fits(const char *p, size_t n, size_t budget, size_t *ret_cost)
 	return i;
 }
 
-/* Cut before a character of UTF-8 rather than within it, or all of the text became base64. */
+/* Cut before a UTF-8 character, not within it; otherwise the whole text would become base64. */
 static size_t whole_chars(const char *p, size_t n)
 {
 	size_t back = 0;
@@ -149,7 +149,7 @@ static size_t whole_chars(const char *p, size_t n)
 	return back < n && ((unsigned char)p[n - 1 - back] & 0xc0) == 0xc0 ? n - 1 - back : n;
 }
 
-/* Append one argument as far as it fits. False where it or a part of it was left out. */
+/* Append one argument as far as it fits. False if all or part of it was omitted. */
 static bool add_arg(struct exec_mem *m, uint64_t addr, struct exec_args *a, size_t *left)
 {
 	char *dst = a->text + a->len;
@@ -212,8 +212,8 @@ void exec_read_args(struct exec_mem *m, const struct exec_req *q, struct exec_ar
 enum { POINTERS_MOST = 1 << 18 };
 
 /*
- * The address of the path. On a new stack follow each other: argc, the arguments, NULL, the
- * environment, NULL, and pairs of a type and a value. Cheaper than /proc/PID/auxv.
+ * The address of the path. A new stack has this order: argc, the arguments, NULL, the environment,
+ * NULL, and pairs of a type and a value. Cheaper than /proc/PID/auxv.
  */
 static int find_execfn(int pid, uint64_t argv, uint64_t *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the watch: a trace that remembers, and a call made of a forked child. */
+/* For tests of the watch: a trace that stores its events, and a call made from a forked child. */
 #pragma once
 
 #include <dirent.h>
@@ -194,7 +194,7 @@ static inline int fake_recv_fd(int sock)
 	return fd;
 }
 
-/* In the child: put on the filter, as init does for a command, and hand over the listener. */
+/* In the child: install the filter, as init does for a command, and send the listener. */
 static inline void fake_enter(int sock)
 {
 	int fd;
@@ -208,8 +208,8 @@ static inline void fake_enter(int sock)
 }
 
 /*
- * Before Linux 6.11 a listener hangs up when the last process under it is reaped, not when it
- * ends. Init reaps; the tests that come here do so only after the loop has ended.
+ * Before Linux 6.11 a listener hangs up when its last process is reaped, not when it ends. Init
+ * reaps at once; tests that call this reap only after the loop has ended.
  */
 static inline void fake_needs_hangup_at_exit(void)
 {
@@ -221,7 +221,7 @@ static inline void fake_needs_hangup_at_exit(void)
 		t_skip("a kernel older than 6.11 tells the end of a call when it is reaped");
 }
 
-/* Begin a call that runs fn; the exec waits until fake_run(). */
+/* Start a call that runs fn; its exec waits until fake_run(). */
 static inline void fake_begin(struct fake_call *f, int root_fd, void (*fn)(void *), void *arg)
 {
 	int socks[2], listener;
@@ -268,7 +268,7 @@ static inline int open_fds(void)
 	return n;
 }
 
-/* Run fn as a call to its end. Afterwards the events stand in fake_events. */
+/* Run fn as a call to its end. Then fake_events has the events. */
 static inline struct fake_call run_in(const char *root, void (*fn)(void *), void *arg)
 {
 	int root_fd = open(root, O_PATH | O_CLOEXEC), before = open_fds(), st;
@@ -294,7 +294,7 @@ static inline struct fake_call run(void (*fn)(void *), void *arg)
 
 /*
  * A program without libraries, for other roots and for many execs. It writes the letter and the
- * first byte of its first argument to descriptor FAKE_TALLY, where that is open, and ends.
+ * first byte of its first argument to descriptor FAKE_TALLY, if that is open, and ends.
  */
 enum { FAKE_TALLY = 9, FAKE_BASE = 0x400000 };
 static inline void fake_program(const char *path, char letter)
@@ -349,7 +349,7 @@ static inline void fake_program(const char *path, char letter)
 
 static inline void exec_argv(void *argv)
 {
-	/* NULL too, which execv() may not be given. */
+	/* A syscall, because execv() does not accept NULL as argv. */
 	(void)syscall(SYS_execve, "/bin/true", argv, environ);
 }
 

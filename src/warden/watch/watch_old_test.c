@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watch where the kernel says nothing of processes that are gone: only init can tell. */
+/* The watch on a kernel that does not remember reaped processes: only init knows the status. */
 #include "warden/watch/watch.h"
 
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include "warden/watch/watch_fake.h"
 #include "warden/watch/watch_proc.h"
 
-static int open_error;	/* what proc_open() gives instead of a pidfd */
-static bool kill_early; /* between the notification and the answer */
+static int open_error;	/* returned by proc_open() instead of a pidfd */
+static bool kill_early; /* kill the task between the notification and the answer */
 
 void proc_view_done(struct proc_view *v)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file an exec will run, as far as that can be told beforehand, and which file a process
- * does run. A program that is missing is an error that the caller gives to the task: the exec
- * must not go on, since the program could appear meanwhile.
- * Files are opened with O_PATH alone: no device, pipe or file system of the sandbox is touched.
+ * Predict which file an exec will run, and find which file a process runs. For a missing program
+ * the caller answers the task with the error: the exec must not continue, because the program could
+ * appear meanwhile. Files are opened only with O_PATH: no device, pipe or file system of the
+ * sandbox is touched.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +17,13 @@
 #include "base/cleanup.h"
 #include "warden/watch/watch_exec.h"
 
-#ifndef AT_EXECVE_CHECK /* Linux 6.14: asks whether it would work, runs nothing */
+#ifndef AT_EXECVE_CHECK /* Linux 6.14: only checks whether an exec would succeed */
 #define AT_EXECVE_CHECK 0x10000
 #endif
 
 enum { TRIES = 8 };
 
-/* A race with a rename gives EAGAIN. */
+/* A race with a rename gives EAGAIN: retry. */
 static int open_in(int root_fd, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags,
@@ -44,8 +44,8 @@ static bool is_absent(int err)
 }
 
 /*
- * Whether the first component that does not resolve is really not there. It may also be a
- * link such as /proc/self, which leads nowhere for us and somewhere for the task.
+ * True if the first unresolvable component is really missing. It may also be a link such as
+ * /proc/self, which leads nowhere for us but somewhere for the task.
  */
 static bool surely_absent(int root_fd, const char *path)
 {
@@ -105,7 +105,7 @@ int exec_name(int fd, struct str prefix, char name[LIMIT_PATH])
 	return read_link(link, prefix, name);
 }
 
-/* Put the directory that it is relative to before the path. */
+/* Prefix the path with the directory that it is relative to. */
 static int make_absolute(const struct exec_req *q, struct str prefix, char path[LIMIT_PATH])
 {
 	static const struct str deleted = STR(" (deleted)");
@@ -131,7 +131,7 @@ static int make_absolute(const struct exec_req *q, struct str prefix, char path[
 	return 0;
 }
 
-/* The links of the task itself, by which programs run themselves again; else NULL. */
+/* A link to the task's own program, by which programs run themselves again; else NULL. */
 static const char *own_link(const char *path)
 {
 	static const char self[] = "/proc/self/", fd[] = "fd/";
@@ -147,7 +147,7 @@ static const char *own_link(const char *path)
 	return NULL;
 }
 
-/* In the sandbox's root; where it is not there, in the task's own, which may be another. */
+/* In the sandbox's root; if it is missing there, in the task's own root, which may differ. */
 static int open_program(int root_fd, const struct exec_req *q, const char *path)
 {
 	auto_close int own_root = FD_NONE;
@@ -210,7 +210,7 @@ int exec_find(int root_fd, struct str prefix, const struct exec_req *q, char pat
 	return check_program(fd, ret_fd);
 }
 
-/* Most tasks have the sandbox's own root; its name tells, which is cheaper than to open it. */
+/* Most tasks have the sandbox's own root. Its name shows that, which is cheaper than opening it. */
 static int own_root(int tid, struct str prefix, char name[LIMIT_PATH], int *ret_fd)
 {
 	char link[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which program an exec is said to run, by all the ways to name one. */
+/* Which program the trace names for an exec, for every way to name a program. */
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -113,7 +113,7 @@ static void scratch_remove(void)
 	(void)rmdir(scratch);
 }
 
-/* A directory with an executable script and a program, which is also the working directory. */
+/* Make a directory with an executable script and a program, and make it the working directory. */
 static void scratch_make(void)
 {
 	static const char script[] = "#!/bin/true -x\n";
@@ -174,14 +174,14 @@ static void names_are_relative_to_the_root(void)
 	CHECK_STR(nth("process.exec", 0)->path, "/bare");
 	run_in(scratch, exec_in_chroot, "bare");
 	CHECK_STR(nth("process.exec", 1)->path, "/bare");
-	/* Another root than the sandbox's own, as a container within would have. */
+	/* A different root from the sandbox's, as a container within would have. */
 	run_in("/", exec_in_chroot, "/bare");
 	CHECK(nth("process.exec", 2) && strstr(nth("process.exec", 2)->path, scratch));
 	run_in("/usr", exec_prog, "/bin/true");
 	CHECK_STR(nth("process.exec", 3)->path, "/bin/true");
 }
 
-/* pid 1 of a sandbox whose root is an overlay, with nothing of ours reachable from it. */
+/* pid 1 of a sandbox whose root is an overlay, with no file of ours reachable from it. */
 static void be_init(int sock)
 {
 	int st;
@@ -232,7 +232,7 @@ static bool is_older_than_6_15(void)
 
 static void pids_and_paths_are_those_inside_the_namespaces(void)
 {
-	/* /self is a link to /proc/self/exe, which leads nowhere from where we stand. */
+	/* /self is a link to /proc/self/exe, which leads nowhere for the warden. */
 	static const char *const paths[] = { "/usr/bin/dash", "/usr/bin/true", "/usr/bin/dash",
 					     "/usr/bin/dash" };
 	struct fake_call f = { 0 };
@@ -261,8 +261,8 @@ static void pids_and_paths_are_those_inside_the_namespaces(void)
 		CHECK_STR(e->path, paths[i]);
 		CHECK(!e->uncertain);
 		CHECK(i == 0 || (e->pid == 2 + i && e->ppid == 2));
-		/* Before Linux 6.15 only init could tell how a reaped process ended; there is no
-		 * init here. */
+		/* Before Linux 6.15 only init knew how a reaped process ended; this test has no
+		 * init. */
 		CHECK(x->code == (x->pid == 2 ? 8 : 0) || (x->code == -1 && is_older_than_6_15()));
 	}
 	fake_end(&f);

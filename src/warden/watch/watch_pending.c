@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An exec, in order:
+ * The sequence of an exec:
  *   1. The task waits for the listener. The warden opens its pidfd and holds the task (tracee.h).
  *   2. The warden answers CONTINUE. The kernel reads path and arguments and does the exec.
- *   3. The task stops. If the exec failed, the warden lets it go and writes nothing.
+ *   3. The task stops. If the exec failed, the warden releases it and writes nothing.
  *   4. If the exec succeeded, the warden reads the program, the arguments and the path that was
- *      asked for from the new image, of which nothing has run yet. Then it lets the task go.
- * What the warden writes is therefore what the kernel did. Nothing that the old image or its
- * siblings change in memory or among the files matters, and a program that runs has an event.
+ *      asked for from the new image, of which nothing has run yet. Then it releases the task.
+ * So the warden writes what the kernel did. Changes to memory or files by the old image or its
+ * siblings have no effect, and every program that runs has an event.
  *
  * A task that a debugger inside traces cannot be held. For such an exec the warden reads path and
- * arguments before its answer, as they are in that moment, and writes "certain":false. It answers
+ * arguments before its answer, as they are at that moment, and writes "certain":false. It answers
  * an exec of a missing program with the error itself: after CONTINUE the program could be there.
  *
- * Of one process one exec is held at a time. A second thread's waits for its turn: the kernel
- * would let neither go on while the warden waits to hold one and has yet to reap the other.
+ * The warden holds one exec per process at a time. An exec of a second thread waits for its turn:
+ * otherwise the kernel would block both while the warden waits to hold one and has yet to reap the
+ * other.
  */
 #include "warden/watch/watch_pending.h"
 
@@ -29,21 +30,21 @@
 enum { PENDING_MOST = 256 };
 
 enum pending_state {
-	PENDING_WAITS, /* for another exec of the same process; not answered */
+	PENDING_WAITS, /* waits for another exec of the same process; not answered */
 	PENDING_HELD,
-	PENDING_ENDING, /* was killed when it was let go; to be reaped */
+	PENDING_ENDING, /* killed when it was released; to be reaped */
 };
 
 struct pending {
 	struct pending *next;
-	struct watch_call *call; /* NULL: no event is to be written */
+	struct watch_call *call; /* NULL: write no event */
 	enum pending_state state;
-	uint64_t id; /* of the notification */
+	uint64_t id; /* id of the notification */
 	struct exec_req req;
-	int pid, pidfd; /* FD_NONE where the table has the process */
+	int pid, pidfd; /* FD_NONE if the table has the process */
 };
 
-/* What an event is made of. */
+/* The data of an event. */
 struct seen {
 	int pid, *pidfd;
 	struct proc *known;
@@ -59,7 +60,7 @@ static struct proc *find_live(struct watch *w, int pid)
 {
 	struct proc *p = proc_table_find(&w->table, pid);
 
-	/* The number may be another's already while the end of the first one waits to be seen. */
+	/* The pid may be reused already, while the end of the first process is not handled yet. */
 	if (p && proc_is_gone(p->pidfd)) {
 		proc_gone(p);
 		return NULL;
@@ -74,7 +75,7 @@ static int inside_of(struct watch *w, int pid)
 	return p ? p->inside : proc_inside(&w->view, pid);
 }
 
-/* While the task stands still: later it may be gone, and its number another's. */
+/* Call while the task is stopped: later it may be gone, and its pid reused. */
 static void identify(struct watch *w, struct pending *p, struct seen *s)
 {
 	s->pid = p->pid;
@@ -85,7 +86,7 @@ static void identify(struct watch *w, struct pending *p, struct seen *s)
 	s->ppid = inside_of(w, proc_parent(s->known ? s->known->pidfd : p->pidfd, p->pid));
 }
 
-/* Takes the pidfd where it succeeds. */
+/* Takes the pidfd on success. */
 static int proc_add(struct watch_call *c, const struct seen *s, struct proc **ret)
 {
 	struct watch *w = c->watch;
@@ -157,9 +158,9 @@ static void report(struct watch_call *c, const struct seen *s)
 	}
 }
 
-/* --- an exec that was held --- */
+/* --- a held exec --- */
 
-/* From a task that stands before the first instruction of its new program. */
+/* Read a task that is stopped before the first instruction of its new program. */
 static void read_image(struct watch *w, int pid, struct seen *s)
 {
 	struct exec_mem mem __attribute__((uninitialized));
@@ -179,10 +180,10 @@ static void read_image(struct watch *w, int pid, struct seen *s)
 		memcpy(s->path, s->asked, sizeof s->path);
 }
 
-/* False where the task was killed and is still to be reaped. */
+/* False if the task was killed and must still be reaped. */
 static bool on_execed(struct watch *w, struct pending *p)
 {
-	struct seen s __attribute__((uninitialized)); /* most of it is never touched */
+	struct seen s __attribute__((uninitialized)); /* most of it is never used */
 	bool released;
 
 	if (!p->call)
@@ -208,7 +209,7 @@ static int look_before(struct watch *w, const struct exec_req *q, struct seen *s
 	r = exec_read_path(&mem, q, s->path);
 	if (r == -ENAMETOOLONG)
 		return r;
-	/* Memory that only the task itself can read (EFAULT) may hold any path. */
+	/* Memory that only the task itself can read (EFAULT) may contain any path. */
 	r = r < 0 ? 0 : exec_find(w->root_fd, prefix, q, s->path, &file);
 	if (r < 0)
 		return r;
@@ -235,7 +236,7 @@ static void answer_unheld(struct watch *w, struct pending *p)
 		return;
 	}
 	identify(w, p, &s);
-	/* Where the task was killed, what was read may be of another that got its number. */
+	/* If the task was killed, we may have read another task that reused its pid. */
 	if (listener_continue(c->listener, &w->bufs, p->id) == 0)
 		report(c, &s);
 }
@@ -254,7 +255,7 @@ static void pending_free(struct watch *w, struct pending *p)
 	free(p);
 }
 
-/* False where nothing is left to wait for. */
+/* False if there is nothing left to wait for. */
 static bool start(struct watch *w, struct pending *p)
 {
 	struct watch_call *c = p->call;
@@ -266,13 +267,13 @@ static bool start(struct watch *w, struct pending *p)
 		return false;
 	}
 	p->state = PENDING_HELD;
-	/* Where the task was killed meanwhile, the number may be another's: let it go unseen. */
+	/* If the task was killed meanwhile, the pid may be reused: release it without an event. */
 	if (listener_continue(c->listener, &w->bufs, p->id) < 0)
 		p->call = NULL;
 	return true;
 }
 
-/* The oldest of the process, which is the one that is held. */
+/* The oldest exec of the process, which is the held one. */
 static struct pending *of_process(struct watch *w, int pid)
 {
 	struct pending *found = NULL;
@@ -283,7 +284,7 @@ static struct pending *of_process(struct watch *w, int pid)
 	return found;
 }
 
-/* An exec is over: the next of the same process has its turn. */
+/* An exec has ended: start the next one of the same process. */
 static void finish(struct watch *w, struct pending *p)
 {
 	int pid = p->pid;
@@ -293,7 +294,7 @@ static void finish(struct watch *w, struct pending *p)
 		pending_free(w, p);
 }
 
-/* Frees p where it is over. */
+/* Frees p if it has ended. */
 static void poll_one(struct watch *w, struct pending *p)
 {
 	enum tracee_state s = tracee_poll(p->req.tid, p->pid);
@@ -310,7 +311,7 @@ static void poll_one(struct watch *w, struct pending *p)
 
 void pending_poll(struct watch *w)
 {
-	/* The newest is first. What poll_one() frees beside p is newer, and so lies before it. */
+	/* The newest is first. poll_one() may also free newer entries, which come before p. */
 	for (struct pending *p = w->pending, *next; p; p = next) {
 		next = p->next;
 		if (p->state != PENDING_WAITS)
@@ -340,8 +341,8 @@ static void begin_unlisted(struct watch_call *c, const struct pending *from)
 }
 
 /*
- * A pending exec may hold a descriptor, as each process of the table does. The table has half of
- * the warden's descriptors, so the pending execs get an eighth: calls and clients need the rest.
+ * A pending exec may hold a descriptor, like each process of the table. The table may use half of
+ * the warden's descriptors, and pending execs an eighth: calls and clients need the rest.
  */
 static bool has_room(const struct watch *w)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The execs of a sandbox that are in progress. watch_pending.c has the order of events. */
+/* The execs of a sandbox that are in progress. watch_pending.c describes the sequence. */
 #pragma once
 
 #include "warden/watch/watch_ends.h"
 
-/* One exec has been received in w->bufs from the listener of c. */
+/* An exec has arrived in w->bufs from the listener of c. */
 void pending_begin(struct watch_call *c);
 /* SIGCHLD: some held tasks may have stopped or died. */
 void pending_poll(struct watch *w);
-/* The call is about to be freed: its execs make no events any more. */
+/* The call is about to be freed: its execs produce no more events. */
 void pending_forget(struct watch_call *c);
-/* All were killed: reap those that are held. */
+/* All processes were killed: reap the held tasks. */
 void pending_reap(struct watch *w);
-/* Frees what is left. The kernel lets held tasks go when the warden ends. */
+/* Free the rest. The kernel releases held tasks when the warden ends. */
 void pending_done(struct watch *w);

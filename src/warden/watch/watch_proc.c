@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "sys/process/pidfd.h"
 
-/* linux/nsfs.h of a newer kernel than the headers that we build with. */
+/* From linux/nsfs.h of a kernel newer than our build headers. */
 #define IOCTL_NS_PID_IN_PIDNS (int)_IOR(0xb7, 8, int) /* 6.11 */
 
 void proc_view_done(struct proc_view *v)
@@ -36,7 +36,7 @@ static int read_small(const char *path, char *text, size_t size)
 	return 0;
 }
 
-/* The numbers of the NSpid line, outermost first: how many, and the one at `depth` (from 1). */
+/* Parse the NSpid line, outermost first: returns how many pids, and the one at `depth` (from 1). */
 static int parse_nspid(const char *text, int depth, int *ret_pid)
 {
 	const char *at = strstr(text, "\nNSpid:");
@@ -93,7 +93,7 @@ int proc_open(int tid, int *ret_pid)
 	*ret_pid = tid;
 	if (fd >= 0 || (errno != EINVAL && errno != ENOENT))
 		return fd < 0 ? -errno : fd;
-	/* Not the leader of its group: EINVAL, since 6.9 ENOENT. */
+	/* tid does not lead its thread group: EINVAL, since 6.9 ENOENT. */
 	if (read_status(tid, text, sizeof text) < 0)
 		return -ESRCH;
 	at = strstr(text, "\nTgid:");
@@ -146,7 +146,7 @@ int proc_stat(int pid, char *ret_state, int *ret_ppid, int *ret_status)
 	r = read_small(path, text, sizeof text);
 	if (r < 0)
 		return r;
-	/* The name may hold anything, also ") Z 1": what follows the last bracket is ours. */
+	/* The name may contain anything, even ") Z 1": our fields follow the last bracket. */
 	at = strrchr(text, ')');
 	last = strrchr(text, ' ');
 	if (!at || !last || sscanf(at, ") %c %d", ret_state, ret_ppid) != 2)
@@ -172,11 +172,14 @@ int proc_status(int pidfd, int pid, int *ret_status)
 
 	if (proc_was_reaped(pidfd, ret_status))
 		return 0;
-	/* A zombie has its status in /proc; the look at the pidfd proves that it was this one's. */
+	/*
+	 * /proc has a zombie's status; the pidfd, checked afterwards, proves that it was this
+	 * process.
+	 */
 	if (proc_stat(pid, &state, &ppid, &status) == 0 && state == 'Z' && !proc_is_gone(pidfd)) {
 		*ret_status = status;
 		return 0;
 	}
-	/* It may have been reaped between the two looks. */
+	/* It may have been reaped between the two checks. */
 	return proc_was_reaped(pidfd, ret_status) ? 0 : -ENODATA;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a process is and how it ended, by pidfd. Each question has a cheap answer on a new
- * kernel and a dearer one from /proc on Linux 6.1.
+ * Identity and exit status of a process, by pidfd. Each function uses a cheap call of a new kernel,
+ * or /proc on Linux 6.1.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 /* The sandbox's pid namespace, learned from the first process seen in it. */
 struct proc_view {
-	int pidns_fd; /* FD_NONE where the kernel cannot translate by it (before 6.11) */
-	int depth;    /* of the namespace below ours; 0: not learned yet */
+	int pidns_fd; /* FD_NONE if the kernel cannot translate pids with it (before 6.11) */
+	int depth;    /* of the namespace below ours; 0: not known yet */
 };
 
 #define PROC_VIEW_INIT \
@@ -19,20 +19,20 @@ struct proc_view {
 	}
 
 void proc_view_done(struct proc_view *v);
-/* pidfd: of a process that is directly in the sandbox's namespace, as init's children are. */
+/* pidfd: of a process directly in the sandbox's namespace, such as a child of init. */
 void proc_view_learn(struct proc_view *v, int pidfd);
 
-/* The pidfd of the process that thread tid belongs to, and its pid; or -errno. */
+/* Open a pidfd of the process that thread tid belongs to; or -errno. */
 int proc_open(int tid, int *ret_pid);
 bool proc_is_gone(int pidfd);
-/* The pid in the sandbox's namespace, or 0 where it has none or is gone. */
+/* The pid in the sandbox's namespace; 0: it has none, or is gone. */
 int proc_inside(const struct proc_view *v, int pid);
 /* The parent's pid outside, or 0. pidfd may be FD_NONE. */
 int proc_parent(int pidfd, int pid);
-/* True and its wait status where it has been reaped, and the kernel remembers (Linux 6.15). */
+/* True, with the wait status, if it was reaped and the kernel remembers it (Linux 6.15). */
 bool proc_was_reaped(int pidfd, int *ret_status);
-/* The wait status of a process that has ended; -ENODATA where nobody can tell any more. */
+/* The wait status of a process that has ended; -ENODATA if it is lost. */
 int proc_status(int pidfd, int pid, int *ret_status);
 
-/* State, parent and, of a zombie, wait status from /proc/PID/stat. */
+/* State, parent and, for a zombie, wait status from /proc/PID/stat. */
 int proc_stat(int pid, char *ret_state, int *ret_ppid, int *ret_status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ways to each answer: that of a new kernel, and that from /proc. */
+/* Each function in both ways: by a new kernel's call, and from /proc. */
 #include "warden/watch/watch_proc.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void in_a_namespace_both_ways_give_the_pid_inside(void)
 	pid_t pid = child(CLONE_NEWPID, &hold);
 
 	if (pid < 0)
-		return; /* no right to make namespaces */
+		return; /* not permitted to make namespaces */
 	fd = proc_open(pid, &same);
 	proc_view_learn(&v, fd);
 	old.depth = v.depth;

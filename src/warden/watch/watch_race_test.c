@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that try to run without an event, or under a wrong one: 10,000 execs. Each program
- * that runs writes a letter of its own and its argument to a pipe, so that the two sides are
- * counted apart.
+ * Programs that try to run without an event, or under a wrong one: 10,000 execs. Each program that
+ * runs writes its own letter and its argument to a pipe, which gives a count independent of the
+ * events.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 
 enum { EXECS = 1000, DEBUGGED = 20, AT_ONCE = 16, NR_MEMFD_SECRET = 447 };
 
-/* Memory of all processes of a test. */
+/* Memory shared by all processes of a test. */
 struct shared {
 	char path[8], arg[2];
 	int bystanders[2];
@@ -32,7 +32,7 @@ static char *const *argv_of_shared(void)
 	return argv;
 }
 
-/* Start EXECS children, some at once, each with one exec; vfork: they share our memory. */
+/* Start EXECS children, several in parallel, each with one exec; vfork: they share our memory. */
 static __attribute__((noinline)) void start_one(void (*one)(void), bool use_vfork)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it is the test */
@@ -77,7 +77,7 @@ static void bystand(int n, void (*fn)(void))
 	shared->bystanders[n] = pid;
 }
 
-/* --- what is tried --- */
+/* --- the attempts --- */
 
 static void exec_shared(void)
 {
@@ -263,7 +263,7 @@ static void drain(int fd, int counts[256])
 			counts[some[i]]++;
 }
 
-/* Certain events of a program whose name ends so, or that had this argument. */
+/* Number of certain events of a program whose name ends like this, or with this argument. */
 static int events_of(const char *end, char arg)
 {
 	int n = 0;
@@ -329,8 +329,8 @@ static void begin(void)
 }
 
 /*
- * What ran is what the events say: as many programs of each name, and arguments of each kind.
- * only_name: of all of them, where the name does not tell the programs apart.
+ * The events must match the programs that ran: as many of each name, and of each argument.
+ * only_name: count all of them together, if the name does not distinguish the programs.
  */
 static void check_attempt(void (*fn)(void *), const char *only_name)
 {
@@ -394,8 +394,8 @@ static void of_threads_that_race_the_winner_is_seen(void)
 }
 
 /*
- * One that is killed between the exec and its first instruction has an event and did not run. One
- * that is killed while the warden takes hold of it may have an uncertain event.
+ * A program killed between the exec and its first instruction has an event but did not run. A
+ * program killed while the warden starts to hold it may have an uncertain event.
  */
 static void a_killed_program_is_never_missing(void)
 {
@@ -422,7 +422,7 @@ static void exec_traced(void)
 	exec_shared();
 }
 
-/* Also the debugger of a child that races: a miss must not run, whatever comes into place. */
+/* A racing child under a debugger: a missing program must not run, even if it appears meanwhile. */
 static void exec_traced_place(void)
 {
 	CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);

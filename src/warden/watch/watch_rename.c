@@ -19,12 +19,12 @@ enum { ORDERS_MOST = 256, PATIENCE_S = 60 };
 
 struct rename_order {
 	struct rename_order *next;
-	struct watch_call *call; /* NULL: nobody waits any more */
-	uint64_t id;		 /* of the notification */
+	struct watch_call *call; /* NULL: no thread waits any more */
+	uint64_t id;		 /* id of the notification */
 	struct watch_rename what;
 };
 
-/* What the system call was given. */
+/* Arguments of the system call. */
 struct rename_req {
 	int tid, dirfd[2];
 	uint64_t path[2]; /* addresses in the task */
@@ -78,7 +78,7 @@ static bool is_overlay_dir(int fd)
 	       fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* Most directories that are renamed were made in this generation: init need not look. */
+/* Most renamed directories were made in this generation: init need not check them. */
 static bool is_known_pure(const struct watch *w, int fd)
 {
 	char path[LIMIT_PATH];
@@ -123,7 +123,7 @@ static struct rename_order *take_first(struct watch *w)
 	return o;
 }
 
-/* Init does not answer: no rename waits for it any more until it does. */
+/* Init does not answer: no rename waits for init again until it answers. */
 static void on_patience(struct loop_timer *t)
 {
 	struct watch *w = container_of(t, struct watch, rename_timer);
@@ -133,7 +133,7 @@ static void on_patience(struct loop_timer *t)
 		go_on(w, take_first(w));
 }
 
-/* Order the first of the list that somebody still waits for. */
+/* Send init the first order in the list whose thread still waits. */
 static void order_next(struct watch *w)
 {
 	while (w->renames && !w->rename_busy) {
@@ -155,7 +155,7 @@ static bool may_order(const struct watch *w)
 	return w->rename_ops.prepare && !w->rename_stuck && w->nrenames < ORDERS_MOST;
 }
 
-/* False where the rename needs nothing, or nothing can be done for it. */
+/* False if the rename needs no order, or cannot be helped. */
 static bool rename_enqueue(struct watch_call *c, const struct rename_req *q)
 {
 	struct watch *w = c->watch;
@@ -200,8 +200,8 @@ void watch_renames(struct watch *w, const struct watch_rename_ops *ops)
 }
 
 /*
- * The kernel would say EXDEV of a target that is not empty, and programs would then copy into it.
- * An error gives nobody anything, so init may be believed here.
+ * For a target that is not empty the kernel would return EXDEV, and programs would then copy into
+ * it. An error gives a sandbox nothing, so trusting init is safe here.
  */
 static void answer(struct watch *w, struct rename_order *o, int err)
 {

@@ -5,9 +5,9 @@
  * to make the directory renameable (init/mover.h), one order at a time. Then the kernel does the
  * rename.
  *
- * The answer is CONTINUE, or ENOTEMPTY where the target is a directory that is not empty. Nothing
- * that a sandbox changes meanwhile, and no lie of init, can do more than make the rename fail with
- * EXDEV or have a directory copied for nothing.
+ * The warden answers CONTINUE, or ENOTEMPTY if the target is a directory that is not empty. A
+ * sandbox that changes files meanwhile, or a lying init, can at worst make the rename fail with
+ * EXDEV, or cause a needless copy of a directory.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct rename_order;
 
 bool rename_is(const struct seccomp_notif *n);
-/* One rename has been received in w->bufs from the listener of c. */
+/* A rename has arrived in w->bufs from the listener of c. */
 void rename_begin(struct watch_call *c);
 /* The call is about to be freed. */
 void rename_forget(struct watch_call *c);

@@ -73,7 +73,7 @@ void proc_table_del(struct proc_table *t, struct proc *p)
 		free(t->outside);
 		*t = (struct proc_table){ .max = t->max };
 	} else if (t->size > MIN_SIZE && t->count < t->size / 8) {
-		(void)resize(t, t->size / 2); /* the larger one serves as well */
+		(void)resize(t, t->size / 2); /* on failure the larger table works too */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real processes under the filter, and a trace that remembers. */
+/* Real processes under the filter, and a trace that stores its events. */
 #include "warden/watch/watch.h"
 
 #include <poll.h>
@@ -27,7 +27,7 @@ static void exec_and_exit_are_written_with_their_parents(void)
 	CHECK(x->call == 7 && x->parent == seq_of(e));
 }
 
-/* The kernel gives a program without arguments an empty one (Linux 5.18). */
+/* The kernel gives a program without arguments one empty argument (Linux 5.18). */
 static void no_argv_is_one_empty_argument(void)
 {
 	run(exec_argv, NULL);
@@ -90,7 +90,7 @@ static void text_is_cut_between_characters(void)
 		memcpy(text + i, "\xc3\xa9", 2);
 	text[sizeof text - 1] = '\0';
 	for (int i = 0; i < 4; i++) {
-		argv[0] = &"tttt"[i]; /* each moves the place of the cut */
+		argv[0] = &"tttt"[i]; /* each shifts the position of the cut */
 		run(exec_argv, argv);
 		e = nth("process.exec", i);
 		CHECK(e->cut == 1 && (unsigned char)e->argv[e->argv_len - 2] == 0xa9);
@@ -236,7 +236,7 @@ static void ignore(int sig)
 	(void)sig;
 }
 
-/* A signal that comes before the notification is received may end the call with EINTR. */
+/* A signal that arrives before the notification is received may end the call with EINTR. */
 static void exec_sh_again(void *script)
 {
 	do
@@ -278,7 +278,7 @@ static void a_zombie_has_its_status_at_once(void)
 	close(root);
 }
 
-/* Each is a zombie for as long as the watch may take to find that out. */
+/* Each stays a zombie for as long as the watch may take to notice its end. */
 static void exec_two_unreaped(void *arg)
 {
 	siginfo_t si;
@@ -323,7 +323,7 @@ static void a_call_can_be_given_up_while_processes_run(void)
 
 	fake_begin(&f, root, exec_sh, "exec sleep 100");
 	while (fake_len < 2) {
-		struct epoll_event ev; /* sh, sleep, and what PATH holds before it */
+		struct epoll_event ev; /* sh, sleep, and the entries of PATH before it */
 
 		CHECK(epoll_wait(f.loop.epfd, &ev, 1, 5000) == 1);
 		((struct loop_io *)ev.data.ptr)->fn(ev.data.ptr, ev.events);
