@@ -18,19 +18,16 @@ struct caller {
 	int own_root; /* O_PATH */
 };
 
-/* Learn the rights of the thread. 0 or -errno. */
+/* Read the thread's rights. 0 or -errno. */
 int caller_open(int tid, struct caller *ret);
-/* The directory that a dirfd of the thread means, as O_PATH; or -errno. */
+/* Open the directory that the thread's dirfd stands for, as O_PATH; or -errno. */
 int caller_dir(int tid, int dirfd);
-/*
- * Take over the thread's root, until caller_leave(). What is called /proc there may be missing, or
- * be whatever the sandbox likes. 0 or -errno.
- */
+/* Change to the thread's root. Afterwards there may be no /proc. 0 or -errno. */
 int caller_root(int tid);
-/* Use files with the rights of the caller, until caller_leave(). 0 or -errno. */
+/* Access files with the rights of the caller, until caller_leave(). 0 or -errno. */
 int caller_become(const struct caller *c);
 /* Once after a caller_open() that succeeded. 0, or -errno where our own root is out of reach. */
 int caller_leave(struct caller *c);
 
-/* The ids of /proc/TID/status. 0 or -EBADMSG. For tests. */
+/* Parse the ids of /proc/TID/status. 0 or -EBADMSG. For tests. */
 int caller_parse(const char *status, struct caller *ret);

@@ -53,7 +53,10 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* 0, 1, 2 from the request; a terminal is all three. Above them only CLOEXEC descriptors stay. */
+/*
+ * Descriptors 0, 1, 2 from the request; a terminal serves as all three. Above them only CLOEXEC
+ * descriptors stay.
+ */
 static void take_stdio(const struct request *r)
 {
 	int out = r->fds[FD_STDOUT] >= 0 ? r->fds[FD_STDOUT] : r->fds[FD_STDIN];
@@ -239,7 +242,7 @@ static void put_env(struct request *r, const char *key, const char *value)
 	grown[r->envc] = NULL;
 }
 
-/* Keep the first of two equal names: programs disagree on which one counts. */
+/* Keep the first of two equal names: programs disagree on which of them counts. */
 static void drop_doubles(struct request *r)
 {
 	int kept = 0;
@@ -258,7 +261,7 @@ static void drop_doubles(struct request *r)
 		r->envp[kept] = NULL;
 }
 
-/* As Debian's ~/.profile does it: what the user installs goes first. Root has no such place. */
+/* As in Debian's ~/.profile: the user's own programs go first. Root has no such directory. */
 static void put_path(struct request *r, const struct user *u)
 {
 	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -268,7 +271,7 @@ static void put_path(struct request *r, const struct user *u)
 	put_env(r, "PATH", u->uid == 0 ? usual : path);
 }
 
-/* Go does not look for a limit of memory by itself. A tenth is left for what it does not count. */
+/* Go does not detect a memory limit by itself. Leave a tenth for memory that Go does not count. */
 static void put_go_limit(struct request *r)
 {
 	char text[32];
@@ -289,10 +292,10 @@ static void fill_env(struct request *r, const struct user *u)
 	put_path(r, u);
 	put_env(r, "LANG", "C.UTF-8");
 	put_go_limit(r);
-	/* An overlay cannot lie on the overlay that is the root here. */
+	/* An overlay cannot have its upper on the root, which is an overlay itself. */
 	if (child_nested)
 		put_env(r, "CAY_STATE", "/dev/shm/cay");
-	/* It needs ptrace, and without ptrace it ends every program that was built with it. */
+	/* LeakSanitizer needs ptrace, and without it ends every program built with it. */
 	if (r->profile == PROFILE_LOCKED)
 		put_env(r, "LSAN_OPTIONS", "detect_leaks=0");
 }
@@ -363,7 +366,7 @@ static int file_operation(const struct request *r)
 	}
 }
 
-/* First of all, so that everything it uses from now on counts for the call. */
+/* First of all, so that all its resources from now on count for the call. */
 static void enter_group(const struct request *r)
 {
 	if (r->fds[FD_ENTRY] >= 0 && write(r->fds[FD_ENTRY], "0", 1) != 1)

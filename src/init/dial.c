@@ -14,7 +14,7 @@ struct dial {
 	struct loop_io io;
 	struct loop *loop;
 	int fd;
-	int address;	 /* number of the one that is being tried */
+	int address;	 /* index of the address being tried */
 	int first_error; /* -errno */
 	uint16_t port;
 	uint32_t chan;
@@ -45,7 +45,7 @@ static void dial_end(struct dial *d, int fd)
 
 static void on_connected(struct loop_io *io, uint32_t events);
 
-/* 0: it is being connected; or -errno. */
+/* 0: connecting; or -errno. */
 static int begin(struct dial *d)
 {
 	struct sockaddr_storage to;
@@ -55,7 +55,7 @@ static int begin(struct dial *d)
 	d->fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->fd < 0)
 		return -errno;
-	/* Small writes in turns, as of a debugger or a terminal, would wait for each other. */
+	/* Otherwise small alternating writes, as from a debugger, would delay each other. */
 	(void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	if (connect(d->fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
 		r = -errno;
@@ -66,7 +66,7 @@ static int begin(struct dial *d)
 	return r;
 }
 
-/* The next address, after an error of this one. */
+/* Try the next address after an error. */
 static void begin_next(struct dial *d, int error)
 {
 	for (;;) {

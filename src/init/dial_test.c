@@ -31,7 +31,7 @@ static int dial(uint16_t port)
 	return got;
 }
 
-/* A server of one address; *ret_port is where. FD_NONE: this host does not have the address. */
+/* A server on one address; *ret_port: its port. FD_NONE: this host lacks the address. */
 static int serve(int family, uint16_t *ret_port)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };

@@ -32,7 +32,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 		return;
 	if (n > (int)sizeof line - 2)
 		n = (int)sizeof line - 2;
-	/* We promise one line, but names may hold any byte. */
+	/* The report is one line, but names may contain any byte. */
 	for (char *c = line; c < line + n; c++)
 		if (*c == '\n')
 			*c = '?';
@@ -95,7 +95,7 @@ static int copy_all(int from, int to)
 	return copy_some(from, to, UINT64_MAX);
 }
 
-/* The same by the kernel if it can; otherwise copy from where it stopped. */
+/* The same with the kernel's help if possible; otherwise copy from where it stopped. */
 static int send_some(int from, int to, uint64_t most)
 {
 	const size_t piece = 1 << 20;
@@ -133,7 +133,7 @@ int files_read(const char *path, uint64_t offset, uint64_t length)
 	return k < 0 ? fail_sys(path, -k) : 0;
 }
 
-/* A file to write: its real path, what exists there, and its temporary file. */
+/* A file to write: its real path, the existing file, and its temporary file. */
 struct target {
 	char path[LIMIT_PATH]; /* with final links resolved */
 	int dir_fd;	       /* its directory */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cay-init: pid 1 of a sandbox. It speaks the init protocol (docs/protocol.md) on descriptor 3,
- * starts what the warden asks for, and reaps all processes. It runs on the hostile side: nothing
- * outside trusts what it says without checking. When the stream ends, the warden is gone. Init then
- * exits, and the kernel kills every process of the sandbox.
+ * runs the warden's requests, and reaps all processes. It runs on the hostile side: nothing outside
+ * trusts it without checking. When the stream ends, the warden is gone. Init then exits, and the
+ * kernel kills every process of the sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,8 @@ struct job {
 	uint32_t chan;
 	pid_t pid;
 	int fail_fd;	   /* the child reports here if it cannot execute */
-	struct stream *io; /* of its stdio; NULL: descriptors have come */
-	int status;	   /* once it has ended */
+	struct stream *io; /* carries its stdio; NULL: it has descriptors */
+	int status;	   /* valid after its end */
 	struct rusage ru;
 	bool ahead; /* a spare, made before its command was known */
 	struct job *next;
@@ -47,12 +47,12 @@ static struct loop loop;
 static struct conn warden;
 static struct loop_io signals;
 static struct job *jobs;
-static struct job *ending; /* whose process is gone, and whose output is being sent */
+static struct job *ending; /* jobs whose process has ended and whose output is still being sent */
 static bool streaming;	   /* no descriptors pass: stream.h */
 static bool paused;
 static pid_t mover; /* 0: none */
 
-/* If the warden cannot be reached, exit. */
+/* Exit if the warden cannot be reached. */
 static void must(int r)
 {
 	if (r < 0)
@@ -81,7 +81,7 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-/* More of its output has been sent. */
+/* More of the job's output has been sent. */
 static void on_output(void *ctx)
 {
 	for (struct job **at = &ending; *at; at = &(*at)->next) {
@@ -226,7 +226,7 @@ static void start_job(uint32_t chan, struct request *r)
 	}
 	j->next = jobs;
 	jobs = j;
-	if (!j->ahead) /* otherwise it reports that itself */
+	if (!j->ahead) /* a spare reports that itself */
 		must(CONN_MENTION(&warden, MSG_STARTED, chan, { TAG_PID, (uint64_t)j->pid, NULL }));
 }
 
@@ -387,7 +387,7 @@ static void on_frame(struct conn *c, const struct frame *f, int *fds)
 		break;
 	case MSG_STOP:
 		_exit(0);
-	default: /* an optional message of a newer warden */
+	default: /* an optional message from a newer warden */
 		break;
 	}
 	for (int i = 0; i < f->nfds; i++)
@@ -472,7 +472,7 @@ int main(int argc, char **argv)
 	if (caps_bound(caps_root_inside) < 0 || enter_landlock() < 0 || take_list() < 0)
 		return 1;
 	(void)close(KEEL);
-	(void)prctl(PR_SET_NAME, "cay-init"); /* otherwise it is a memfd's name, or a number */
+	(void)prctl(PR_SET_NAME, "cay-init"); /* else the name is a memfd's, or a number */
 	default_signals();
 	if (fcntl(STREAM, F_SETFD, FD_CLOEXEC) < 0 || loop_init(&loop) < 0 || watch_children() < 0)
 		return 1;

@@ -71,7 +71,7 @@ int move_order_parse(struct move_order *o, struct str body)
 	return r == 0 && npaths == 2 && ndirs == 2 && o->tid > 0 ? 0 : -EBADMSG;
 }
 
-/* Divide the path into the directory, opened, and the last name. */
+/* Split the path into its directory, opened, and the last name. */
 static int open_side(int base, const char *path, struct side *s)
 {
 	char dir[LIMIT_PATH];
@@ -122,7 +122,7 @@ static int open_sides(const struct move_order *o, struct side side[2])
 	return r < 0 ? r : back;
 }
 
-/* EINVAL for the kernel: the target lies below what is to be moved. */
+/* The kernel would return EINVAL: the target is below the directory to be moved. */
 static bool is_beneath(int dir, int parent, const char *name)
 {
 	auto_close int at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -145,7 +145,7 @@ static bool is_beneath(int dir, int parent, const char *name)
 	return false;
 }
 
-/* What the kernel will refuse anyway is not worth the work. */
+/* Skip the work if the kernel will refuse the rename anyway. */
 static int check_sides(const struct move_order *o, const struct side side[2], uint64_t *ret_mount)
 {
 	uint64_t other;
@@ -169,7 +169,7 @@ static int check_sides(const struct move_order *o, const struct side side[2], ui
 	return dir_is_empty(side[1].parent, side[1].name) ? 0 : -ENOTEMPTY;
 }
 
-/* With its own half page: a rename in exchange needs both sides. */
+/* An exchange needs both sides pure; a plain rename only the first. */
 static int work(const struct move_order *o, struct pure *p, const struct side side[2])
 {
 	for (int i = 0; i < (o->flags & RAW_RENAME_EXCHANGE ? 2 : 1); i++) {
@@ -185,7 +185,7 @@ static int work(const struct move_order *o, struct pure *p, const struct side si
 	return 0;
 }
 
-/* The descriptors of the second process are ours too, so that we can undo what it left. */
+/* The second process shares our descriptors, so that we can undo its unfinished work. */
 static int work_in_child(const struct move_order *o, struct pure *p, const struct side side[2])
 {
 	struct raw_clone_args args = { .flags = CLONE_FILES, .exit_signal = SIGCHLD };
@@ -223,7 +223,7 @@ static int prepare(const struct move_order *o, const struct side side[2], uint64
 	stage = openat(side[0].parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (stage < 0)
 		return -errno;
-	/* What is made in it must not inherit more than the directory that it stands for has. */
+	/* New entries must not inherit more rights than the replaced directory gives. */
 	(void)fremovexattr(stage, "system.posix_acl_default");
 	p.stage = stage;
 	r = pure_stage(stage);
@@ -240,7 +240,7 @@ void mover_run(const struct move_order *o)
 	uint64_t mount = 0;
 	int r;
 
-	(void)raw_close_range(3, ~0u); /* init's */
+	(void)raw_close_range(3, ~0u); /* init's descriptors */
 	(void)umask(0);
 	r = open_sides(o, side);
 	if (r == 0)

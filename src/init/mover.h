@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child of init that makes directories ready for a rename that a command waits in (pure.h). The
- * command's rename(2) stands still at its seccomp listener; afterwards the kernel does it. So
- * nothing here decides what is allowed: at worst a directory is copied up for nothing.
+ * A child of init that prepares directories for a rename (pure.h). The command's rename(2) waits at
+ * its seccomp listener; afterwards the kernel does it. So nothing here decides what is allowed: at
+ * worst a directory is copied up needlessly.
  *
- * The mover looks up both parents with the rights of the command, and does nothing where the
- * command may not write. A second process does the work and shares descriptors and one page of
- * memory with the first, which undoes a half move if the second is killed.
+ * The mover looks up both parents with the rights of the command, and does nothing if the command
+ * may not write there. A second process does the work. It shares descriptors and one page of memory
+ * with the first, which undoes a half-done move if the second is killed.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "wire/frame.h"
 
 struct move_order {
-	int tid; /* the thread that waits, as seen inside */
+	int tid; /* waiting thread, pid as seen inside */
 	int dirfd[2];
 	unsigned flags;
 	char path[2][LIMIT_PATH]; /* from, to */
@@ -22,5 +22,5 @@ struct move_order {
 
 /* 0 or -EBADMSG. */
 int move_order_parse(struct move_order *o, struct str body);
-/* In a child of init; ends it with the errno, or 0. */
+/* Run in a child of init; exits with the errno, or 0. */
 void mover_run(const struct move_order *o) __attribute__((noreturn));

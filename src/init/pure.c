@@ -17,7 +17,7 @@
 enum {
 	DIRECTORY = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 	COPY_UP = O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
-	TRIES = 8, /* for a directory in which new entries appear */
+	TRIES = 8, /* for a directory in which new entries keep appearing */
 };
 
 /* One directory on the way down. */
@@ -53,12 +53,12 @@ void pure_unstage(int stage)
 }
 
 /*
- * Overlayfs finds EXDEV before ENOTEMPTY, so a rename onto a directory that is not empty asks
- * without an effect. 1: it is pure; 0: it is not; -errno.
+ * Overlayfs checks EXDEV before ENOTEMPTY, so a rename onto a directory that is not empty is a test
+ * without effect. 1: pure; 0: not pure; -errno.
  */
 static int is_pure(const struct pure *p, int parent, const char *name)
 {
-	if (renameat(parent, name, p->stage, "e") == 0) /* somebody has emptied "e" */
+	if (renameat(parent, name, p->stage, "e") == 0) /* another process has emptied "e" */
 		return renameat(p->stage, "e", parent, name) < 0 ? -errno : 1;
 	if (errno == ENOTEMPTY || errno == EEXIST)
 		return 1;
@@ -77,7 +77,7 @@ static int may_go_on(struct pure *p)
 
 static int make_level(struct pure *p, const struct level *at);
 
-/* A file that is running (ETXTBSY) is copied up by the rename instead. */
+/* A running file (ETXTBSY) is copied up by the rename instead. */
 static int copy_up(int dir, const char *name)
 {
 	auto_close int fd = openat(dir, name, COPY_UP);
@@ -111,7 +111,7 @@ static int prepare_entries(struct pure *p, int dir, int depth)
 	return r;
 }
 
-/* Move one entry; with NOREPLACE, an entry of that name that is newer stays. */
+/* Move one entry; with NOREPLACE, a newer entry of that name stays. */
 static int move_entry(int from, int to, const char *name, unsigned flags)
 {
 	if (raw_renameat2(from, name, to, name, flags) == 0 || errno == ENOENT)
@@ -132,12 +132,12 @@ static int move_entries(int from, int to, unsigned flags)
 	return r;
 }
 
-/* Nobody else may pass, and we must: needs CAP_DAC_OVERRIDE over the directory's owner. */
+/* Close the directory to all processes but us: needs CAP_DAC_OVERRIDE over its owner. */
 static int close_door(int dir)
 {
 	if (fchmod(dir, 0) < 0)
 		return -errno;
-	/* Without AT_EACCESS the kernel would ask without our capabilities. */
+	/* Without AT_EACCESS the kernel would check without our capabilities. */
 	return syscall(SYS_faccessat2, dir, ".", F_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the warden asks init to run: a parsed MSG_RUN, which owns its parts. */
+/* A request of the warden to run something: a parsed MSG_RUN, which owns its parts. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,14 +17,14 @@ struct request {
 	int envc;
 	char *cwd;  /* NULL: the user's home */
 	char *user; /* NULL: root, or the only user */
-	char *path; /* of a file operation */
+	char *path; /* for a file operation */
 	mode_t mode;
-	uint64_t offset, length; /* of a file to read; length UINT64_MAX: all */
+	uint64_t offset, length; /* for a file to read; length UINT64_MAX: all */
 	int tty;
 	enum profile profile;
 	bool listen;		    /* a spare: the warden sees its execs */
 	uint64_t files, disk, pids; /* rlimits; 0: unchanged */
-	uint64_t memory;	    /* limit of the sandbox, to tell runtimes; 0: none */
+	uint64_t memory;	    /* the sandbox's limit, to inform runtimes; 0: none */
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */
 };
 
@@ -35,8 +35,8 @@ static inline const char *request_user(const struct request *r)
 }
 
 /*
- * stream: no descriptors pass, and init makes those of stdio itself. 0 or -EBADMSG, -E2BIG,
- * -ENOMEM. Owns the fds, also on failure.
+ * stream: no descriptors pass, and init makes the stdio descriptors itself. 0 or -EBADMSG, -E2BIG,
+ * -ENOMEM. Takes the fds, also on failure.
  */
 int request_parse(struct request *r, const struct frame *f, int *fds, bool stream);
 void request_done(struct request *r);

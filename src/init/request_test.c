@@ -26,7 +26,7 @@ static void put_n(uint16_t tag, uint64_t v)
 	CHECK(field_put_u64(&body, tag, v) == 0);
 }
 
-/* Parse what was put, with n descriptors, each of another file. */
+/* Parse the fields put so far, with n descriptors, each of a different file. */
 static int parse(int n)
 {
 	struct frame f = { .type = MSG_RUN, .nfds = (uint8_t)n, .body = buf_str(&body) };
@@ -52,7 +52,7 @@ static bool is_file(int fd, int i)
 	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == inodes[i];
 }
 
-/* The end of each case: whatever happened, no descriptor is left. */
+/* End of each test: no descriptor may be left open. */
 static void done(int n)
 {
 	request_done(&r);

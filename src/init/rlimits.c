@@ -43,7 +43,7 @@ static int lower_files(uint64_t to, bool exact)
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
 		return -errno;
-	if (getuid() != 0) /* then there is no other root inside either: continue without */
+	if (getuid() != 0) /* then there is no other root inside either: continue without it */
 		r.rlim_max = limit_files_inside(r.rlim_max);
 	if (r.rlim_max > to)
 		r.rlim_max = to;

@@ -15,7 +15,7 @@ struct stream {
 	void *ctx;
 	bool tty;  /* sink 0 is the master of a terminal */
 	bool dial; /* a connection to a port */
-	bool left; /* its call has ended */
+	bool left; /* the call has ended */
 	struct stream *next;
 };
 
@@ -111,7 +111,7 @@ static int open_pipes(struct stream *s, struct request *r)
 	return channel_sink(&s->channel, 0, p[1], MSG_STDIN, MSG_STDIN_EOF);
 }
 
-/* Whoever the command runs as may open /dev/stdin, /dev/stdout and /dev/stderr. */
+/* Every user that a command may run as can open /dev/stdin, /dev/stdout and /dev/stderr. */
 static int open_to_all(const struct request *r)
 {
 	static const enum fd_role roles[] = { FD_STDIN, FD_STDOUT, FD_STDERR };
@@ -162,7 +162,7 @@ void stream_leave(struct stream *s)
 	s->ctx = NULL;
 	channel_finish(&s->channel);
 	channel_drop(&s->channel);
-	if (s->tty || channel_is_over(&s->channel)) /* a terminal is hung up */
+	if (s->tty || channel_is_over(&s->channel)) /* hang up the terminal */
 		stream_free(s);
 }
 
@@ -195,7 +195,7 @@ int stream_frame(const struct frame *f)
 	if (!is_ours(f->type))
 		return 1;
 	s = stream_find(f->chan);
-	if (!s) /* it has just ended */
+	if (!s) /* the stream has just ended */
 		return 0;
 	if (f->type == MSG_RESIZE) {
 		resize(s, f);

@@ -20,7 +20,7 @@ struct user {
 /* ref: a name, a uid, or uid:gid. -ENOENT if there is no such name. */
 int user_find(const char *ref, struct user *ret);
 /*
- * Look ref up, unless the last result is for the same ref and both files are unchanged. Init calls
+ * Look up ref, unless the last result is for the same ref and both files are unchanged. Init calls
  * it once before it makes a child, so that user_recall() in the child is cheap.
  */
 void user_remember(const char *ref);

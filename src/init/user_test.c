@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts from files that a sandbox can write as it likes: an /etc of each test's own. */
+/* Accounts from files that a sandbox can write freely: each test has its own /etc. */
 #include "init/user.h"
 
 #include <errno.h>
@@ -153,7 +153,7 @@ static void files_that_cannot_be_read_are_empty_ones(void)
 	CHECK(user_find("me", &u) == -ENOENT && user_find("0", &u) == 0);
 }
 
-/* A file that has just been written is not relied on: it could be written again unseen. */
+/* user_remember() does not trust a file written just now, which could change unnoticed: wait. */
 static void let_settle(const char *path)
 {
 	struct stat st;
@@ -187,7 +187,7 @@ static void a_remembered_user_is_not_read_again(void)
 	etc("me:x:1000:100::/home/me:/bin/sh\n", "");
 	let_settle("/etc/group");
 	user_remember("me");
-	/* Behind its back: another file system, which no sandbox could put there. */
+	/* Replace /etc unnoticed with another file system, which no sandbox could do. */
 	CHECK(mount("none", "/etc", "tmpfs", 0, NULL) == 0);
 	CHECK(user_find("me", &u) == -ENOENT);
 	CHECK(user_recall("me", &u) == 0 && u.uid == 1000);

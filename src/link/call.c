@@ -13,10 +13,7 @@ static struct link_call *call_of(struct link_channel *c)
 	return container_of(c, struct link_call, channel);
 }
 
-/*
- * Tell a waiting caller that it may write. A warden's credit never raises the room above the
- * window.
- */
+/* Tell a waiting caller that it may write. Credit never raises the room above the window. */
 static void on_credit(struct link_call *c, uint64_t bytes)
 {
 	uint64_t most = LIMIT_STDIN_WINDOW - c->room;
@@ -27,8 +24,7 @@ static void on_credit(struct link_call *c, uint64_t bytes)
 }
 
 /*
- * With a warden of version 2, stop reading the socket while too much output is unread by the
- * caller.
+ * With a warden of version 2, stop reading the socket while the caller has too much unread output.
  */
 static void hold_or_go_on(struct link_call *c, uint64_t before)
 {
@@ -142,9 +138,7 @@ static void on_call_failed(struct link_channel *channel, const struct err *why)
 	c->ops->ended(c, NULL, why);
 }
 
-/*
- * The warden ends the call, unless it is detached. A warden of version 2 needs an order to kill it.
- */
+/* The warden ends the call, unless it is detached. Version 2 needs an order to kill it. */
 static void leave(struct link_channel *channel)
 {
 	struct link_call *c = call_of(channel);

@@ -127,9 +127,7 @@ static void on_closed(struct conn *conn, int err)
 	tell_closed(l, &e);
 }
 
-/*
- * The warden's first frame tells its version: version 2 sends no hello. False: the link is closed.
- */
+/* The warden's first frame tells its version: version 2 sends no hello. False: link closed. */
 static bool take_version(struct link *l, const struct frame *f)
 {
 	uint64_t v = f->type == MSG_C_HELLO ? frame_number(f, TAG_VERSION, 0) : PROTO_CLIENT_OLDEST;

@@ -76,9 +76,7 @@ struct loop *link_loop(const struct link *l);
 unsigned link_version(const struct link *l);
 /* Send PING while channels are open, and close the link if the warden stays silent. */
 void link_keep_alive(struct link *l);
-/* Send a frame that gets no answer on its own channel: BUILD, CLAIM, KEEP, LEASE_END. 0 or -errno.
-
- */
+/* Send a frame without an answer on its own channel: BUILD, CLAIM, KEEP, LEASE_END. 0 or -errno. */
 int link_tell(struct link *l, uint8_t type, struct str body);
 /* Bytes queued that the warden has not read yet. */
 size_t link_backlog(const struct link *l);
@@ -102,9 +100,7 @@ struct link_ask {
 	void (*done)(struct link_ask *a, const struct err *why);
 };
 
-/*
- * The owner sets answer and done first. timeout_ms 0: no timeout. 0, or -errno without callbacks.
- */
+/* The owner sets answer and done first. timeout_ms 0: none. 0, or -errno without callbacks. */
 int link_ask(struct link *l, struct link_ask *a, uint8_t type, struct str body,
 	     uint64_t timeout_ms);
 /* Run no more callbacks for the ask. Legal after its end. */

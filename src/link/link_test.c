@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Links and questions against a scripted warden, in every order of frames that a warden can choose.
- */
+/* Links and questions against a scripted warden, in every order of frames that it can choose. */
 #include "link/link_fixture.h"
 
 struct question {

@@ -126,10 +126,7 @@ int link_lease(struct link *l, struct waiter *w, struct err *e)
 	uint8_t answer = MSG_C_LEASED;
 	struct waited q = { .take = take_nothing, .ctx = &answer };
 	uint64_t left = left_ms(w);
-	/*
-	 * At the deadline the warden answers with the current holder: wait a little longer for that
-	 * answer.
-	 */
+	/* At the deadline the warden answers with the current holder: wait a little longer. */
 	struct waiter patient = *w;
 
 	if (left && field_put_u64(&body, TAG_TIMEOUT_MS, left) < 0)

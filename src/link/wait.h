@@ -56,15 +56,10 @@ int link_order(struct link *l, struct waiter *w, enum link_order order, uint64_t
 int link_sync_trace(struct link *l, struct waiter *w, uint64_t *ret_seq, char ret_hash[65],
 		    struct err *e);
 
-/*
- * Wait until the warden reports that everything is gone. unclaimed: only if the sandbox has no
- * owner, else CONFLICT.
- */
+/* Wait until the sandbox is gone. unclaimed: only if it has no owner, else CONFLICT. */
 int link_destroy(struct link *l, struct waiter *w, bool unclaimed, struct err *e);
 
-/*
- * The same without a link; also wait until the warden is gone. Kills a warden that does not answer.
- */
+/* The same without a link, until the warden is gone. Kills a warden that does not answer. */
 int link_end_sandbox(struct waiter *w, const struct state *s, const char *id, struct err *e);
 
 /* Lists. fn returns non-zero to stop. */

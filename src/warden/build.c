@@ -118,10 +118,7 @@ static int take_number(struct warden *w, struct field f, struct err *e)
 	else if (f.tag == TAG_PROFILE)
 		w->profile = v == PROFILE_DEV ? PROFILE_DEV : PROFILE_LOCKED;
 	else {
-		/*
-		 * Refuse the first ranges, which are ids of real users: root inside must never be
-		 * root outside.
-		 */
+		/* The first ranges are real users' ids: root inside must never be root outside. */
 		if (v < USERNS_IDS || v > UINT32_MAX - USERNS_IDS)
 			return bad(e, "no such range of uids");
 		w->rootful = w->spec.rootful = true;

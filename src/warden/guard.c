@@ -179,9 +179,7 @@ bool guard_first_exec(void *ctx, int pid)
 		w->guarded = true;
 		return true;
 	}
-	/* The command was killed while it waited, so it cannot run. The next command is the first.
-
-	 */
+	/* Killed while it waited, so it cannot run. The next command is the first. */
 	if (is_gone(pid)) {
 		if (w->watch)
 			watch_guard(w->watch, guard_first_exec, w);

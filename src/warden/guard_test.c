@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The warden verifies the sandbox before anything runs in it: each stage, each failure, each order.
- */
+/* The warden verifies the sandbox before any command runs: each stage, each failure, each order. */
 #include <errno.h>
 
 #include "t.h"

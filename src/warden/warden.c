@@ -45,9 +45,7 @@ int warden_trace_end(struct warden *w)
 	return r;
 }
 
-/*
- * Write the events of this turn to the trace before sleeping, so that a follower sees them at once.
- */
+/* Write the events of this turn before sleeping, so that a follower sees them at once. */
 static void on_turned(struct loop *l)
 {
 	struct warden *w = container_of(l, struct warden, loop);

@@ -19,9 +19,9 @@ struct generation {
 	bool left;
 };
 
-enum { INIT_PID = 1 << 29 }; /* of no process */
+enum { INIT_PID = 1 << 29 }; /* a pid that no process has */
 
-/* The errno with which this call fails, or 0. */
+/* Count the call. Returns the errno with which it must fail, or 0. */
 static int counted(enum fake_fn fn)
 {
 	fake.count[fn]++;
@@ -147,7 +147,7 @@ static void stay(struct cell *c, struct generation *g)
 		swap(c, g);
 }
 
-/* In a child of the warden: what it counts nobody sees. -EBUSY is 1: something writes. */
+/* Runs in a child of the warden, so its count is lost. -EBUSY becomes 1: a file is still open. */
 static int seal(struct cell *c, const struct generation *left, const bool *which, struct err *e)
 {
 	int err = fake.fail[FAKE_SEAL];
@@ -263,7 +263,7 @@ static int pids(struct cell *c, long *list, int most)
 	return 0;
 }
 
-/* Not a real one: two ends that bytes go through. */
+/* Not a real terminal: two connected ends. */
 static int terminal(struct cell *c, int *ret_master, int *ret_slave)
 {
 	int pair[2], err = counted(FAKE_TERMINAL);

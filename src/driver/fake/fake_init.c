@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a good init would do, and what its table says instead. */
+/* The behaviour of a correct init, and the exceptions of its table. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -70,7 +70,7 @@ int fake_count(uint8_t type)
 	return n;
 }
 
-/* Oldest first, where there is no room for one more. */
+/* Replaces the oldest run if there is no room. */
 static struct fake_run *run_new(void)
 {
 	struct fake_init *in = &fake.init;
@@ -144,7 +144,7 @@ static void on_signal(const struct frame *f)
 		fake.others = 0;
 }
 
-/* Of a call whose stdio are frames. */
+/* Input for a call whose stdio are frames. */
 static void on_input(const struct frame *f)
 {
 	struct fake_run *r = fake_run_of(f->chan);
@@ -204,7 +204,7 @@ static void do_well(const struct frame *f, int *fds)
 	}
 }
 
-/* A child that stands by ends when its order cannot come any more. */
+/* A spare child ends when its socket is closed. */
 static void end_dropped(void)
 {
 	for (int i = 0; i < fake.init.nruns; i++) {

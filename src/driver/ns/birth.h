@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * State of a launch that is kept until the sandbox is completely verified: its spec, and the facts
- * to compare with.
- */
+/* State of a launch, kept until the sandbox is fully verified: its spec, and facts to compare. */
 #pragma once
 
 #include "driver/ns/launch.h"

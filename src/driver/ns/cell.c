@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cell and a generation hold, and how they are exchanged. */
+/* The resources of a cell and of a generation, and how they are exchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -140,7 +140,7 @@ int ns_keep_fds(const struct cell *cell, const struct generation *left, int *fds
 		return -ENOBUFS;
 	fds[n++] = c->keep.outer_ns;
 	fds[n++] = c->keep.mount_ns;
-	/* Whoever closes these last waits until everything mounted there is detached. */
+	/* The last process to close these waits until everything mounted there is detached. */
 	fds[n++] = left->mount_ns;
 	fds[n++] = left->base_ns;
 	for (int i = 0; i < CELL_MOUNTS; i++)

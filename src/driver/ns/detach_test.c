@@ -15,7 +15,7 @@ static struct tree tree;
 static int self;
 static char keel[64];
 
-/* A keel with something mounted on its slot, in namespaces of the test's own. */
+/* A keel with a mount on its slot, in the test's own namespaces. */
 static void open_keel(void)
 {
 	t_scratch(keel, sizeof keel);
@@ -44,7 +44,7 @@ static void what_is_mounted_there_is_gone(void)
 	CHECK(waitpid(-1, NULL, 0) > 0);
 }
 
-/* Not before: the child ends when its order cannot come any more. */
+/* The child ends without an order when its socket is closed. */
 static void nothing_happens_without_an_order(void)
 {
 	int fd, status = 0;

@@ -44,7 +44,7 @@ static int add_devpts(struct tree *t, int dev_fd)
 	struct mnt_opt opts[] = {
 		{ "ptmxmode", "0666" },
 		{ "mode", "0620" },
-		{ "max", "128" }, /* of the 3,072 that all sandboxes share */
+		{ "max", "128" }, /* of the 3,072 terminals that all sandboxes share */
 		{ s->rootful ? "uid" : NULL, uid },
 		{ "gid", gid },
 		{ NULL, NULL },
@@ -77,7 +77,7 @@ static int add_mqueue(int dev_fd)
 {
 	auto_close int fd = mnt_new("mqueue", NULL, HARMLESS);
 
-	if (fd == -ENODEV) /* a kernel without them */
+	if (fd == -ENODEV) /* this kernel has no message queues */
 		return 0;
 	if (fd < 0)
 		return fd;

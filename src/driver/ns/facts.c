@@ -47,8 +47,9 @@ bool facts_limited(const struct cell_spec *s)
 }
 
 /*
- * The quota is the limit; this only tells runtimes of it, and anybody inside may undo it. Start at
- * a processor that depends on the sandbox, so that not all sandboxes share the first ones.
+ * The quota is the limit. The binding only informs runtimes of it, and any process inside may undo
+ * it. Start at a processor that depends on the sandbox, so that not all sandboxes share the first
+ * ones.
  */
 void facts_pin(const struct cell_spec *s)
 {
@@ -187,7 +188,7 @@ static int put_stat(int to, unsigned cpus)
 	return r < 0 ? r : facts_put(to, "stat", b.data);
 }
 
-/* Put our files in the place of those of /proc. */
+/* Mount our files over those of /proc. */
 static int cover_proc(struct tree *t)
 {
 	static const struct mnt_opt opts[] = { { "size", "8m" },
@@ -246,7 +247,7 @@ int tree_facts(struct tree *t, bool grouped)
 
 int facts_expect(struct fixed_mount *out)
 {
-	/* The groups are named as the warden sees them, so their roots can be any. */
+	/* Group names depend on the warden's position, so any root is allowed. */
 	static const struct {
 		const char *path, *type, *root;
 	} all[] = {

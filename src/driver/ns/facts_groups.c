@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/fs/cgroup of a sandbox with limits. The JVM and Go believe only mounts of the type cgroup or
+ * /sys/fs/cgroup of a sandbox with limits. The JVM and Go accept only mounts of the type cgroup or
  * cgroup2 in mountinfo, and then open files by their paths.
  */
 #include <errno.h>
@@ -27,14 +27,14 @@ enum {
 
 #define PLACE "fs/cgroup"
 
-/* v1 says "no limit" by this number: the largest multiple of a page. */
+/* v1's value for "no limit": the largest multiple of a page. */
 static const uint64_t unlimited = 0x7ffffffffffff000;
 
 static const char *const controllers[] = { "memory", "cpu", "cpuacct", "cpuset" };
 
 /*
- * The controllers of the v1 hierarchy that has this one, separated by commas: they can be mounted
- * only together. text: /proc/self/cgroup, lines "number:controllers:path". False: it is not v1.
+ * The controllers of the v1 hierarchy that contains this one, separated by commas: they can only be
+ * mounted together. text: /proc/self/cgroup, lines "number:controllers:path". False: not v1.
  */
 static bool find_v1(const char *text, const char *controller, char *out, size_t size)
 {
@@ -63,7 +63,7 @@ static int put_number(int to, const char *path, int64_t value)
 	return facts_put(to, path, text);
 }
 
-/* The files of the four directories in `view`, which lie on the mounts. */
+/* Make the files of the four directories in `view`, which cover the mounts. */
 static int put_view(int to, const struct cell_spec *s)
 {
 	int64_t memory = (int64_t)(s->limits.memory ? s->limits.memory : unlimited);
@@ -113,7 +113,7 @@ static int mount_v1(char *names)
 	return mnt_new("cgroup", opts, FACT);
 }
 
-/* The mount is covered at once, so that nobody inside sees the groups themselves. */
+/* Cover the mount at once, so that no process inside sees the groups themselves. */
 static int show_v1(int sys_fd, int view, const char *controller, char *names)
 {
 	auto_close int group = FD_NONE, files = FD_NONE, cover = FD_NONE;
@@ -174,7 +174,7 @@ int facts_groups(struct tree *t, int sys_fd, bool grouped)
 	return group < 0 ? group : mnt_attach_at(group, sys_fd, PLACE);
 }
 
-/* The number of a v1 hierarchy, or 0: the controller is v2's. */
+/* The number of a v1 hierarchy; 0: the controller belongs to v2. */
 static int hierarchy_of(const char *text, const char *controller)
 {
 	char names[128], line[160];
@@ -189,7 +189,7 @@ static int hierarchy_of(const char *text, const char *controller)
 	return at ? atoi(at) : 0;
 }
 
-/* The JVM takes v1 for a mistake if some controllers have a hierarchy and others have none. */
+/* The JVM reports an error if some v1 controllers have a hierarchy and others have none. */
 int facts_controllers(int to)
 {
 	auto_done(buf_done) struct buf own = BUF_INIT(GROUPS_MAX);

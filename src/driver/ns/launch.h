@@ -40,7 +40,7 @@ struct launch {
 	int ours[2];   /* the warden's ends of both */
 	int net_fd;    /* socket for sending the gateway's sockets; FD_NONE: no network */
 	bool grouped;  /* the child starts in the sandbox's own v2 group */
-	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first; FD_NONE */
+	int entries[CGROUP_CONTROLLERS]; /* cgroup.procs of groups to enter first, or FD_NONE */
 	/* Made while the child already runs, and sent to it by launch_send_parts. */
 	int init_fd;   /* memfd with init */
 	int userns_fd; /* U2; FD_NONE when rootless */
@@ -132,8 +132,8 @@ struct fixed_mount {
 	const char *type; /* NULL: any type */
 	const char *root; /* which part of its file system; NULL: any */
 	unsigned attrs;	  /* RAW_ATTR_* that it must have at least */
-	bool optional;	  /* covers something that not every kernel has */
-	bool maybe;	  /* may be missing: it only tells the sandbox of its limits */
+	bool optional;	  /* covers a file that not every kernel has */
+	bool maybe;	  /* may be missing: it only informs the sandbox of its limits */
 };
 enum { FIXED_MOUNTS = 32 };
 /* The mounts of /proc, /dev and /sys, without the covers of procfs.h; returns their number. */

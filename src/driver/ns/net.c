@@ -156,7 +156,7 @@ static int remember_owners(int knobs_fd)
 
 int net_ease(const struct cell_spec *s, int knobs_fd)
 {
-	/* Groups as they are called where this runs: outside, or without root in U1. */
+	/* Group ids as seen where this runs: outside or, if rootless, in U1. */
 	uint32_t first = s->rootful ? s->uid_base : 0;
 	uint32_t last = s->rootful ? first + USERNS_IDS - 1 : 0;
 	char groups[32];

@@ -28,7 +28,7 @@ static void put(const char *path, const char *text)
 	CHECK(io_write_file(AT_FDCWD, path, text) == 0);
 }
 
-/* A network of our own, as a launch child has it; without root in a user namespace. */
+/* Enter a network namespace, as a launch child has; without root, in a user namespace. */
 static void enter(void)
 {
 	auto_close int s = FD_NONE;
@@ -102,7 +102,7 @@ static void every_ipv4_connection_comes_to_the_gateway_with_its_destination(void
 	remote.port = 443;
 	CHECK(sockdiag_find(cell.net_fds[NET_DIAG], IPPROTO_TCP, &local, &remote, &o) == 0);
 	CHECK(o.inode != 0 && o.certain && o.uid == geteuid());
-	local.port = 1; /* as if the port had been changed on its way */
+	local.port = 1; /* as if the port had been changed in transit */
 	CHECK(sockdiag_find(cell.net_fds[NET_DIAG], IPPROTO_TCP, &local, &remote, &o) == -ENOENT);
 	CHECK(sockdiag_find_like(cell.net_fds[NET_DIAG], IPPROTO_TCP, &local, &remote, &o) == 0);
 	CHECK(o.inode != 0 && o.certain);

@@ -211,7 +211,7 @@ static int await_report(int fd, const struct cell_spec *s, struct ns_cell *c, st
 	return taken < 0 ? err_set(e, ERR_FAILED, "the sandbox reported no descriptors") : 0;
 }
 
-/* Compute what the child cannot know, or what we need for verify. */
+/* Compute what the child cannot know, and what verify needs. */
 static void know(struct launch *l)
 {
 	struct rlimit core = { 0 };

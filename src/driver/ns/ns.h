@@ -8,7 +8,7 @@
 
 struct birth;
 
-/* What the driver keeps to make the next generation. */
+/* What the driver needs to make the next generation. */
 struct cell_keep {
 	int mount_ns; /* where the running one was assembled; the next starts from a copy */
 	int outer_ns; /* user namespace that owns it; FD_NONE: ours */

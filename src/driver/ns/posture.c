@@ -251,15 +251,15 @@ static bool is_null_device(const struct posture *p, const char *name)
 }
 
 /*
- * What init may hold and was seen to hold: bit i for standard descriptor i, 3 the stream, from 4 on
- * its own.
+ * Descriptors that init may hold, and those found: bit i for standard descriptor i, 3 for the
+ * stream, from 4 on init's own.
  */
 struct held {
-	char pipe[TEXT]; /* to the command that it made; empty: none */
+	char pipe[TEXT]; /* to the command that init made; empty: none */
 	unsigned seen;
 };
 
-/* Each of these once. */
+/* Each of these may appear once. */
 static bool is_inits_own(struct held *h, const char *link)
 {
 	unsigned i = 0;
@@ -296,7 +296,7 @@ static int check_descriptor(const struct posture *p, int dirfd, const char *name
 	return is_inits_own(h, link) ? 0 : posture_differs(e, what, "none", str_of(link));
 }
 
-/* Through it init learns whether the exec succeeded. ESRCH: the command is gone. */
+/* Through this pipe init learns whether the exec succeeded. ESRCH: the command is gone. */
 static int find_pipe(pid_t command, struct held *h, struct err *e)
 {
 	auto_close int proc = FD_NONE;

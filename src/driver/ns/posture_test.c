@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory that looks like the /proc/PID of a good init, and one thing after the other in it
- * that is not: each must be refused, and named. The real thing is looked at by the system tests.
+ * A directory like the /proc/PID of a correct init. Each test changes one thing in it: verify must
+ * refuse it and name it. The system tests verify real sandboxes.
  */
 #include "driver/ns/posture.h"
 
@@ -107,7 +107,7 @@ static void good(look *f)
 		t_fail_str(__FILE__, __LINE__, e.msg, "");
 }
 
-/* Refused, with both of these in the message. */
+/* Verify must refuse, with both of these in the message. */
 static void bad(look *f, const char *what, const char *found)
 {
 	struct err e = { 0 };
@@ -122,7 +122,7 @@ static int descriptors(const struct posture *of, struct err *e)
 	return posture_descriptors(of, 0, e);
 }
 
-/* STATUS or MOUNTS with one text instead of another. */
+/* Write STATUS or MOUNTS with one text replaced. */
 static void put_with(const char *name, const char *all, const char *old, const char *new_)
 {
 	const char *at = strstr(all, old);
@@ -269,7 +269,7 @@ static void descriptors_are_those_and_no_other(void)
 	begin();
 	point("fd/7", "/etc/shadow");
 	bad(descriptors, "descriptor 7: expected none", "/etc/shadow");
-	point("fd/7", "anon_inode:[eventpoll]"); /* one of it is enough */
+	point("fd/7", "anon_inode:[eventpoll]"); /* a second one is not allowed */
 	bad(descriptors, "descriptor 7", "eventpoll");
 	CHECK(unlinkat(p.proc_fd, "fd/7", 0) == 0);
 	point("fd/3", "socket:[78]");
@@ -282,7 +282,7 @@ static void descriptors_are_those_and_no_other(void)
 	end();
 }
 
-/* We are the command here. */
+/* This process stands for the command. */
 static void a_pipe_to_the_command_is_no_other(void)
 {
 	struct err e = { 0 };
@@ -296,7 +296,7 @@ static void a_pipe_to_the_command_is_no_other(void)
 	point("fd/7", link);
 	CHECK(posture_descriptors(&p, getpid(), &e) == 0);
 	bad(descriptors, "descriptor 7: expected none", "pipe:");
-	point("fd/8", link); /* one end is init's */
+	point("fd/8", link); /* init holds one end */
 	CHECK(posture_descriptors(&p, getpid(), &e) < 0 && strstr(e.msg, "expected none"));
 	point("fd/8", "pipe:[1]");
 	CHECK(posture_descriptors(&p, getpid(), &e) < 0 && strstr(e.msg, "descriptor 8"));
@@ -320,7 +320,7 @@ static void places_are_the_sandboxs(void)
 	end();
 }
 
-/* Real ones: we ourselves, first in all that we were in, then in all new ones but that of pids. */
+/* Real namespaces: our own original ones, then new ones for all types except pid. */
 static void a_namespace_that_is_ours_is_refused(void)
 {
 	int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -336,7 +336,7 @@ static void a_namespace_that_is_ours_is_refused(void)
 		t_skip("needs user namespaces");
 	bad(posture_namespaces, "ns/pid: expected one of its own", "ours");
 	end();
-	_exit(0); /* the sanitizers' look at the end needs a thread, which is not to be had now */
+	_exit(0); /* the leak check of the sanitizers needs a thread, which cannot be made now */
 }
 
 T_MAIN(T(a_good_one_passes), T(each_id_map_must_be_the_one_that_was_asked_for),

@@ -54,8 +54,8 @@ static int own(const struct cell_spec *s, int dirfd, const char *name, uint32_t 
 }
 
 /*
- * What the layers have under a name at the top of mount i. 1 and *ret_fd, O_PATH of the topmost; 0
- * if no layer has it; -ENOENT if a layer removed it.
+ * Find a name at the top of mount i in the layers. 1 and *ret_fd, O_PATH of the topmost; 0 if no
+ * layer has it; -ENOENT if a layer removed it.
  */
 static int find_in_layers(const struct prepare *p, int i, const char *name, int *ret_fd)
 {
@@ -108,7 +108,7 @@ static int like(const struct cell_spec *s, int from_fd, int dirfd, const char *n
 	return to < 0 ? -errno : attrs_copy(from_fd, to, s->rootful);
 }
 
-/* What mount i starts from, if that was frozen. 1, 0 or -errno. */
+/* The frozen start of mount i, if there is one. 1, 0 or -errno. */
 static int find_start(const struct prepare *p, int i, int *ret_fd)
 {
 	int fd = -ENOENT;
@@ -120,7 +120,7 @@ static int find_start(const struct prepare *p, int i, int *ret_fd)
 	return fd >= 0 ? 1 : fd == -ENOENT ? 0 : fd;
 }
 
-/* The directory of the topmost layer that has it, if any. */
+/* The directory of the topmost layer that has mount i, if any. */
 static int find_below(const struct prepare *p, int i, int *ret_fd)
 {
 	char path[24];
@@ -304,7 +304,7 @@ static int freshen(int parent, const char *name, const struct timespec *made)
 		       : 0;
 }
 
-/* So far the uppers hold only what was made for the sandbox. */
+/* The uppers contain only what was made for the sandbox. */
 int prepare_times(const struct cell_spec *s)
 {
 	auto_close int upper =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether init is alone, by the kernel's word. The test's child stands in for init. */
+/* Tests whether init is alone, as the kernel shows it. The test's child stands for init. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ static void fork_from_a_thread(void)
 	CHECK(pthread_create(&t, NULL, fork_in_thread, NULL) == 0);
 }
 
-/* How many others there are beside an init that did this. */
+/* The number of processes beside an init that did this. */
 static int others_of(void (*act)(void))
 {
 	struct cell c = { 0 };

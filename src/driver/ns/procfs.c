@@ -24,7 +24,7 @@ static void close_dir(DIR *d)
 DEFINE_AUTO_PTR(DIR, close_dir)
 
 /*
- * What programs need: ps, top, htop, free, uptime, lscpu, nproc, node, the JVM, psutil, gdb.
+ * Programs need these: ps, top, htop, free, uptime, lscpu, nproc, node, the JVM, psutil, gdb.
  * cpuinfo, meminfo, stat, uptime and loadavg describe the machine, but programs fail without them.
  * sysvipc belongs to the IPC namespace. mounts and net are links into self.
  */

@@ -137,7 +137,7 @@ static int overlay_file(struct tree *t, int i, const char *path, const struct st
 	return fd < 0 ? fd : bind_on_stage(t, fd, stage, slash + 1, st);
 }
 
-/* The copy's owner inside: the sandbox's user, root, or nobody if it is neither's. */
+/* The copy's owner inside: the sandbox's user, root, or for any other owner nobody. */
 static int give_away(const struct tree *t, int i, int fd, const struct stat *st)
 {
 	const struct cell_spec *s = t->spec;

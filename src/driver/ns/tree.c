@@ -74,7 +74,7 @@ int tree_take_fds(const struct cell_spec *s, int to[CELL_MOUNTS], int *fds, int 
 
 bool tree_is_same(const struct tree *t, int i)
 {
-	/* Never rebuild read-only mounts: the host may have changed what is there. */
+	/* Never rebuild read-only mounts: the host may have changed the files there. */
 	return t->change && (t->change->same[i] || t->spec->mounts[i].kind == MOUNT_RO);
 }
 
@@ -131,7 +131,7 @@ static int gather_root(struct tree *t, const char *path, int *ret_fd)
 	return t->detached ? fd : -err;
 }
 
-/* What mount i starts from, if that was frozen; else -ENOENT. */
+/* The frozen start of mount i; -ENOENT if there is none. */
 static int open_start(const struct tree *t, int i)
 {
 	int fd = -ENOENT;
@@ -141,7 +141,7 @@ static int open_start(const struct tree *t, int i)
 	return fd;
 }
 
-/* Then the host's directory is not needed, and may be gone. */
+/* If the start is frozen, the host's directory is not needed, and may be gone. */
 static bool is_started(const struct tree *t, int i)
 {
 	auto_close int fd = open_start(t, i);
@@ -298,7 +298,7 @@ static int name_lowers(const struct lowers *l, char opt[OPT_MAX])
 
 static unsigned overlay_attrs(const struct cell_spec *s)
 {
-	/* Reading must not write times: with noatime reading fresh files takes a fifth less CPU. */
+	/* Do not update access times: with noatime, reading fresh files takes a fifth less CPU. */
 	return RAW_ATTR_NODEV | RAW_ATTR_NOATIME | (s->nosuid ? RAW_ATTR_NOSUID : 0);
 }
 
@@ -318,7 +318,7 @@ static int new_overlay(struct tree *t, int i)
 		{ "metacopy", "off" },
 		/*
 		 * fsync inside must not wait for the disk, and the end of a sandbox must not sync
-		 * the whole file system: what must last is synced when it is sealed.
+		 * the whole file system. Data that must last is synced when it is sealed.
 		 */
 		{ "volatile", NULL },
 		{ t->spec->rootful ? NULL : "userxattr", NULL },
@@ -371,8 +371,8 @@ static int mount_of(struct tree *t, int i)
 }
 
 /*
- * The copy of a read-only mount also has what the last generation had mounted below it. Detach
- * that, or it would stay hidden below the new mount for ever.
+ * The copy of a read-only mount also has the last generation's mounts below it. Detach them, or
+ * they would stay hidden below the new mount for ever.
  */
 static int uncover(struct tree *t, int i, int target)
 {
@@ -393,8 +393,9 @@ static int uncover(struct tree *t, int i, int target)
 }
 
 /*
- * Its place inside, resolved as the sandbox would; made if missing. What is made above what
- * the user shows belongs to the user, as outside: `git worktree add ../x` must work.
+ * The mount point inside, resolved as the sandbox would resolve it; made if missing. New
+ * directories above a user's mount belong to the user, as outside: `git worktree add ../x` must
+ * work.
  */
 static int open_place(struct tree *t, int i, int mount_fd)
 {
@@ -453,8 +454,8 @@ int tree_stage(struct tree *t)
 }
 
 /*
- * A mount namespace inside may have a new proc only if the one around it has a proc without covers.
- * This one is on the keel, where nobody inside can reach it.
+ * A mount namespace inside may mount a new proc only if the namespace around it has a proc without
+ * covers. This proc is on the keel, where no process inside can reach it.
  */
 static int add_pristine_proc(struct tree *t)
 {
@@ -521,8 +522,8 @@ static int mount_all(struct tree *t)
 }
 
 /*
- * Overlayfs acts on the layers as its mounter. The layers' id map must know that user, and the user
- * needs all capabilities. The map must also know whoever makes directories in it.
+ * Overlayfs acts on the layers as its mounter. The layers' id map must contain that user, and the
+ * user needs all capabilities. The map must also contain every user that makes directories in it.
  */
 int tree_mounts(struct tree *t)
 {

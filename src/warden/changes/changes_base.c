@@ -15,10 +15,7 @@ enum { FILES = 4096, BYTES = 64 << 20, FILE_BYTES = 1 << 20 };
 
 #define UNDER_WAY "base/walked.new"
 
-/*
- * Write to a temporary file, then link it under its name. An existing file stays, because it is
- * older.
- */
+/* Write a temporary file, then link it. An existing file stays, because it is older. */
 static int write_new(const struct changes_base *b, const char *path, struct str text)
 {
 	char hash[SHA256_HEX], dir[32], name[128];

@@ -468,8 +468,7 @@ int changes_moved(struct changes_report *p)
 	r = moved_index_init(&m.index, p);
 	if (r < 0 || !follow_inodes(&m))
 		return r;
-	/* The list grows meanwhile: a name that is gone from a moved directory may be a moved
-	 * directory itself. */
+	/* The list grows: a name that is gone from a moved directory may be a moved directory. */
 	for (uint32_t i = 0; i < p->ndiffs && r == 0; i++) {
 		const struct changes_diff *d = &p->diffs[i];
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The differences of a report, indexed by name, by inode, and by the attributes that a copy-up
- * keeps.
- */
+/* The differences of a report, by name, by inode, and by the attributes that a copy-up keeps. */
 #pragma once
 
 #include "warden/changes/changes_report.h"
@@ -40,9 +37,7 @@ uint32_t moved_find_inode(const struct moved_index *m, const struct changes_diff
 /* New names with this mode, size, mtime and name: the first, and the next. */
 uint32_t moved_first_key(const struct moved_index *m, uint32_t mode, uint64_t size,
 			 uint64_t mtime_ns, const char *name, size_t n);
-/*
- * The first new directory with this mode and mtime and without new entries; the next is by_inode.
- */
+/* The first new directory with this mode and mtime, without new entries; the next is by_inode. */
 uint32_t moved_first_dir(const struct moved_index *m, uint32_t mode, uint64_t mtime_ns);
 
 static inline const char *moved_name(const struct moved_index *m, const struct changes_diff *d)

@@ -197,10 +197,7 @@ static struct event parse(const char *line)
 	return v;
 }
 
-/*
- * The event that decides where the name went: on the name itself, or on the nearest directory
- * above.
- */
+/* The event that decides where the name went: on itself, or on the nearest directory above. */
 static const struct event *fate(const char *path, size_t *ret_len)
 {
 	for (size_t n = strlen(path); n > 0; n--) {
@@ -355,10 +352,7 @@ static void events_lead_from_each_state_to_the_next_as_always(void)
 	run(1, STEPS);
 }
 
-/*
- * Short runs, because the lower's entries soon move to the upper or vanish: directories of the
- * lower move early.
- */
+/* Short runs: directories of the lower move early, before their entries are in the upper. */
 static void beginnings_do_too(void)
 {
 	for (unsigned seed = 1; seed <= BEGINNINGS; seed++) {

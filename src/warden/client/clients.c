@@ -122,10 +122,7 @@ static int on_hello(struct client *c, const struct frame *f, struct err *e)
 	}
 	c->greeted = true;
 	c->version = (unsigned)newest;
-	/*
-	 * Queue it with the first answer: a client that never sees it talks to a warden of version
-	 * 2.
-	 */
+	/* Queued with the first answer: a client that never sees it assumes version 2. */
 	if (newest >= 3)
 		(void)CONN_MENTION(&c->conn, MSG_C_HELLO, 0, { TAG_VERSION, newest, NULL });
 	return 0;

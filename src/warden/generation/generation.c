@@ -310,10 +310,7 @@ static void on_retry(struct loop_timer *timer)
 	proceed(container_of(timer, struct turn, retry)->w);
 }
 
-/*
- * Wait longer for the spare child (call_spare.c): it may not have ended yet, or its pid may not be
- * known yet.
- */
+/* Wait longer for the spare child (call_spare.c): it may still be ending, or its pid unknown. */
 static bool may_wait(const struct warden *w, const struct turn *t)
 {
 	uint64_t now = clock_mono_ns();

@@ -93,9 +93,7 @@ int turn_move_away(struct warden *w, struct turn *t)
 	char name[24], to[PLACE];
 	int r;
 
-	/*
-	 * It describes the last switch, and may already have the name that this switch will write.
-	 */
+	/* It describes the last switch, which may have had the same target. */
 	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
 		return -errno;
 	if (w->spec.pool)

@@ -207,9 +207,7 @@ void layers_close(struct warden *w)
 		sealed_done(&w->sealed[j]);
 }
 
-/*
- * Times have the resolution of a tick: a change may not show in them, but it shows in the content.
- */
+/* Times have the resolution of a tick: a change may show only in the content. */
 bool layers_touched(const struct warden *w, int i)
 {
 	const struct stat *was = &w->fresh[i];

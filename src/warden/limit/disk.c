@@ -46,9 +46,7 @@ static void trace_hit(struct warden *w, const struct call *c)
 	warden_trace_end(w);
 }
 
-/*
- * Kill calls and also processes that earlier calls left behind, unless a call is in its grace time.
- */
+/* Also kill processes that earlier calls left behind, unless a call is in its grace time. */
 static void kill_writers(struct warden *w)
 {
 	bool spared = false;

@@ -129,10 +129,7 @@ void limits_close_call(struct call *c)
 		return;
 	c->counted = false;
 	c->w->driver->group_count(c->w->cell, c->group, &now);
-	/*
-	 * A lower count than at the start: a later call got its own limit, and now each call has
-	 * its own count.
-	 */
+	/* A lower count: a later call got its own limit, and now each call has its own count. */
 	c->oom_kills =
 		now.oom_kills - (now.oom_kills < c->counts.oom_kills ? 0 : c->counts.oom_kills);
 	if (c->oom_kills) {

@@ -124,10 +124,7 @@ void net_on_closed(struct conn *c, int err)
 	restart_later(n);
 }
 
-/*
- * The dialer gets a policy before the front, so that the dialer knows everything that the front
- * allows.
- */
+/* The dialer gets a policy before the front, so that it knows everything that the front allows. */
 static void on_policy_set(struct net *n, const struct net_part *from, const struct frame *f)
 {
 	struct str body = f->body;

@@ -48,9 +48,7 @@ void exec_req_of(const struct seccomp_notif *n, struct exec_req *ret)
 	}
 }
 
-/*
- * The local address of the byte at addr, and how many bytes follow on its page; NULL: unreadable.
- */
+/* The local address of the byte at addr, and the bytes left on its page; NULL: unreadable. */
 static const char *peek(struct exec_mem *m, uint64_t addr, size_t *ret_n)
 {
 	uint64_t page = page_of(addr);

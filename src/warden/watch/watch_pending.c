@@ -60,10 +60,7 @@ static struct proc *find_live(struct watch *w, int pid)
 {
 	struct proc *p = proc_table_find(&w->table, pid);
 
-	/*
-	 * The pid may already belong to a new process, while the end of the first is not processed
-	 * yet.
-	 */
+	/* The pid may be reused already, while the end of the first process is not handled yet. */
 	if (p && proc_is_gone(p->pidfd)) {
 		proc_gone(p);
 		return NULL;

@@ -173,8 +173,8 @@ int proc_status(int pidfd, int pid, int *ret_status)
 	if (proc_was_reaped(pidfd, ret_status))
 		return 0;
 	/*
-	 * /proc has the status of a zombie; the check of the pidfd afterwards proves that it was
-	 * this one.
+	 * /proc has a zombie's status; the pidfd, checked afterwards, proves that it was this
+	 * process.
 	 */
 	if (proc_stat(pid, &state, &ppid, &status) == 0 && state == 'Z' && !proc_is_gone(pidfd)) {
 		*ret_status = status;

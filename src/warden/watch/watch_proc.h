@@ -29,9 +29,7 @@ bool proc_is_gone(int pidfd);
 int proc_inside(const struct proc_view *v, int pid);
 /* The parent's pid outside, or 0. pidfd may be FD_NONE. */
 int proc_parent(int pidfd, int pid);
-/*
- * True, with the wait status, if the process was reaped and the kernel remembers it (Linux 6.15).
- */
+/* True, with the wait status, if it was reaped and the kernel remembers it (Linux 6.15). */
 bool proc_was_reaped(int pidfd, int *ret_status);
 /* The wait status of a process that has ended; -ENODATA if it is lost. */
 int proc_status(int pidfd, int pid, int *ret_status);
