@@ -23,7 +23,10 @@ void apply_planned_done(struct apply_planned *p)
 	*p = (struct apply_planned){ 0 };
 }
 
-/* The paths that lie below this mount, in paths; false where none of those named does. */
+/*
+ * Fills paths with the wanted paths below this mount. False if paths were named and none is below
+ * it.
+ */
 static bool scope_of(const struct apply_planned *p, const struct diff_mount *m, char *const *named,
 		     int n, struct diff_scope *s, const char **paths, const char **skip)
 {
@@ -81,7 +84,7 @@ static int plan_dir(struct cay *c, const struct apply_planned *p, struct apply_d
 		.ctx = &d->memory,
 		.merge = o->merge,
 	};
-	if (d->rules.elsewhere) { /* what we remember is about the other one */
+	if (d->rules.elsewhere) { /* our memory describes the other directory */
 		d->rules.is_ours = NULL, d->rules.was_ours = NULL, d->rules.was_merged = NULL;
 	} else {
 		d->apply.undone = apply_memory_undone;
@@ -90,7 +93,7 @@ static int plan_dir(struct cay *c, const struct apply_planned *p, struct apply_d
 	return apply_plan(&d->apply, &d->diff, &d->rules, e);
 }
 
-/* What is planned for: the sandbox, its directory, and the paths named, absolute. */
+/* The input of a plan: the sandbox, its directory, and the absolute paths named. */
 struct plan_job {
 	struct cay *c;
 	const struct apply_spec *spec;
@@ -167,7 +170,7 @@ static void sum_up(struct apply_planned *p)
 		for (size_t k = 0; k < a->nleft_out; k++)
 			p->left_config |= apply_why_is_config(a->left_out[k].why);
 	}
-	/* It was tried. */
+	/* Count this run as an attempt. */
 	for (int i = 0; i < p->n; i++)
 		p->may_merge &= !p->dirs[i].rules.merge;
 }
@@ -183,7 +186,7 @@ int op_apply_plan(struct cay *c, const struct apply_spec *spec, struct apply_pla
 		return err_sys(e, ENOMEM, "plan");
 	if (cay_catalog(c, e) < 0 || catalog_find(c->catalog, spec->sandbox, &j.row, e) < 0)
 		return -1;
-	/* What the last command changed is known to the warden then. */
+	/* Let the warden record what the last command changed. */
 	if (state_is_alive(&c->state, j.row.id))
 		sync_trace(c, j.row.id);
 	if (diff_view_open(c, &j.row, &p.layers, e) < 0 ||

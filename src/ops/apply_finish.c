@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of apply that were cut off: finished, or undone. */
+/* Finishes or undoes interrupted runs of apply. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "ops/apply.h"
 
 /*
- * In one directory. 1: there was something. memory: of the sandbox id, which is told where the run
- * was that one's; or NULL.
+ * Handles one directory. Returns 1 if it had an interrupted run. memory belongs to sandbox id and
+ * is updated if the run was that sandbox's; or NULL.
  */
 static int finish_dir(const char *path, const struct state *st,
 		      const struct apply_finish_spec *spec, struct apply_memory *memory,
@@ -52,7 +52,7 @@ static int finish_mount(const struct diff_mount *m, const char *id, const struct
 	r = finish_dir(path, st, spec, spec->to ? NULL : &memory, id, &a, e);
 	if (r <= 0 || spec->undo || spec->to || strcmp(a.id, id) != 0)
 		return r;
-	/* Of a run that was finished the sandbox remembers as much as of any other. */
+	/* The sandbox remembers a finished run like any other run. */
 	a.dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (apply_memory_add(&memory, &a, NULL, e) < 0)
 		r = -1;

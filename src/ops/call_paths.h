@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a call changed, as its trace has them. */
+/* The files that a call changed, according to its trace. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,11 +15,13 @@ struct path_list {
 
 void path_list_done(struct path_list *l);
 DEFINE_AUTO(struct path_list, path_list_done)
-/* Takes path. 0 or -ENOMEM. */
+/* Takes ownership of path. Returns 0 or -ENOMEM. */
 int path_list_add(struct path_list *l, char *path);
-/* Of a sorted list. */
+/* The list must be sorted. */
 bool path_list_has(const struct path_list *l, const char *path);
 
-/* Sorted. sandbox, call: as cay trace takes them. NOT_FOUND where there is no such call. */
+/*
+ * Fills a sorted list. sandbox, call: as cay trace takes them. NOT_FOUND if there is no such call.
+ */
 int call_paths_load(struct cay *c, const char *sandbox, const char *call, struct path_list *ret,
 		    struct err *e);

@@ -30,7 +30,9 @@ int cay_catalog(struct cay *c, struct err *e)
 	return c->catalog ? 0 : catalog_open(&c->state, &c->catalog, e);
 }
 
-/* Our companions lie beside us in a build directory, and in libexec where installed. */
+/*
+ * Companion programs are beside this program in a build directory, and in libexec once installed.
+ */
 int programs_find(struct programs *p, struct err *e)
 {
 	static const char *const places[] = { "cay-warden", "../libexec/cay/cay-warden" };

@@ -9,7 +9,7 @@
 
 enum { RETRY_MS = 20, REMOVE_MS = 2000 };
 
-/* A lock has no event to wait for that could not be missed: look again now and then. */
+/* A release of the lock gives no reliable event: retry periodically. */
 static int lock_within(struct cay *c, const char *id, int wait_ms, int *ret_fd, struct err *e)
 {
 	uint64_t end = clock_mono_ns() + (uint64_t)wait_ms * NS_PER_MS;
@@ -44,9 +44,9 @@ int op_destroy(struct cay *c, const char *id, struct err *e)
 	if (state_is_alive(&c->state, id))
 		(void)link_end_sandbox(&c->wait, &c->state, id, &refused);
 	/*
-	 * Where it failed because the warden has ended meanwhile, it has left what a lost one
-	 * leaves; and where another cay removes that at this moment, it holds the lock. Only a
-	 * lock that stays held makes the failure ours to report.
+	 * If the order failed because the warden ended meanwhile, the sandbox is a lost one: remove
+	 * it. If another cay removes it now, that cay holds the lock. Only a lock that stays held
+	 * makes this a failure.
 	 */
 	if (op_remove(c, id, REMOVE_MS, e) == 0)
 		return 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of sandboxes. */
+/* Ends and removes sandboxes. */
 #pragma once
 
 #include "ops/cay.h"
 
 /*
- * End a sandbox by its id and remove all that it was, also what is left of a dead one. A warden
- * that does not answer within 10 s is killed.
+ * End a sandbox by id and remove everything of it. Also removes a dead sandbox. Kills a warden that
+ * does not answer within 10 s.
  */
 int op_destroy(struct cay *c, const char *id, struct err *e);
 /*
- * Remove what is left of a dead sandbox: files, control groups, row. Waits for its lock up to
- * wait_ms; CONFLICT where somebody holds it longer.
+ * Remove the files, control groups and row of a dead sandbox. Waits up to wait_ms for its lock;
+ * CONFLICT if another process holds it longer.
  */
 int op_remove(struct cay *c, const char *id, int wait_ms, struct err *e);
-/* Put in order what a sandbox that ended has left: what was meant to stay becomes a snapshot. */
+/* Reconcile one ended sandbox: its files become a snapshot if they were meant to stay. */
 int op_reconcile(struct cay *c, const char *id, struct err *e);

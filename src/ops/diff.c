@@ -18,16 +18,16 @@
 struct job {
 	const struct diff_spec *spec;
 	struct diff_result *ret;
-	struct diff_view a, b; /* b: of the new side, where two are compared */
+	struct diff_view a, b; /* b: the new side of a comparison of two */
 	bool two;
-	int host_fd;		 /* the host's directory that is compared; or FD_NONE */
-	int box_fd;		 /* directory of the one sandbox, FD_NONE where it is none */
-	struct path_list wanted; /* absolute, normal */
-	struct path_list called; /* what spec->call changed */
-	const char *root;	 /* what names in a patch are relative to */
+	int host_fd;		 /* the host directory that is compared; or FD_NONE */
+	int box_fd;		 /* directory of the single sandbox; FD_NONE if there is none */
+	struct path_list wanted; /* absolute and normalized */
+	struct path_list called; /* files that spec->call changed */
+	const char *root;	 /* names in a patch are relative to this */
 	uint64_t unread;
 	char *unread_first;
-	bool stopped; /* by the callback */
+	bool stopped; /* the callback stopped the comparison */
 };
 
 static void job_done(struct job *j)
@@ -54,7 +54,7 @@ static bool is_shown(const struct job *j, const char *dest, const struct diff_en
 	return path_list_has(&j->called, full);
 }
 
-/* What stands before the names of a mount in the patch. */
+/* The prefix for names of a mount in the patch. */
 static void patch_prefix(const struct job *j, const char *dest, char *out, size_t size)
 {
 	const char *under = strcmp(j->root, "/") == 0 ? dest + 1 : dest + strlen(j->root);
@@ -101,7 +101,7 @@ static int tell_change(struct job *j, struct diff_change *c, struct err *e)
 	return 0;
 }
 
-/* What of the wanted paths concerns this mount. False: nothing. */
+/* Selects the wanted paths that concern this mount. False: none. */
 static bool scope_of(const struct job *j, const struct diff_mount *m, struct diff_scope *s,
 		     const char **paths, const char **skip)
 {
@@ -121,7 +121,10 @@ static bool scope_of(const struct job *j, const struct diff_mount *m, struct dif
 	return any || s->npaths;
 }
 
-/* What was applied to a directory of the one sandbox, and the copies of what it started from. */
+/*
+ * Loads what was applied to a directory of the single sandbox, and the saved copies of its original
+ * files.
+ */
 static int load_memory(const struct job *j, const struct diff_mount *m, struct apply_memory *ret,
 		       struct err *e)
 {
@@ -130,7 +133,7 @@ static int load_memory(const struct job *j, const struct diff_mount *m, struct a
 	return apply_memory_load(ret, j->box_fd, m->index, e);
 }
 
-/* What a file of the host was when it was frozen. */
+/* Looks up the state of a host file at the time of the freeze. */
 static bool was_then(void *ctx, const char *path, struct stack_node *n)
 {
 	struct frozen_key key;
@@ -143,7 +146,7 @@ static bool was_then(void *ctx, const char *path, struct stack_node *n)
 	return true;
 }
 
-/* Where the host's directory begins among the layers, and when the sandboxes first saw it. */
+/* The position of the host directory among the layers, and when the sandboxes first saw it. */
 static struct diff_start start_of(const struct job *j, const struct diff_mount *m,
 				  const struct diff_mount *other, struct apply_memory *memory,
 				  struct frozen_index *index)
@@ -173,8 +176,7 @@ static int compare_mount(struct job *j, const struct diff_mount *m, const struct
 	auto_done(frozen_index_done) struct frozen_index index = FROZEN_INDEX_INIT;
 	struct diff_start start;
 
-	/* What was applied is below now, and the kernel has not noticed that it was removed since.
-	 */
+	/* If the sandbox removed applied files since, overlayfs made no whiteout: add them. */
 	if (diff_compare(j->two ? &m->now : &m->base, &other->now, scope, &d, e) < 0 ||
 	    load_memory(j, m, &memory, e) < 0 ||
 	    (memory.dir_fd >= 0 && apply_memory_add_deleted(&memory, scope, &d, e) < 0))
@@ -238,7 +240,7 @@ static int open_box(struct job *j, struct cay *c, struct err *e)
 	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
 	struct err ignored = { 0 };
 
-	/* A snapshot remembers nothing of the kind. */
+	/* Snapshots have no memory of applied changes. */
 	if (catalog_find(c->catalog, j->spec->sandbox, &row, &ignored) < 0)
 		return 0;
 	return state_sandbox_open(&c->state, row.id, &j->box_fd, e);
@@ -254,8 +256,8 @@ static int add_path(struct job *j, const char *word, struct err *e)
 }
 
 /*
- * A word that could be either, and is the name of nothing: who has mistyped a sandbox must not be
- * told that there is no difference.
+ * The word could be a path or a sandbox, and exists as neither. A mistyped sandbox must be an
+ * error, not an empty diff.
  */
 static int check_path(const struct job *j, const char *word, struct err *e)
 {
@@ -275,7 +277,7 @@ static int check_path(const struct job *j, const char *word, struct err *e)
 	return err_code(e, "diff.no_such", word);
 }
 
-/* spec->to_or_path: 1 where it is a sandbox or snapshot, 0 where it is a path. */
+/* Resolves spec->to_or_path: 1 if it is a sandbox or snapshot, 0 if it is a path. */
 static int open_to_or_path(struct job *j, struct cay *c, struct err *e)
 {
 	const char *word = j->spec->to_or_path;
@@ -283,7 +285,7 @@ static int open_to_or_path(struct job *j, struct cay *c, struct err *e)
 
 	if (diff_view_open_any(c, word, &j->b, &none) == 0)
 		return 1;
-	/* Ambiguous, or it cannot be read. */
+	/* Ambiguous or unreadable: report it. */
 	if (none.kind != ERR_NOT_FOUND && none.kind != ERR_INVALID) {
 		*e = none;
 		return -1;
@@ -315,7 +317,9 @@ static int take_paths(struct job *j, struct err *e)
 	for (int i = 0; i < j->spec->npaths; i++)
 		if (add_path(j, j->spec->paths[i], e) < 0)
 			return -1;
-	/* Names in a patch: from the project on, where the patch is about that only. */
+	/*
+	 * Names in a patch start at the project directory if the patch covers only that directory.
+	 */
 	j->root = j->a.first_dir ? j->a.first_dir : "/";
 	for (size_t i = 0; i < j->wanted.n; i++)
 		if (!diff_path_below(j->wanted.v[i], j->root))

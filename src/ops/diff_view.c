@@ -28,7 +28,7 @@ static void let_go(struct diff_view *l)
 	state_unlock(&l->store->state, l->holder, l->lock_fd);
 }
 
-/* A disk that is full does not keep anybody from reading; layers that are gone do. */
+/* A full disk must not prevent reading; missing layers must. */
 static int hold(struct diff_view *l, struct cay *s, char (*sealed)[ID_SIZE], size_t n,
 		struct err *e)
 {
@@ -64,16 +64,16 @@ void diff_view_done(struct diff_view *l)
 	*l = (struct diff_view){ 0 };
 }
 
-/* Where the layers lie. */
+/* Where the layers are stored. */
 struct source {
 	struct layer_roots roots;
-	int disk_fd; /* holds upper/; FD_NONE: a snapshot, which has none */
+	int disk_fd; /* contains upper/; FD_NONE for a snapshot, which has none */
 	char (*sealed)[ID_SIZE];
 	size_t nsealed;
 	bool rootful;
 };
 
-/* fd: of it, which is taken, or -errno. */
+/* Takes fd, a descriptor or -errno. */
 static int add(struct stack *s, int fd, const char *path, struct stack_layer like, struct err *e)
 {
 	int r;
@@ -101,7 +101,7 @@ static int add_dir(struct stack *s, int dirfd, const char *path, struct stack_la
 	return add(s, fd < 0 ? -errno : fd, path, like, e);
 }
 
-/* What the sandbox wrote has the ids that it has inside. */
+/* Files that the sandbox wrote carry the ids used inside. */
 static int open_own(struct diff_mount *m, const struct source *src, struct err *e)
 {
 	const struct stack_layer plain = { .fd = FD_NONE };
@@ -120,14 +120,14 @@ static int open_own(struct diff_mount *m, const struct source *src, struct err *
 			continue;
 		(void)snprintf(name, sizeof name, "%s/%d", src->sealed[i], m->index);
 		fd = layer_open(&src->roots, name, O_RDONLY | O_DIRECTORY);
-		/* A mount that came later than the layer is not in it. */
+		/* The layer lacks a mount that was added later. */
 		if (fd != -ENOENT && add(&m->now, fd, name, plain, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* What the mount started from, if that was frozen. 1, 0 or -1. */
+/* Opens the frozen start of a mount. 1, 0 if it was not frozen, or -1. */
 static int open_start(struct diff_mount *m, const struct source *src, struct err *e)
 {
 	const struct stack_layer plain = { .fd = FD_NONE };
@@ -153,7 +153,7 @@ static int open_start(struct diff_mount *m, const struct source *src, struct err
 	return 1;
 }
 
-/* One field of a recipe that is a mount. 1: taken, 0: it is read-only. */
+/* Opens one mount field of a recipe. 1: opened; 0: it is read-only. */
 static int open_mount(struct diff_mount *m, const struct source *src, struct str body,
 		      struct err *e)
 {
@@ -211,7 +211,7 @@ static int open_all(struct diff_view *l, const struct source *src, struct str re
 			continue;
 		m->index = index;
 		r = open_mount(m, src, f.value, e);
-		/* Also where it failed: its parts are released with the rest. */
+		/* Count it after a failure too: diff_view_done() then releases its parts. */
 		l->n += r != 0;
 		if (r == 0) {
 			free(m->dest);
@@ -223,7 +223,7 @@ static int open_all(struct diff_view *l, const struct source *src, struct str re
 	return l->n ? 0 : err_set(e, ERR_FAILED, "there are no layers");
 }
 
-/* Text of the spec, also where it is not UTF-8. Allocated; NULL. */
+/* A text of the spec, also if it is not UTF-8. Allocated, or NULL. */
 static char *text_of(const json_t *value)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_PATH);
@@ -257,8 +257,8 @@ static int fill(struct cay *s, struct source *src, const char *recipe_of, const 
 	l.first_dir =
 		text_of(json_object_get(json_array_get(json_object_get(spec, "dirs"), 0), "dest"));
 	/*
-	 * Inodes are stamped with a clock that lags behind by a tick, so a change in the first
-	 * milliseconds would not be seen; but then the sandbox was not built yet, and saw it.
+	 * Inode timestamps lag by up to a clock tick, so a change in the first milliseconds looks
+	 * older. That is harmless: the sandbox was not built yet, and sees that change.
 	 */
 	l.base_ns = options_seen_ns(spec_text);
 	*ret = l;
@@ -274,7 +274,7 @@ int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_vie
 	struct source src = { .rootful = row->uid_slot >= 0 };
 	char top[ID_SIZE];
 
-	/* Nothing moves while it is opened. A dead one may have died in the midst of a move. */
+	/* Block operations while the view opens. A dead sandbox may have died during one. */
 	if ((state_is_alive(&s->state, row->id)
 		     ? operation_open(&m, s, row->id, e)
 		     : reconcile_one(s->catalog, &s->state, row->id, e)) < 0 ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layers of a sandbox or snapshot, opened for reading: what it started from, and what it
- * is now. Everything is by descriptor, so that a snapshot taken meanwhile changes nothing; and
- * sealed layers are held, as by a ready sandbox (store/pools.h), so that nobody removes them.
+ * The layers of a sandbox or snapshot, opened for reading: what it started from, and what it is
+ * now. All access is by descriptor, so a later snapshot changes nothing. The view holds its sealed
+ * layers as a ready sandbox does (store/pools.h), so that no process removes them.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 
 struct diff_mount {
 	char *dest;   /* inside */
-	char *host;   /* of a --dir: the directory outside; else NULL */
-	bool frozen;  /* what it started from was copied: the host cannot change it */
-	int index_fd; /* then: what the files of the host were (sys/freeze/frozen_index.h) */
-	int index;    /* of the directory below upper/ and each layer */
+	char *host;   /* of a --dir: the host directory; else NULL */
+	bool frozen;  /* the start was copied: later host changes do not matter */
+	int index_fd; /* if frozen: states of the host's files (sys/freeze/frozen_index.h) */
+	int index;    /* name of its directory below upper/ and each layer */
 	struct stack base, now;
 };
 
 struct diff_view {
-	struct diff_mount *mounts; /* those that can be written, the root first */
+	struct diff_mount *mounts; /* the writable mounts, the root first */
 	int n;
 	char *first_dir;   /* dest of the first --dir, or NULL */
-	uint64_t base_ns;  /* a file of a --dir that changed later was not seen by the sandbox */
-	struct cay *store; /* borrowed, to let go of them; NULL: nothing is held */
+	uint64_t base_ns;  /* the sandbox does not see changes of a --dir file after this time */
+	struct cay *store; /* borrowed, to release the hold; NULL: nothing is held */
 	char holder[ID_SIZE];
 	int lock_fd;
 };
@@ -33,22 +33,22 @@ int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_vie
 		   struct err *e);
 int diff_view_open_snapshot(struct cay *s, const struct snapshot_row *row, struct diff_view *ret,
 			    struct err *e);
-/* A sandbox, or else a snapshot, by any of its names. */
+/* Open a sandbox, or else a snapshot, by id, name or prefix of an id. */
 int diff_view_open_any(struct cay *s, const char *ref, struct diff_view *ret, struct err *e);
 void diff_view_done(struct diff_view *l);
 DEFINE_AUTO(struct diff_view, diff_view_done)
 
 /* The mount at exactly this place inside, or NULL. */
 const struct diff_mount *diff_view_at(const struct diff_view *l, const char *dest);
-/* The mount that a path inside belongs to, and in *ret_rest what of it lies below. */
+/* The mount that contains a path inside; *ret_rest is the part of the path below the mount. */
 const struct diff_mount *diff_view_find(const struct diff_view *l, const char *path,
 					const char **ret_rest);
-/* True for top itself, too. Both are absolute. */
+/* Also true for top itself. Both paths are absolute. */
 bool diff_path_below(const char *path, const char *top);
 /*
- * What of a view is mounted inside m, which may be another view's: paths below m->dest, borrowed,
- * in ret, which has room for l->n. How many there are.
+ * Finds the mounts of view l inside m, which may belong to another view. Fills ret (room for l->n)
+ * with borrowed paths relative to m->dest. Returns their number.
  */
 int diff_view_inner(const struct diff_view *l, const struct diff_mount *m, const char **ret);
-/* An absolute path inside without "." and "..", relative ones below the first --dir. */
+/* Makes an absolute path inside without "." and ".."; relative paths start at the first --dir. */
 int diff_view_path(const struct diff_view *l, const char *path, char **ret, struct err *e);

@@ -17,7 +17,7 @@
 #include "store/trace_files.h"
 #include "wire/json_write.h"
 
-/* An ended sandbox, before its trace is read. */
+/* An ended sandbox before its trace is read. */
 struct ended_id {
 	char id[ID_SIZE];
 	uint64_t mtime_ns;
@@ -51,7 +51,7 @@ static int newest_first(const void *a, const void *b)
 					   : strcmp(x->id, y->id);
 }
 
-/* One entry for all files of a sandbox: the newest. */
+/* Merge the entries of all files of a sandbox into the newest entry. */
 static void unite(struct ended_ids *l)
 {
 	size_t n = 0;
@@ -105,7 +105,7 @@ static void take_note(const struct state *s, struct ended_row *row)
 	json_decref(note);
 }
 
-/* What the trace says, else what was noted when the sandbox was found dead. */
+/* Reads the trace, or else the note that reconcile wrote when it found the sandbox dead. */
 void ended_row_read(const struct state *s, const char *id, struct ended_row *ret)
 {
 	struct ended_row row = { 0 };
@@ -122,7 +122,7 @@ void ended_row_read(const struct state *s, const char *id, struct ended_row *ret
 		row.ended_ns =
 			(uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
 	if (row.story.has_end) {
-		/* Older wardens wrote a reason only. */
+		/* Older wardens recorded only a reason. */
 		(void)snprintf(row.cause, sizeof row.cause, "%s",
 			       row.story.cause[0] ? row.story.cause : "ended");
 		(void)snprintf(row.reason, sizeof row.reason, "%s", row.story.reason);
@@ -163,7 +163,7 @@ int op_ended(struct cay *c, int most, struct ended_list *ret, struct err *e)
 	return 0;
 }
 
-/* The newest with this name: the first that is found. */
+/* Returns the first match, which is the newest. */
 static int find_name(struct cay *c, const struct ended_ids *ids, const char *name,
 		     char ret_id[ID_SIZE])
 {
@@ -225,7 +225,7 @@ static int why_listed(struct cay *c, struct sandbox_row *row, struct why_result 
 		(void)str_copy(ret->row.story.name, sizeof ret->row.story.name, str_of(row->name));
 		return 0;
 	}
-	/* The row may not have been told yet; afterwards there may be none. */
+	/* The row may be outdated; after reconcile there may be no row. */
 	if (reconcile_one(c->catalog, &c->state, row->id, e) < 0)
 		return -1;
 	ended_row_read(&c->state, row->id, &ret->row);

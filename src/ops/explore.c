@@ -15,7 +15,7 @@ enum { NEVER_RUN = 125, CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
 
 struct exploring;
 
-/* The call of one branch. */
+/* The call in one branch. */
 struct runner {
 	struct exploring *all;
 	struct branch *b;
@@ -28,9 +28,9 @@ struct runner {
 struct exploring {
 	const struct explore_spec *spec;
 	struct explored *x;
-	struct runner *v; /* one for each branch */
+	struct runner *v; /* one per branch */
 	unsigned left;
-	bool done; /* none is left */
+	bool done; /* all have ended */
 };
 
 void explored_done(struct explored *x)
@@ -52,7 +52,7 @@ static void runner_over(struct runner *r)
 		all->spec->ended(all->spec->ctx, r->b);
 }
 
-/* The warden ends a call when its client leaves. */
+/* The warden ends a call when its client disconnects. */
 static void stop_all(struct exploring *all)
 {
 	for (unsigned i = 0; i < all->x->n; i++) {
@@ -150,7 +150,7 @@ static int run_all(struct cay *c, const struct explore_spec *spec, struct explor
 		all.v[i].b = &x->v[i];
 	}
 	for (unsigned i = 0; i < x->n && r == 0; i++) {
-		/* While this one connects, others may have ended. */
+		/* While this call connects, earlier calls may end. */
 		r = runner_start(&all.v[i], c, e);
 		if (r == 0 && spec->first_success && x->winner >= 0)
 			stop_all(&all);
@@ -220,7 +220,7 @@ static int check_spec(const struct explore_spec *spec, struct err *e)
 					   : err_set(e, ERR_INVALID, "there is no command to run");
 }
 
-/* Only what commands are waited for with can be cancelled: forks are made whole, and removed. */
+/* Cancellation works only while commands run. Forks are created and removed completely. */
 static int explore_from(struct cay *c, const struct fork_source *from,
 			const struct explore_spec *spec, struct explored *x, struct err *e)
 {
@@ -239,7 +239,7 @@ static int explore_from(struct cay *c, const struct fork_source *from,
 	c->wait.deadline_ns = 0;
 	if (r < 0)
 		(void)op_explore_keep(c, x, &ignored);
-	/* What the commands have done is not dropped for want of its size. */
+	/* If the comparison fails, keep the results of the commands. */
 	else if (measure(c, from, x, e) < 0)
 		r = err_code(e, "explore.not_compared", NULL);
 	c->wait = wait;

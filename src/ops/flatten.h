@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of layers stay shallow: what is too deep is merged (ops/flatten_layers.h). */
+/* Keeps stacks of layers shallow: merges layers of deep stacks (ops/flatten_layers.h). */
 #pragma once
 
 #include "ops/cay.h"
 
-/* Merge what is too deep. wait: until another who does so is done; else leave it to that one. */
+/*
+ * Merge layers of deep stacks. wait: wait for another process that does so; otherwise leave the
+ * work to it.
+ */
 int op_flatten(struct cay *c, bool wait, struct err *e);
-/* Before a layer is added to a stack: at once where it must be, else in the background, later. */
+/*
+ * Call before adding a layer. Merges now if the stack is full, or later in the background if it is
+ * deep.
+ */
 int flatten_before(struct cay *c, size_t depth, struct err *e);

@@ -26,7 +26,7 @@ static const char *layer_name(int n)
 	return id;
 }
 
-/* A layer on top of what the sandbox has, with so many files. */
+/* Adds a layer with `files` files on top of the sandbox's stack. */
 static void seal(int n, int files)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_USER };
@@ -55,7 +55,10 @@ static void make_box(const char *id)
 	OK(catalog_add_sandbox(c, &row, false, &t_e));
 }
 
-/* All of a sandbox, the lowest layer with so many files, the others with one. Its stack then. */
+/*
+ * Flattens a sandbox whose lowest layer has `files` files and whose other layers have one. Returns
+ * the resulting stack.
+ */
 static size_t flatten(int files, char (**ret)[ID_SIZE])
 {
 	char top[ID_SIZE];
@@ -77,9 +80,9 @@ static size_t flatten(int files, char (**ret)[ID_SIZE])
 	return n;
 }
 
-static int *synced; /* layers that were whole, and had no name of their own yet; shared */
+static int *synced; /* counts syncs of complete layers before they have their name; shared memory */
 
-/* In place of the library's. */
+/* Replaces the library function. */
 int syncfs(int fd)
 {
 	char link[32], path[512] = "";
@@ -100,7 +103,7 @@ static void a_run_of_small_layers_becomes_one(void)
 		      0);
 	CHECK(synced != MAP_FAILED);
 	n = flatten(3, &ids);
-	/* It takes the place of what may have been on the disk for long. */
+	/* The merged layer replaces layers that may have been on disk for long. */
 	CHECK(*synced == 1);
 
 	CHECK(n == FLATTEN_SPARE + 1);
@@ -110,13 +113,13 @@ static void a_run_of_small_layers_becomes_one(void)
 		snprintf(file, sizeof file, "/0/f%d-0", i);
 		CHECK(t_there(&s, t_path("layers", ids[n - 1], file)));
 	}
-	/* Of a name that all have, the topmost one's. */
+	/* All layers have this name: the topmost file wins. */
 	OK(io_read_file(s.fd, t_path("layers", ids[n - 1], "/0/same"), &same));
 	CHECK_STR(same.data, layer_name(FLATTEN_RUN - 1));
 	catalog_close(c);
 }
 
-/* It was copied whole otherwise, again for each level: seconds of work that gain one place. */
+/* Otherwise each level copies the large layer again: seconds of work that save one layer. */
 static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -124,7 +127,7 @@ static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 
 	CHECK(n == LAYERS);
 	CHECK(strcmp(ids[n - 1], layer_name(0)) == 0);
-	/* With one more the small ones are a run by themselves. */
+	/* With one more layer, the small layers form their own run. */
 	free(TAKE_PTR(ids));
 	seal(LAYERS, 1);
 	CHECK(flatten_once(c, &s, layer_name(LAYERS), "aaaaaaaa", &t_e) == 1);
@@ -136,7 +139,7 @@ static void a_large_layer_below_small_ones_is_left_as_it_is(void)
 	catalog_close(c);
 }
 
-/* All snapshots; what a sandbox has mounted is all that holds layers then. */
+/* Delete all snapshots; then only the sandbox's mounts hold layers. */
 static void forget_snapshots(void)
 {
 	OK(db_do(c, &t_e, "DELETE FROM snapshots", ""));
@@ -169,7 +172,10 @@ static int count_layers(void)
 	return n;
 }
 
-/* Ends the operation when the merged layer has its name; 0 where nothing had been put in place. */
+/*
+ * Ends the process once the merged layer has its name; exits with 0 if nothing had been put in
+ * place.
+ */
 static void __attribute__((noreturn)) end_operation(const char *top)
 {
 	const struct timespec nap = { .tv_nsec = 20 * (long)NS_PER_MS };
@@ -186,7 +192,7 @@ static void __attribute__((noreturn)) end_operation(const char *top)
 	_exit(n == LAYERS ? 0 : 1);
 }
 
-/* It has been told which layers to mount. */
+/* The warden has already been told which layers to mount. */
 static void nothing_is_replaced_during_a_switch(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa" };
@@ -224,7 +230,7 @@ static int flatten_it(void)
 	return flatten_once(c, &s, top, "aaaaaaaa", &t_e);
 }
 
-/* Else whoever flattens would copy the same again and again, as long as the disk is full. */
+/* Otherwise flatten would copy the same layers again and again while the disk is full. */
 static void a_failed_commit_is_a_failure(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -242,7 +248,7 @@ static void a_failed_commit_is_a_failure(void)
 	catalog_close(c);
 }
 
-/* One whose layers are gone. */
+/* A stack whose layers are missing. */
 static void a_stack_that_cannot_be_merged_does_not_stop_others(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -267,7 +273,9 @@ static void a_stack_that_cannot_be_merged_does_not_stop_others(void)
 	catalog_close(c);
 }
 
-/* Its names need whiteouts: to go on without it would bring back what was deleted. */
+/*
+ * The merge needs the template's names for whiteouts: without them, deleted files would come back.
+ */
 static void nothing_is_merged_while_the_template_is_missing(void)
 {
 	auto_done(buf_done) struct buf mount = BUF_INIT(256), recipe = BUF_INIT(256);

@@ -11,7 +11,7 @@
 #include "ops/start.h"
 #include "store/warm.h"
 
-/* How many are claimed at once, and so the most that one failure takes with it. */
+/* Forks claimed at once, and so the most that one failure discards. */
 enum { TOGETHER = 64 };
 
 static int from_sandbox(struct cay *c, const char *id, struct fork_source *ret, struct err *e)
@@ -38,7 +38,7 @@ static void from_snapshot(const struct snapshot_row *snap, struct fork_source *r
 	(void)str_copy(ret->of.top, sizeof ret->of.top, str_of(snap->top));
 }
 
-/* One whose warden died has left its files as a snapshot. 1, 0 if it is not lost, -1. */
+/* A lost sandbox left its files as a snapshot. 1; 0 if it is not lost; -1. */
 static int from_lost(struct cay *c, const char *id, struct fork_source *ret, struct err *e)
 {
 	auto_done(snapshot_row_done) struct snapshot_row snap = { 0 };
@@ -61,7 +61,7 @@ int fork_source_open(struct cay *c, const char *ref, struct fork_source *ret, st
 	struct err none = { 0 };
 	int r = state_id_ok(ref) ? catalog_get_snapshot(c->catalog, ref, &snap, e) : 0;
 
-	/* A whole id, as programs give it, is one question only. */
+	/* A complete id, as programs pass it, needs only one lookup. */
 	if (r > 0)
 		from_snapshot(&snap, ret);
 	if (r != 0)
@@ -73,7 +73,7 @@ int fork_source_open(struct cay *c, const char *ref, struct fork_source *ret, st
 	if (catalog_find_snapshot(c->catalog, ref, &snap, e) < 0) {
 		if (e->kind == ERR_NOT_FOUND && none.kind != ERR_NONE &&
 		    none.kind != ERR_NOT_FOUND) {
-			*e = none; /* such as a beginning that several sandboxes have */
+			*e = none; /* for example an ambiguous prefix */
 			return -1;
 		}
 		if (e->kind == ERR_NOT_FOUND && strncmp(ref, "snap:", 5) != 0) {
@@ -105,7 +105,7 @@ static void name_it(char out[64], const char *name, bool numbered, unsigned numb
 		(void)snprintf(out, 64, "%s", name ? name : "");
 }
 
-/* Those that were claimed and are not finished have an owner who does not want them any more. */
+/* End the forks that were claimed but not finished. */
 static void drop_rest(struct creation *ns, size_t from, size_t n)
 {
 	struct err ignored = { 0 };
@@ -163,7 +163,7 @@ static int fork_all(struct cay *c, const struct fork_source *from, const struct 
 
 	for (unsigned first = 0; first < f->count && r == 0; first += TOGETHER)
 		r = fork_some(c, from, f, early, first, e);
-	/* Whoever could have claimed some sees to it that others can. */
+	/* The pool may be short now: refill it afterwards. */
 	c->after |= AFTER_POOL;
 	return r < 0 ? -1 : 0;
 }
@@ -211,7 +211,7 @@ int op_fork(struct cay *c, const char *ref, const struct fork_spec *f, struct er
 	if (check(f, e) < 0)
 		return -1;
 	creation_init(&early, c);
-	/* A warden starts while we read the catalog, unless there may be one that is ready. */
+	/* Start a warden while we read the catalog, unless a ready sandbox may exist. */
 	r = warm_exists(&c->state) ? 0 : creation_start(&early, e);
 	if (r == 0)
 		r = cay_catalog(c, e);

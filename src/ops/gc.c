@@ -20,7 +20,7 @@
 
 enum { REMOVE_MS = 2000 };
 
-/* A directory below sandboxes/ that nobody alive owns, and what it takes. */
+/* A directory below sandboxes/ without a living owner, and its size. */
 struct leftover {
 	char id[ID_SIZE];
 	uint64_t bytes;
@@ -63,7 +63,7 @@ static int leftovers_find(struct leftovers *l, const struct state *s)
 	return 0;
 }
 
-/* Of what was left before, that which is not there any more. */
+/* The size of the leftovers that have been removed since. */
 static uint64_t freed_bytes(const struct leftovers *l, const struct state *s)
 {
 	uint64_t sum = 0;
@@ -99,7 +99,7 @@ static int remove_lost(struct cay *c, const struct gc_spec *spec, struct gc_resu
 	return 0;
 }
 
-/* Layers that no sandbox and no snapshot has, and what was being made of some. */
+/* Free layers that no sandbox and no snapshot uses, and unfinished layers. */
 static int free_layers(struct cay *c, struct gc_result *r, struct err *e)
 {
 	auto_close int pool = FD_NONE;
@@ -113,7 +113,10 @@ static int free_layers(struct cay *c, struct gc_result *r, struct err *e)
 	return pool_sweep_groups(&c->state, pool, e) < 0 ? -1 : 0;
 }
 
-/* Of one without a recipe nobody can tell what it shows: it ends with its command, or is ready. */
+/*
+ * Without a recipe we cannot know what a sandbox shows. Such a sandbox ends with its command, or is
+ * a ready one.
+ */
 static bool shows_unknown(struct cay *c)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(c->state.fd, "sandboxes");
@@ -135,7 +138,7 @@ struct bases {
 	struct gc_result *r;
 };
 
-/* A base layer of the host's as it was before; forty megabytes each. */
+/* An older base layer of the host; each takes forty megabytes. */
 static bool is_base_used(void *ctx, const char *name)
 {
 	struct bases *b = ctx;
@@ -158,7 +161,7 @@ static int free_bases(struct cay *c, struct gc_result *r, struct err *e)
 	return n < 0 ? err_sys(e, -n, "remove old layers of the host") : 0;
 }
 
-/* rest: where the first failure is told already. */
+/* rest: receives later failures once the first failure is recorded. */
 static int sweep(struct cay *c, const struct gc_spec *spec, const struct leftovers *left,
 		 struct gc_result *r, struct err *e)
 {
@@ -166,7 +169,10 @@ static int sweep(struct cay *c, const struct gc_spec *spec, const struct leftove
 	struct err rest = { 0 };
 	int done = reconcile_all(c->catalog, &c->state, 0, &r->removed, e), swept;
 
-	/* Before the lost go, which would have their layers removed with nobody counting. */
+	/*
+	 * Before lost sandboxes are removed, because that would free their layers without counting
+	 * them.
+	 */
 	if (layers_lock(&c->state, true, &lock, done < 0 ? &rest : e) < 0)
 		done = -1;
 	if (remove_lost(c, spec, r, done < 0 ? &rest : e) < 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removing what dead sandboxes have left behind. */
+/* Removes what dead sandboxes left behind. */
 #pragma once
 
 #include "ops/cay.h"
 
 struct gc_spec {
-	bool lost; /* also lost sandboxes, with what is in them */
-	/* For each lost one that could not be removed; or NULL. */
+	bool lost; /* also remove lost sandboxes with their files */
+	/* Called for each lost sandbox that could not be removed; or NULL. */
 	void (*failed)(void *ctx, const struct err *e);
 	void *ctx;
 };
@@ -16,5 +16,5 @@ struct gc_result {
 	uint64_t bytes; /* freed */
 };
 
-/* Goes on after a failure, and tells the first one: ret is filled in any case. */
+/* Continues after a failure and returns the first one. Always fills ret. */
 int op_gc(struct cay *c, const struct gc_spec *spec, struct gc_result *ret, struct err *e);

@@ -17,7 +17,7 @@ static bool has_proxy(const struct host_net *n)
 	return n->proxy && strcmp(n->proxy, "none") != 0;
 }
 
-/* What the gateway could not make sense of is said here, where somebody reads it. */
+/* Check here, where the user sees the error, what the gateway could not parse. */
 int host_net_check(const struct host_net *n, struct err *e)
 {
 	struct proxy p;
@@ -57,7 +57,7 @@ static int put_servers(struct buf *b, const char *text, const char *separators)
 	return r;
 }
 
-/* "nameserver ADDRESS" at the start of a line; without any it is the host itself. */
+/* Reads "nameserver ADDRESS" lines. Without any, the host itself is the name server. */
 static int put_resolv_conf(struct buf *b)
 {
 	static const char key[] = "nameserver";
@@ -74,7 +74,8 @@ static int put_resolv_conf(struct buf *b)
 			continue;
 		line += sizeof key;
 		line += strspn(line, " \t");
-		line[strcspn(line, " \t\r%#;")] = '\0'; /* a zone is of no use to others */
+		line[strcspn(line, " \t\r%#;")] =
+			'\0'; /* drop the zone: it means nothing elsewhere */
 		if (buf_printf(&list, "%s ", line) < 0)
 			break;
 	}

@@ -21,7 +21,7 @@ static void put_time(struct json *j, const char *key, uint64_t real_ns)
 	json_put_text(j, key, text);
 }
 
-/* JSON that is stored as such; otherwise: where there is none. */
+/* JSON that is stored as text. otherwise: written if there is none. */
 static void put_stored(struct json *j, const char *key, const json_t *value, const char *otherwise)
 {
 	auto_free char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
@@ -82,7 +82,7 @@ void json_listed(struct json *j, const struct sandbox_row *row, const struct cli
 static void put_call(struct json *j, const struct call_row *c)
 {
 	bool ended = c->duration_us >= 0;
-	/* By the rows' own reason: what was never run has no status to speak of. */
+	/* Judged by the reason in the row: a call that never ran has no exit status. */
 	bool ran = ended && strcmp(c->reason, "failed") != 0 && strcmp(c->reason, "lost") != 0;
 
 	json_obj(j);
@@ -108,7 +108,7 @@ const char *show_lacks(const struct show_result *r)
 {
 	const char *profile = r->spec ? options_text(r->spec, "profile") : NULL;
 
-	/* An unprivileged user has one uid to give. */
+	/* An unprivileged user can map only one uid. */
 	if (r->row.uid_slot >= 0 || (profile && strcmp(profile, "dev") != 0))
 		return NULL;
 	return "root, other users, sudo and setuid programs: they need a cay that runs as root";
@@ -307,7 +307,7 @@ static const char *file_type(mode_t mode)
 				: "device";
 }
 
-/* dest: of the mount; path: below it, empty for the mount itself. */
+/* dest: mount point; path: below it, empty for the mount itself. */
 static void put_path(struct json *j, const char *key, const char *dest, const char *path)
 {
 	auto_free char *full = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results of operations as JSON: one object each, the same text for every front. Empty texts
- * are null. Times are UTC, durations are milliseconds with a fraction.
+ * The results of operations as JSON: one object each, the same text for every front end. Empty
+ * texts are null. Times are UTC, durations are milliseconds with a fraction.
  */
 #pragma once
 
@@ -22,13 +22,13 @@
 #include "wire/json_write.h"
 
 void json_created(struct json *j, const struct created *r);
-/* The same of a fork, with the layer that it starts from. */
+/* The same for a fork, with the layer that it starts from. */
 void json_forked(struct json *j, const struct created *r);
-/* asked: what its warden said, or NULL. */
+/* asked: the warden's reply, or NULL. */
 void json_listed(struct json *j, const struct sandbox_row *row,
 		 const struct client_question *asked);
 void json_shown(struct json *j, const struct show_result *r);
-/* What the profile promises and this sandbox cannot keep, or NULL. */
+/* What the profile promises but this sandbox lacks, or NULL. */
 const char *show_lacks(const struct show_result *r);
 void json_process(struct json *j, const struct link_process *p);
 void json_call(struct json *j, const struct link_call_row *r);
@@ -41,10 +41,10 @@ void json_rollback(struct json *j, const struct rollback_result *r);
 void json_tx(struct json *j, const struct tx_result *r, const char *done);
 void json_net_row(struct json *j, const struct net_row *r, bool by_call);
 void json_pool(struct json *j, const struct pool_item *it, long keeper);
-/* Also its lines, where they were counted. */
+/* Includes the line counts if they were counted. */
 void json_diff_change(struct json *j, const struct diff_change *c);
 void json_apply_change(struct json *j, const struct apply_change *c);
-/* Of an exploration. */
+/* One branch of an exploration. */
 void json_branch(struct json *j, const struct branch *b);
 void json_copied(struct json *j, const struct copy_result *r);
 void json_gc(struct json *j, const struct gc_result *r);

@@ -8,7 +8,7 @@
 
 enum { KEY_BYTES = 20 };
 
-/* Failing is no error: whoever looks at the keys later sees the change. */
+/* Ignores failures: servers see the change the next time they read the keys. */
 static void tell_servers(const struct cay *c)
 {
 	(void)io_replace_file(c->state.fd, KEYS_CHANGED_FILE ".new", KEYS_CHANGED_FILE, STR_NONE);

@@ -18,9 +18,9 @@ static void make(const char *path)
 	CHECK(mkdirat(s.fd, path, 0700) == 0);
 }
 
-static int synced; /* the catalog, with the layer still there */
+static int synced; /* syncs of the catalog while the layer still exists */
 
-/* In place of the library's. */
+/* Replaces the library function. */
 int fdatasync(int fd)
 {
 	char link[32], path[512] = "";
@@ -44,13 +44,13 @@ static void unknown_layers_are_removed(void)
 	synced = 0;
 	OK(layers_free(c, &s, &n, &bytes, &t_e));
 	CHECK(n == 3 && bytes >= 512);
-	/* A power failure must not bring back who referred to them. */
+	/* A power failure must not bring back references to removed layers. */
 	CHECK(synced > 0);
 	CHECK(!t_there(&s, "layers/aaaaaaaaaa") && !t_there(&s, "layers/new-bbbbbbbbbb"));
 	catalog_close(c);
 }
 
-/* A warden may be copying into it at this moment. */
+/* A warden may be copying into it now. */
 static void a_layer_that_is_being_made_stays(void)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT,
@@ -72,7 +72,7 @@ static void a_layer_that_is_being_made_stays(void)
 	catalog_close(c);
 }
 
-/* A layer and a snapshot of it that holds it while forks are made; its sandbox is gone. */
+/* Makes a layer and a snapshot that holds it while forks are made. Its sandbox is gone. */
 static void make_hold(const char *lock_of, int *ret_lock)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT,
@@ -103,12 +103,12 @@ static void a_fork_pins_the_layers_until_it_is_dead(void)
 	CHECK(close(lock) == 0);
 	OK(layers_free(c, &s, &n, NULL, &t_e));
 	CHECK(n == 1 && !t_there(&s, "layers/bbbbbbbbbb"));
-	/* With the values of its environment. */
+	/* The recipe contains the values of the environment. */
 	FAILS(catalog_recipe(c, "aaaaaaaa", &recipe, &t_e), ERR_NOT_FOUND);
 	catalog_close(c);
 }
 
-/* Who goes back to a snapshot that is removed meanwhile has been told to mount it. */
+/* The warden was told to mount this layer before the snapshot is removed. */
 static void the_layer_of_a_rollback_stays(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "bbbbbbbbbb" };
@@ -137,7 +137,7 @@ static void only_one_process_works_on_layers(void)
 	begin();
 	OK(layers_lock(&s, true, &one, &t_e));
 	FAILS(layers_lock(&s, false, &two, &t_e), ERR_CONFLICT);
-	/* Who only wants to tidy up behind itself leaves it to the other. */
+	/* A process that only cleans up behind itself leaves the work to the lock's holder. */
 	make("layers/aaaaaaaaaa");
 	layers_free_soon(c, &s);
 	CHECK(t_there(&s, "layers/aaaaaaaaaa"));

@@ -9,7 +9,7 @@
 /* Sizes count down to this depth: a sandbox can make a tree of any depth. */
 enum { DEPTH_MAX = 64, NAME_BYTES = 512 };
 
-/* each: what a name counts beside its blocks. */
+/* each: added per name, in addition to its blocks. */
 static uint64_t usage(int parent, const char *name, uint64_t each, int depth)
 {
 	auto_done(dir_free) DIR *d = depth < DEPTH_MAX ? dir_open_at(parent, name) : NULL;

@@ -94,7 +94,7 @@ static bool is_wanted(const struct list_spec *spec, const struct sandbox_row *ro
 	return true;
 }
 
-/* Drop those that are not wanted. */
+/* Remove the sandboxes that do not match. */
 static void filter(const struct list_spec *spec, struct list_result *r)
 {
 	struct sandbox_list *l = &r->sandboxes;
@@ -112,7 +112,7 @@ static void filter(const struct list_spec *spec, struct list_result *r)
 	l->n = n;
 }
 
-/* A warden that is just ending does not answer; the list goes on without its numbers. */
+/* A warden that is ending does not answer; its row is listed without numbers. */
 static int ask_all(struct cay *c, struct list_result *r, struct err *e)
 {
 	const struct sandbox_list *l = &r->sandboxes;

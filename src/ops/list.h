@@ -13,26 +13,26 @@ struct sandbox_list {
 
 /* Every sandbox, oldest first. */
 int sandbox_list_load(struct sandbox_list *l, struct cay *c, struct err *e);
-/* Append the sandbox that ref names, where the list does not hold it already. */
+/* Append the sandbox that ref names, unless the list already has it. */
 int sandbox_list_find(struct sandbox_list *l, struct cay *c, const char *ref, struct err *e);
 void sandbox_list_done(struct sandbox_list *l);
 DEFINE_AUTO(struct sandbox_list, sandbox_list_done)
 
 struct list_spec {
-	bool lost;		 /* also those whose warden is gone */
-	struct text_list labels; /* only sandboxes that have each: k=v, or k */
-	bool ids_only;		 /* wardens are not asked */
+	bool lost;		 /* include sandboxes whose warden is gone */
+	struct text_list labels; /* only sandboxes with every label: k=v, or k */
+	bool ids_only;		 /* do not ask the wardens */
 };
 
 struct list_result {
 	struct sandbox_list sandboxes;
-	struct client_question *asked; /* as many: what each warden said; of ids_only NULL */
-	int lost;		       /* so many were left out for that */
+	struct client_question *asked; /* same length: replies of the wardens; NULL with ids_only */
+	int lost;		       /* number of lost sandboxes left out */
 };
 
 /*
- * What the dead left is put right first. All wardens are asked side by side; one that does not
- * answer within 200 ms is listed without its numbers.
+ * Reconciles dead sandboxes first. Asks all wardens in parallel; a sandbox whose warden does not
+ * answer within 200 ms is listed without numbers.
  */
 int op_list(struct cay *c, const struct list_spec *spec, struct list_result *ret, struct err *e);
 void list_result_done(struct list_result *r);

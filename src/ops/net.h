@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sandbox talks to, by host: the trace tells what was, the gateway what is. */
+/*
+ * Network use of a sandbox by host: past connections from the trace, current ones from the gateway.
+ */
 #pragma once
 
 #include "ops/cay.h"
@@ -13,11 +15,11 @@ struct net_row {
 
 struct net_result {
 	struct net_row *rows;
-	int n, lost; /* lost: so many more did not fit */
+	int n, lost; /* lost: number of hosts that did not fit */
 	bool by_call;
 };
 
-/* by_call: a row for each call that used a host. The most bytes first. */
+/* by_call: one row per call and host. Most bytes first. */
 int op_net(struct cay *c, const char *ref, bool by_call, struct net_result *ret, struct err *e);
 void net_result_done(struct net_result *r);
 DEFINE_AUTO(struct net_result, net_result_done)

@@ -15,7 +15,7 @@
 
 enum { SWITCH_WAIT_MS = 15000, POLL_MS = 2, MERGED_TRIES = 5 };
 
-/* The file is never removed but with the sandbox: there is no race for its name. */
+/* The file is removed only with the sandbox, so its name cannot be replaced. */
 static int take_lock(struct operation *m, struct err *e)
 {
 	auto_close int dir = FD_NONE, fd = FD_NONE;
@@ -38,7 +38,9 @@ static int take_lock(struct operation *m, struct err *e)
 	return 0;
 }
 
-/* The warden gives its lease to one client at a time. One of version 2 has none: there is a file.
+/*
+ * The warden gives its lease to one client at a time. A warden of version 2 has no lease: use a
+ * lock file.
  */
 static int take_lease(struct operation *m, struct err *e)
 {
@@ -63,8 +65,8 @@ static int await_switch(struct operation *m, struct sandbox_status *ret, struct 
 }
 
 /*
- * Whoever began it is gone, for we have its lock. The warden goes through with what it was told
- * or undoes it: its layers tell which.
+ * We hold the lock, so the process that began it is gone. The warden completes or undoes an order;
+ * its layers show which.
  */
 static int recover(struct operation *m, const struct op_row *op, struct err *e)
 {
@@ -75,7 +77,7 @@ static int recover(struct operation *m, const struct op_row *op, struct err *e)
 		return -1;
 	if (strcmp(now.top, op->layer) != 0)
 		return catalog_op_cancel(m->s->catalog, m->row.id, e);
-	/* One that goes back to where it is may never have been switched: it keeps what it has. */
+	/* A rollback to the current layer may never have switched: keep the current top. */
 	return catalog_op_done(m->s->catalog, op, result, m->row.top, e);
 }
 
@@ -84,7 +86,7 @@ static int settle_journal(struct operation *m, struct err *e)
 	struct op_row op = { 0 };
 	int r;
 
-	/* Whoever held the lock before us may have changed it. */
+	/* The previous holder of the lock may have changed the top. */
 	if (catalog_top(m->s->catalog, m->row.id, m->row.top, e) < 0)
 		return -1;
 	r = catalog_op_find(m->s->catalog, m->row.id, &op, e);
@@ -122,7 +124,7 @@ void operation_done(struct operation *m)
 	sandbox_row_done(&m->row);
 }
 
-/* One more layer must find room. The stack is another then, with the same in it. */
+/* Make room for one more layer. The stack then differs but shows the same files. */
 static int flatten_stack(struct operation *m, struct err *e)
 {
 	auto_free char(*layers)[ID_SIZE] = NULL;
@@ -134,11 +136,11 @@ static int flatten_stack(struct operation *m, struct err *e)
 	return catalog_top(m->s->catalog, m->row.id, m->row.top, e);
 }
 
-/* One operation from the journal to the catalog. */
+/* One operation, from the journal to the catalog. */
 struct operation_step {
 	struct op_row op;
 	struct link_switch ask;
-	char (*layers)[ID_SIZE]; /* of ask */
+	char (*layers)[ID_SIZE]; /* of `ask` */
 };
 
 static void operation_step_done(struct operation_step *step)
@@ -148,8 +150,10 @@ static void operation_step_done(struct operation_step *step)
 }
 DEFINE_AUTO(struct operation_step, operation_step_done)
 
-/* e says why it failed. Where the warden refused, nothing was done; where its answer was lost, its
- * layers tell; where the warden is gone, the files that it left decide (ops/lost.c). */
+/*
+ * e holds the failure. If the warden refused, nothing was done. If its answer was lost, its layers
+ * show the outcome. If the warden is gone, the files that it left decide (ops/lost.c).
+ */
 static void step_fail(struct operation *m, const struct operation_step *step, const struct err *e)
 {
 	struct err ignored = { 0 };
@@ -158,7 +162,7 @@ static void step_fail(struct operation *m, const struct operation_step *step, co
 		(void)recover(m, &step->op, &ignored);
 }
 
-/* The journal is written, and the warden can be asked. */
+/* Write the journal row and prepare the request to the warden. */
 static int step_begin(struct operation *m, struct operation_step *step, struct err *e)
 {
 	struct catalog *c = m->s->catalog;
@@ -170,7 +174,7 @@ static int step_begin(struct operation *m, struct operation_step *step, struct e
 	if (catalog_op_begin(c, op, e) < 0)
 		return -1;
 	failpoint("op.begun");
-	/* From here on nobody changes the stack. */
+	/* From here on, no other process changes the stack. */
 	if (catalog_top(c, m->row.id, m->row.top, e) < 0)
 		return -1;
 	if (catalog_stack(c, op->kind == OP_ROLLBACK ? op->layer : m->row.top, &step->layers,
@@ -196,11 +200,11 @@ static int step_end(struct operation *m, const struct operation_step *step,
 	return catalog_top(m->s->catalog, m->row.id, m->row.top, e);
 }
 
-/* Journal, act, settle. */
+/* Write the journal, ask the warden, record the result. */
 static int carry_out(struct operation *m, struct operation_step *step, struct link_switched *res,
 		     struct err *e)
 {
-	/* Between a row in the journal and its result nothing is cancelled. */
+	/* No cancellation between a journal row and its result. */
 	struct waiter steady = { .loop = m->s->wait.loop, .cancel_fd = FD_NONE };
 
 	if (step_begin(m, step, e) < 0)
@@ -267,7 +271,7 @@ int operation_rollback(struct operation *m, const struct snapshot_row *to, bool 
 		};
 		struct snapshot_row now = { 0 };
 
-		/* Its layers may have been merged since it was looked up. */
+		/* Its layers may have been merged since the lookup. */
 		if (catalog_find_snapshot(m->s->catalog, to->id, &now, e) < 0)
 			return -1;
 		(void)str_copy(op.layer, sizeof op.layer, str_of(now.top));

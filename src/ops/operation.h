@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What snapshot, rollback, fork and transactions do to a sandbox: one operation at a time, with
- * a row in the journal before the warden is asked and the result in the catalog after it
+ * Snapshot, rollback, fork and transactions change a sandbox by one operation at a time. A row goes
+ * into the journal before the warden is asked, and the result into the catalog afterwards
  * (store/snapshots.h).
  */
 #pragma once
@@ -10,13 +10,13 @@
 #include "ops/cay.h"
 #include "store/snapshots.h"
 
-/* A sandbox that is held still: nobody else begins an operation. */
+/* A sandbox locked against other operations. */
 struct operation {
 	struct cay *s; /* borrowed */
 	struct sandbox_row row;
-	struct link *link; /* with the lease */
-	int lock;	   /* of a warden that has no lease */
-	bool alone;	   /* a snapshot is refused, CONFLICT, while calls run */
+	struct link *link; /* holds the lease */
+	int lock;	   /* lock file, for a warden without a lease */
+	bool alone;	   /* refuse a snapshot with CONFLICT while calls run */
 };
 
 #define OPERATION_INIT \
@@ -24,17 +24,17 @@ struct operation {
 		.lock = FD_NONE \
 	}
 
-/* Waits for an operation that is under way, and puts right one that was broken off. */
+/* Waits for an operation in progress, and recovers an interrupted one. */
 int operation_open(struct operation *m, struct cay *s, const char *ref, struct err *e);
 void operation_done(struct operation *m);
 DEFINE_AUTO(struct operation, operation_done)
 DEFINE_AUTO(struct snapshot_row, snapshot_row_done)
 
-/* want: name, note, kind, and id where it is known; the rest is filled in. res may be NULL. */
+/* want: name, note, kind, and the id if known; the rest is filled in. res may be NULL. */
 int operation_snapshot(struct operation *m, struct snapshot_row *want, struct link_switched *res,
 		       struct err *e);
-/* Back to what a snapshot holds; CONFLICT with a list where calls run, unless force. */
+/* Go back to a snapshot. CONFLICT with a list if calls run, unless force. */
 int operation_rollback(struct operation *m, const struct snapshot_row *to, bool force,
 		       struct link_switched *res, struct err *e);
-/* All that was written for it is on the disk. */
+/* Sync everything that the operation wrote to disk. */
 int operation_sync(struct operation *m, struct err *e);

@@ -12,7 +12,7 @@ int op_order(struct cay *c, const struct order_spec *spec, struct order_result *
 	if (cay_catalog(c, e) < 0 || catalog_find(c->catalog, spec->ref, &row, e) < 0 ||
 	    link_connect(&c->wait, &c->state, row.id, &l, e) < 0)
 		return -1;
-	/* A warden of version 2 has no lease, and wants none. */
+	/* A warden of version 2 has no lease and needs none. */
 	if (spec->order == LINK_PAUSE && link_lease(l, &c->wait, e) < 0 &&
 	    strcmp(e->code, "lease.none") != 0)
 		return -1;

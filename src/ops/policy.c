@@ -16,7 +16,7 @@ static bool is_json(struct str name, struct str text)
 {
 	static const struct str ext = STR(".json");
 
-	/* JSON is YAML, but not all readers of YAML take all of it; an object begins with '{'. */
+	/* JSON is YAML, but not every YAML reader accepts all of it. An object begins with '{'. */
 	if (name.n > ext.n && memcmp(name.p + name.n - ext.n, ext.p, ext.n) == 0)
 		return true;
 	return text.n > 1 && text.p[0] == '{' && (text.p[1] == '"' || text.p[1] == '\n');
@@ -80,7 +80,7 @@ int op_policy_compile(const struct policy_spec *s, struct buf *ret_compiled, str
 	return r < 0 ? err_sys(e, -r, "the compiled policy cannot be read") : 0;
 }
 
-/* The recipe with this policy. 1, 0 where it has none: there is no network, or -errno. */
+/* Writes the recipe with this policy. 1; 0 if it has no policy and so no network; or -errno. */
 static int rewrite(struct str recipe, struct str policy, struct buf *out)
 {
 	struct field f;
@@ -98,22 +98,22 @@ static int rewrite(struct str recipe, struct str policy, struct buf *out)
 }
 
 /*
- * Its forks are to have the same policy. They get it first: were it the other way round, one made
- * in between could reach what the sandbox itself cannot any more.
+ * Forks inherit the policy. Store it for them first: otherwise a fork made in between could reach
+ * hosts that the sandbox no longer can.
  */
 static int set_policy(struct cay *c, struct link *l, const char *id, struct str policy,
 		      uint64_t *ret_cut, struct err *e)
 {
 	auto_done(buf_done) struct buf was = BUF_INIT(LIMIT_FRAME_BODY);
 	auto_done(buf_done) struct buf now = BUF_INIT(LIMIT_FRAME_BODY);
-	/* Between the row and its result nothing is cancelled. */
+	/* No cancellation between the row and its result. */
 	struct waiter steady = { .loop = c->wait.loop, .cancel_fd = FD_NONE };
 	struct err ignored = { 0 };
 	int r = catalog_recipe(c->catalog, id, &was, e);
 
 	if (r < 0 && e->kind != ERR_NOT_FOUND)
 		return -1;
-	/* One that ends with its command has none, and no forks. */
+	/* A sandbox that ends with its command has no recipe and no forks. */
 	r = r < 0 ? 0 : rewrite(buf_str(&was), policy, &now);
 	if (r < 0)
 		return err_sys(e, -r, "write the policy for forks of '%s'", id);
@@ -147,7 +147,7 @@ static int note_added(void *ctx, const struct policy_rule *r, struct str text)
 	return json_array_append_new(ret->added, json_of(text)) < 0 ? -ENOMEM : 0;
 }
 
-/* Rules of --allow and --deny have one target each. */
+/* A rule of --allow or --deny has exactly one target. */
 static int note_removed(void *ctx, const struct policy_rule *r, struct str text)
 {
 	struct policy_set_result *ret = ctx;
@@ -191,10 +191,10 @@ int op_policy_set(struct cay *c, const char *ref, struct str compiled,
 	if (cay_catalog(c, e) < 0 || catalog_find(c->catalog, ref, &row, e) < 0 ||
 	    link_connect(&c->wait, &c->state, row.id, &l, e) < 0)
 		return -1;
-	/* A warden of version 2 has no lease, and wants none. */
+	/* A warden of version 2 has no lease and needs none. */
 	if (link_lease(l, &c->wait, e) < 0 && strcmp(e->code, "lease.none") != 0)
 		return -1;
-	/* Compared before it is set: an error afterwards would deny what has happened. */
+	/* Compare before the change: a later error would hide that the policy was set. */
 	if (policy_record_now(c, row.id, &was, e) < 0)
 		return -1;
 	failed = compare(was.now, compiled, &r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policies: compiled from what was given, and given to sandboxes. */
+/* Compiles network policies and sets them on sandboxes. */
 #pragma once
 
 #include "ops/cay.h"
@@ -8,28 +8,28 @@
 
 struct policy_spec {
 	const char *preset; /* none, coding, research, open; NULL: none */
-	/* Or a document, which the front has read. */
+	/* Or a document that the front end has read. */
 	const char
-		*file; /* its name, for messages and its format: .json is JSON; NULL: no document */
+		*file; /* its name, for messages; the suffix .json means JSON; NULL: no document */
 	struct str text;
-	struct text_list allow, deny; /* HOST[:PORT] beside it */
+	struct text_list allow, deny; /* HOST[:PORT], in addition */
 };
 
 /*
- * The compiled form for a gateway, at most LIMIT_POLICY, into *ret_compiled (BUF_INIT by the
- * caller) and, where ret is not NULL, the same decoded. Errors name the file, line and column.
+ * Writes the compiled form for a gateway, at most LIMIT_POLICY, into *ret_compiled (BUF_INIT by the
+ * caller). If ret is not NULL, also returns it decoded. Errors name the file, line and column.
  */
 int op_policy_compile(const struct policy_spec *spec, struct buf *ret_compiled, struct policy **ret,
 		      struct err *e);
 
-/* What another policy changed. Arrays of rules as texts (policy/describe.h). */
+/* What a new policy changed. Arrays of rules as texts (policy/describe.h). */
 struct policy_set_result {
-	uint64_t cut; /* connections that it ended */
+	uint64_t cut; /* connections that it closed */
 	json_t *added, *removed;
-	json_t *dropped; /* of the removed rules the targets that were given with --allow, --deny */
+	json_t *dropped; /* targets of removed rules that were given with --allow or --deny */
 };
 
-/* Another policy for a living sandbox and its forks, in the place of the whole last one. */
+/* Replace the whole policy of a running sandbox and of its future forks. */
 int op_policy_set(struct cay *c, const char *ref, struct str compiled,
 		  struct policy_set_result *ret, struct err *e);
 void policy_set_result_done(struct policy_set_result *r);

@@ -18,7 +18,7 @@ void policy_record_done(struct policy_record *r)
 	*r = (struct policy_record){ 0 };
 }
 
-/* The warden writes the file when the gateway obeys the policy. */
+/* The warden writes the file once the gateway enforces the policy. */
 int policy_record_now(struct cay *c, const char *id, struct policy_record *r, struct err *e)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(LIMIT_POLICY);

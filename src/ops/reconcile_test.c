@@ -22,7 +22,7 @@ static void begin(void)
 	OK(catalog_open(&s, &cat, &t_e));
 }
 
-/* A sandbox as its creator makes it; its lock. */
+/* Makes a sandbox as a creator does; returns its lock. */
 static int make(const char *id, bool ephemeral, const char *state)
 {
 	int lock;
@@ -103,7 +103,7 @@ static void the_living_are_left_alone(void)
 	lock[1] = make("bbbbbbbb", false, "running");
 	lock[2] = make("cccccccc", false, "creating");
 	OK(state_lock(&s, "dddddddd", &lock[3], &t_e));
-	t_make_box(&s, "dddddddd"); /* its row is yet to come */
+	t_make_box(&s, "dddddddd"); /* its row comes later */
 	CHECK(sweep(0) == 0);
 	CHECK(is("aaaaaaaa", "running") && has_box("aaaaaaaa"));
 	CHECK(is("bbbbbbbb", "running") && has_box("bbbbbbbb"));
@@ -132,7 +132,7 @@ static void orphans_are_removed(void)
 	catalog_close(cat);
 }
 
-/* Somebody came between the first look and the lock. */
+/* Another process takes the lock between the first check and ours. */
 static void a_sandbox_locked_meanwhile_is_left_alone(void)
 {
 	int fd;
@@ -170,7 +170,7 @@ static void running_calls_are_lost_with_their_sandbox(void)
 	catalog_close(cat);
 }
 
-/* Only some are looked at, but in the end all of them. */
+/* Each check covers only some sandboxes; repeated checks cover all. */
 static void bounded_checks_cover_everything(void)
 {
 	int looks = 0, removed = 0;
@@ -217,7 +217,7 @@ static void one_failure_does_not_stop_the_rest(void)
 	catalog_close(cat);
 }
 
-/* Not there and not to be seen are two things: what cannot be opened may be all that there is. */
+/* Missing and unreadable differ: an unreadable directory may contain files. */
 static void unreadable_sandboxes_are_not_removed(void)
 {
 	int removed = -1;
@@ -242,7 +242,7 @@ static void add_with_recipe(const char *id)
 	OK(catalog_set_state(cat, id, "running", &t_e));
 }
 
-/* Begun by one who had not noticed: it does not take back what was kept of the end. */
+/* Begun by a process that had not noticed the death. It must not undo the kept files. */
 static void a_rollback_of_the_dead_is_forgotten(void)
 {
 	struct op_row op = { .kind = OP_SNAPSHOT,
@@ -271,8 +271,8 @@ static void a_rollback_of_the_dead_is_forgotten(void)
 }
 
 /*
- * What cay run does, with and without a proper end. Everything of its own is there as long as
- * the lock is held.
+ * Does what cay run does, with and without a proper end. Its files exist as long as the lock is
+ * held.
  */
 static void create_much(void)
 {
@@ -352,7 +352,7 @@ static void sweepers_never_remove_what_creators_hold(void)
 	catalog_close(cat);
 }
 
-/* A process that ends with us; it is there when it says so. */
+/* A child that ends with us; returns once the child has reported. */
 static pid_t bystander(void)
 {
 	int ready[2];
@@ -370,7 +370,7 @@ static pid_t bystander(void)
 	return pid;
 }
 
-/* Else it would write to what is a layer by then. */
+/* Otherwise they would write to a sealed layer. */
 static void writers_are_killed_before_the_files_are_kept(void)
 {
 	auto_close int own = groups_open(), group = FD_NONE;

@@ -43,7 +43,7 @@ static int read_calls(struct show_result *v, struct cay *c, struct err *e)
 		       : catalog_each_call(c->catalog, v->row.id, add_call, &v->calls, e);
 }
 
-/* Calls are read from the trace into the catalog. One without a row has one for that long. */
+/* Reads calls from the trace into the catalog. A sandbox without a row gets a temporary one. */
 static int load_calls(struct show_result *v, struct cay *c, struct err *e)
 {
 	struct sandbox_row row = v->row;
@@ -61,7 +61,7 @@ static int load_calls(struct show_result *v, struct cay *c, struct err *e)
 	return r;
 }
 
-/* Reading the history reads the whole trace: only of those that have a network. */
+/* The history requires reading the whole trace: do so only for sandboxes with a network. */
 static int load_policy(struct show_result *v, struct cay *c, struct err *e)
 {
 	if (policy_record_now(c, v->row.id, &v->policy, e) < 0)
@@ -86,7 +86,7 @@ static int load(struct show_result *v, struct cay *c, const char *ref, struct er
 		return -1;
 	v->spec = options_load(&v->row);
 	if (strcmp(v->row.state, "lost") == 0 || !state_is_alive(&c->state, v->row.id)) {
-		/* The row may not have been told yet. */
+		/* The row may be outdated. */
 		(void)snprintf(v->row.state, sizeof v->row.state, "lost");
 		ended_row_read(&c->state, v->row.id, &v->end);
 		v->lost = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that is known about a sandbox. */
+/* Everything known about a sandbox. */
 #pragma once
 
 #include "link/wait.h"
@@ -19,9 +19,9 @@ struct show_result {
 	struct call_list calls;
 	bool known; /* the warden answered */
 	struct sandbox_status info;
-	struct policy_record policy; /* of a sandbox with a network */
+	struct policy_record policy; /* if the sandbox has a network */
 	bool lost;
-	struct ended_row end; /* of a lost one */
+	struct ended_row end; /* if the sandbox is lost */
 };
 
 int op_show(struct cay *c, const char *ref, struct show_result *ret, struct err *e);

@@ -62,7 +62,7 @@ int op_snapshot_list(struct cay *c, const char *sandbox,
 
 	if (cay_catalog(c, e) < 0)
 		return -1;
-	/* One that is gone may still have snapshots under its id. */
+	/* A removed sandbox may still have snapshots under its id. */
 	if (sandbox && catalog_find(c->catalog, sandbox, &box, &unknown) == 0)
 		of = box.id;
 	if (catalog_each_snapshot(c->catalog, of, count_and_pass, &k, e) < 0)

@@ -20,7 +20,7 @@
 
 enum { TRIES = 5 };
 
-/* What is to be frozen, on which layers. */
+/* What to freeze, and on which layers. */
 struct plan {
 	struct cay *c;
 	const char *top;
@@ -34,13 +34,13 @@ static void plan_done(struct plan *p)
 }
 DEFINE_AUTO(struct plan, plan_done)
 
-/* Copies as root and as a user differ in their owners. */
+/* Copies by root and by a user have different owners. */
 static void key_of(const struct start_dir *d, char out[LIMIT_PATH + 32])
 {
 	(void)snprintf(out, LIMIT_PATH + 32, "%u:%s", geteuid() == 0 ? d->owner : 0, d->path);
 }
 
-/* One mount of a recipe. True: it is a directory of the host that can be changed inside. */
+/* Reads one mount of a recipe. True if it is a writable host directory. */
 static bool read_dir(struct str body, struct start_dir *d)
 {
 	uint64_t kind = MOUNT_RO, owner = UINT64_MAX;
@@ -64,7 +64,7 @@ static bool is_frozen(const struct layer_roots *roots, char (*layers)[ID_SIZE], 
 
 	for (size_t i = 0; i < n && fd == -ENOENT; i++)
 		fd = layer_open_start(roots, layers[i], mount, O_PATH | O_DIRECTORY);
-	return fd != -ENOENT; /* one that cannot be opened is there, and its user will be told */
+	return fd != -ENOENT; /* it exists but cannot be opened; a later step reports that */
 }
 
 static int find_dirs(struct plan *p, struct str recipe, char (*layers)[ID_SIZE], size_t nlayers,
@@ -98,7 +98,7 @@ static int find_dirs(struct plan *p, struct str recipe, char (*layers)[ID_SIZE],
 	return 0;
 }
 
-/* The mounts that a start has. */
+/* The number of mounts in a start. */
 static int count_mounts(const struct state *s, const char *id)
 {
 	auto_done(dir_free) DIR *d = NULL;
@@ -112,7 +112,7 @@ static int count_mounts(const struct state *s, const char *id)
 	return n;
 }
 
-/* The one start that has exactly these directories, on the same layers, and is now held. */
+/* Find and hold the start with exactly these directories on the same layers. */
 static int find_same(const struct plan *p, struct start *ret, struct err *e)
 {
 	char id[ID_SIZE] = "", name[64];
@@ -158,7 +158,7 @@ static int fail(const struct plan *p, const struct start_report *rep, struct err
 	return rep->err == -ENOSPC ? err_code(e, "state.full", p->c->state.dir) : -1;
 }
 
-/* Its files are in place before its row: a row without files would be worse than the reverse. */
+/* Put the files in place before the row: a row without files would be worse than the reverse. */
 static int put_in_place(const struct plan *p, const char *id, struct err *e)
 {
 	const struct state *s = &p->c->state;
@@ -212,7 +212,7 @@ static int make_new(const struct plan *p, const char *may_be, struct start *ret,
 		start_release(c->catalog, &c->state, &hold);
 		return r < 0 ? -1 : 1;
 	}
-	/* The one that it could have been the same as is held in vain. */
+	/* Release the start that was held for comparison. */
 	start_release(c->catalog, &c->state, &ret->hold);
 	ret->hold = hold;
 	(void)str_copy(ret->id, sizeof ret->id, str_of(id));
@@ -295,7 +295,7 @@ int start_freeze_sandbox(struct cay *c, const char *sandbox, char top[ID_SIZE], 
 		start_done(c, &s);
 		if (r == 0)
 			return 0;
-		/* Its layers were merged while it was copied: the copy is still right. */
+		/* Its layers were merged during the copy: the copy is still valid. */
 		if (e->sys != ESTALE || i == TRIES || catalog_top(c->catalog, sandbox, top, e) < 0)
 			return -1;
 	}

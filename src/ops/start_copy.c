@@ -14,7 +14,7 @@
 #include "base/failpoint.h"
 #include "base/io.h"
 
-/* One reads while the other writes; more get in each other's way. */
+/* One worker reads while the other writes; more would get in each other's way. */
 enum { DEFAULT_USER = 1000, WORKERS = 2 };
 
 struct job {
@@ -24,7 +24,7 @@ struct job {
 	const char *id, *may_be;
 };
 
-/* One directory, with its last copy open where there is one. */
+/* One directory, with its last copy open if there is one. */
 struct source {
 	struct freeze f;
 	struct frozen_index last;
@@ -60,7 +60,7 @@ static int source_open(const struct job *j, const struct start_dir *d, bool priv
 	(void)snprintf(path, sizeof path, "layers/%s", d->last);
 	s->f.last_fd = openat(j->s->fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	(void)snprintf(path, sizeof path, "layers/%s.index", d->last);
-	/* One that is gone or cannot be read costs only time. */
+	/* A missing or unreadable index only costs time. */
 	if (s->f.last_fd >= 0 && frozen_index_read(&s->last, j->s->fd, path) == 0)
 		s->f.last = &s->last;
 	return 0;
@@ -118,7 +118,7 @@ static int copy_dir(const struct job *j, const struct start_dir *d, int layer, b
 	return r;
 }
 
-/* The copy is on the disk before anybody can refer to it. */
+/* Sync the copy before any row can refer to it. */
 static int copy_all(const struct job *j, bool privileged, struct start_report *ret)
 {
 	auto_close int layer = FD_NONE;
@@ -145,7 +145,7 @@ static void __attribute__((noreturn)) child(const struct job *j, int out, pid_t 
 	bool privileged = geteuid() == 0;
 
 	ret.err = freeze_begin();
-	/* Nobody would use what it makes. */
+	/* Without the parent, the copy has no use. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -167,7 +167,7 @@ static void on_report(struct loop_io *io, uint32_t events)
 	container_of(io, struct awaiting, io)->done = true;
 }
 
-/* The report is written at once, and is smaller than a pipe. */
+/* The child writes the report with one write, and it fits into a pipe. */
 static int await_report(struct cay *c, int in, struct start_report *ret)
 {
 	struct awaiting a = { .io.fd = FD_NONE };

@@ -7,10 +7,10 @@
 #include "ops/reconcile.h"
 #include "ops/storage_make.h"
 
-#define SIZE_MIN (128ull << 20) /* mkfs.btrfs wants 109 MiB */
+#define SIZE_MIN (128ull << 20) /* mkfs.btrfs needs 109 MiB */
 #define GIB	 (1ull << 30)
 
-/* Half of what is free, in whole GiB where there are some. */
+/* Half of the free space, rounded to whole GiB if it is that large. */
 static uint64_t default_size(const struct state *s)
 {
 	struct statvfs st;
@@ -51,7 +51,7 @@ int op_storage_make(struct cay *c, const struct storage_spec *spec, bool *ret_ma
 
 int op_storage_remove(struct cay *c, struct err *e)
 {
-	/* What dead sandboxes have left must not keep it. */
+	/* Leftovers of dead sandboxes must not block the removal. */
 	if (check_root(e) < 0 || cay_catalog(c, e) < 0 ||
 	    reconcile_all(c->catalog, &c->state, 0, NULL, e) < 0)
 		return -1;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The btrfs for sandboxes' files: store/storage.h. All need root. */
+/* The btrfs storage for sandboxes' files: store/storage.h. All functions need root. */
 #pragma once
 
 #include "ops/cay.h"
 #include "store/storage.h"
 
 struct storage_spec {
-	const char *dir; /* a new directory on a btrfs that is there; NULL: in a file */
-	uint64_t size;	 /* of the file; 0: half of the free space */
+	const char *dir; /* a new directory on an existing btrfs; NULL: in a file */
+	uint64_t size;	 /* size of the file; 0: half of the free space */
 };
 
-/* *ret_made: false where there was one already, which stays as it is. */
+/* *ret_made: false if storage already existed; it stays unchanged. */
 int op_storage_make(struct cay *c, const struct storage_spec *spec, bool *ret_made, struct err *e);
 int op_storage_remove(struct cay *c, struct err *e);
-/* 1: ret is filled. 0: there is none. -1. */
+/* 1: ret is filled. 0: there is no storage. -1: failure. */
 int op_storage_info(struct cay *c, struct pool_info *ret, struct err *e);

@@ -197,7 +197,7 @@ static int refuse_used(int fd, struct err *e)
 	return 0;
 }
 
-/* It is missing, or is not a file system. */
+/* The image is missing or is not a file system. */
 static bool is_hopeless(const struct err *e)
 {
 	return e->kind == ERR_UNAVAILABLE || e->sys == EINVAL || e->sys == EIO ||

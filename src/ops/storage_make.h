@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and removing storage: store/storage.h. All need root. */
+/* Makes and removes storage: store/storage.h. All functions need root. */
 #pragma once
 
 #include "store/storage.h"

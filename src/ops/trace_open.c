@@ -34,7 +34,7 @@ static int open_first(struct trace_found *f, struct err *e)
 	return 0;
 }
 
-/* The next segment has the name of the offset where this one ends. */
+/* The next segment is named after the offset where this one ends. */
 static int next_segment(void *ctx)
 {
 	struct trace_found *f = ctx;
@@ -57,7 +57,7 @@ void trace_open_lines(struct trace_found *f, struct trace_lines *lines)
 	lines->ctx = f;
 }
 
-/* A warden that does not answer does not keep anybody from reading what it wrote. */
+/* If the warden does not answer, read what it has written so far. */
 static void settle(struct trace_found *f)
 {
 	auto_done(link_free) struct link *l = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the trace of a sandbox that runs, was lost, or has ended. */
+/* Finds the trace of a running, lost or ended sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,22 +11,23 @@
 
 struct trace_found {
 	struct cay *cay; /* borrowed */
-	int fd;		 /* of the trace, read-only; with several segments of that which is read */
-	uint64_t start;	 /* of that segment in the whole trace */
-	bool cut;	 /* older segments were dropped */
+	int fd;		 /* the trace, read-only; with several segments, the current one */
+	uint64_t start;	 /* offset of that segment in the whole trace */
+	bool cut;	 /* older segments were deleted */
 	char id[ID_SIZE];
-	bool has_head; /* the running sandbox told how its trace ends */
+	bool has_head; /* the running sandbox reported where its trace ends */
 	struct trace_head head;
-	char note[sizeof((struct err *)0)->msg + 64]; /* why there is no head although it runs */
+	char note[sizeof((struct err *)0)->msg +
+		  64]; /* why there is no head although the sandbox runs */
 };
 
 /*
- * ref: id, name or a unique prefix of an id; of ended sandboxes with the same name the one that
- * ended last. A running sandbox is asked first to write every event up to now.
+ * ref: id, name or a unique prefix of an id; among ended sandboxes of the same name, the most
+ * recent. Asks a running sandbox first to write all events up to now.
  */
 int op_trace_open(struct cay *c, const char *ref, struct trace_found *ret, struct err *e);
 void trace_open_done(struct trace_found *f);
 DEFINE_AUTO(struct trace_found, trace_open_done)
 bool trace_open_is_alive(const struct trace_found *f);
-/* Read it from its first segment to its last. Changes f, which must outlive lines. */
+/* Read from the first segment to the last. Changes f, which must outlive lines. */
 void trace_open_lines(struct trace_found *f, struct trace_lines *lines);

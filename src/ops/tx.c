@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transactions: a snapshot that is gone back to, or forgotten. */
+/* Transactions: a snapshot to roll back to, or to forget. */
 #include "ops/snapshot.h"
 
 #include "ops/layers_free.h"
@@ -29,7 +29,7 @@ int op_tx_begin(struct cay *c, const char *ref, bool alone, struct tx_result *re
 	return 0;
 }
 
-/* The one that is named, else the innermost. */
+/* Finds the named transaction, or the innermost. */
 static int find_tx(struct cay *c, const char *sandbox, const char *transaction,
 		   struct snapshot_row *ret, struct err *e)
 {
@@ -50,7 +50,7 @@ int op_tx_commit(struct cay *c, const char *ref, const char *transaction, struct
 
 	if (cay_catalog(c, e) < 0)
 		return -1;
-	/* To commit a known one is no operation on the sandbox: nothing has to stand still. */
+	/* A commit of a known transaction does not touch the sandbox: no need to lock it. */
 	if (!transaction && operation_open(&m, c, ref, e) < 0)
 		return -1;
 	if (find_tx(c, transaction ? ref : m.row.id, transaction, &tx, e) < 0 ||

@@ -24,7 +24,7 @@ struct copy {
 
 /* --- calls --- */
 
-/* Text from inside: names may hold control sequences. */
+/* Text from the sandbox: names may contain control sequences. */
 static void make_printable(struct buf *b)
 {
 	while (b->len > 0 && b->data[b->len - 1] == '\n')
@@ -34,7 +34,7 @@ static void make_printable(struct buf *b)
 			b->data[i] = '?';
 }
 
-/* An error inside that only says that the stream broke off: see copy_is_echo(). */
+/* Non-zero if an error from inside only says that the stream broke off: see copy_is_echo(). */
 static int echo_of(const char *text)
 {
 	if (strstr(text, "the tar stream ended"))
@@ -61,7 +61,7 @@ static int call_start(struct copy *k, struct file_call *f, bool to, enum call_op
 	return file_call_start(f, k->c, &spec, e);
 }
 
-/* To its end. What it says although it went well is a warning. */
+/* Waits until the call ends. Output on stderr of a successful call becomes a warning. */
 static int call_wait(struct copy *k, struct file_call *f, struct err *e)
 {
 	char text[200];
@@ -99,11 +99,11 @@ static int pack_host(void *ctx, int fd, const struct tree_progress *p, struct tr
 			n, e);
 }
 
-/* Where on the host the copy goes. */
+/* The destination on the host. */
 struct destination {
 	struct copy *k;
 	int dir_fd;
-	const char *want, *as; /* the name that must come; the new name, NULL: the same */
+	const char *want, *as; /* want: the required name; as: the new name, NULL: unchanged */
 };
 
 static int unpack_host(void *ctx, int fd, const struct tree_progress *p, struct tree_counts *n,
@@ -140,7 +140,7 @@ static int write_stream(void *ctx, int fd, const struct tree_progress *p, struct
 struct relay {
 	struct copy *k;
 	int in_fd;
-	int parents_fd; /* the other end, which the child must not hold open */
+	int parents_fd; /* the other end; the child must close it */
 	const char *want;
 };
 
@@ -156,8 +156,8 @@ static int relay_tree(void *ctx, int fd, const struct tree_progress *p, struct t
 /* --- the five ways --- */
 
 /*
- * End a copy that had a helper: of two errors the one that is not merely the echo of the other is
- * what the user needs.
+ * End a copy that had a helper. Of two errors, report the one that is not merely an echo of the
+ * other.
  */
 static int join_helper(struct copy *k, struct copy_helper *h, int rc, struct err *e)
 {
@@ -200,7 +200,7 @@ static int copy_out(struct copy *k, copy_helper_fn *fn, void *ctx, enum copy_way
 	return join_helper(k, &h, r, e);
 }
 
-/* The name that a stream from path must begin with; NULL in *ret where that is free. */
+/* Returns the name that a stream from path must begin with; NULL in *ret if any name is allowed. */
 static int wanted(const char *path, char top[256], const char **ret, struct err *e)
 {
 	if (!tar_pack_top(path, top))
@@ -209,7 +209,10 @@ static int wanted(const char *path, char top[256], const char **ret, struct err 
 	return 0;
 }
 
-/* What is there is replaced by rename(2): a device or fifo would be gone, not written to. */
+/*
+ * The copy replaces an existing entry by rename(2). That would remove a device or fifo instead of
+ * writing to it.
+ */
 static int refuse_device(const struct destination *d, const char *path, struct err *e)
 {
 	struct stat st;
@@ -222,7 +225,7 @@ static int refuse_device(const struct destination *d, const char *path, struct e
 	return err_code(e, "copy.device", path);
 }
 
-/* Into a directory, or beside others under a new name. */
+/* Opens the destination: into a directory, or under a new name beside other entries. */
 static int open_destination(const char *path, struct destination *d, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -258,7 +261,9 @@ static int copy_to_host(struct copy *k, struct err *e)
 		r = open_destination(k->spec->to.path, &d, e);
 	if (r == 0)
 		r = copy_out(k, unpack_host, &d, COPY_READS_ON, OP_READ_TREE, e);
-	/* It was there when it was looked for: whoever moves it meanwhile does not make a success.
+	/*
+	 * The source existed at the first check. If it was moved away meanwhile, an empty copy is a
+	 * failure.
 	 */
 	if (r == 0 && n->files + n->dirs + n->skipped + n->unreadable == 0)
 		r = err_set(e, ERR_NOT_FOUND, "'%.40s:%.200s' went away while it was copied",
@@ -282,7 +287,7 @@ static int copy_to_stream(struct copy *k, struct err *e)
 	return err_code(e, "copy.is_directory", about);
 }
 
-/* source call -> pipe -> helper, which checks -> pipe -> destination's call */
+/* source call -> pipe -> helper, which checks the stream -> pipe -> destination call */
 static int run_between(struct copy *k, struct copy_helper *h, int *out_fd, struct err *e)
 {
 	auto_done(file_call_done) struct file_call from = { 0 }, to = { 0 };
@@ -299,7 +304,7 @@ static int run_between(struct copy *k, struct copy_helper *h, int *out_fd, struc
 		r = call_wait(k, &to, e);
 	file_call_done(&to);
 	r = join_helper(k, h, r, e);
-	/* Had the source failed, the others would have seen no more than an early end. */
+	/* If the source failed, the other processes only saw an early end of the stream. */
 	if (s < 0 && (r == 0 || !copy_is_echo(&of_source)))
 		*e = of_source;
 	return s < 0 ? -1 : r;

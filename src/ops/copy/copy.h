@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files between the host and sandboxes. Each end in a sandbox is a call there, run by the sandbox's
- * user; trees travel as tar streams, the one file of a stream as bytes. What happens on the host
- * happens in a child (copy_helper.h), below a descriptor of the destination, since the stream comes
- * from inside.
+ * Copies files between the host and sandboxes. Each end in a sandbox is a call there, run as the
+ * sandbox's user. Trees travel as tar streams; a single file of a stream travels as plain bytes.
+ * The host side runs in a child (copy_helper.h), below a descriptor of the destination, because the
+ * stream comes from inside.
  *
- * This process must not die of SIGPIPE: it writes to pipes of its children.
+ * The process must ignore SIGPIPE: it writes to pipes of its children.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "ops/cay.h"
 
 enum copy_kind {
-	COPY_HOST,    /* a file or directory with all it holds */
+	COPY_HOST,    /* a file, or a directory with its contents */
 	COPY_SANDBOX, /* the same in a sandbox */
 	COPY_STREAM,  /* the bytes of one file */
 };
@@ -22,28 +22,25 @@ struct copy_place {
 	enum copy_kind kind;
 	const char *sandbox; /* id, name or prefix of an id */
 	/*
-	 * Of the host, or inside. A directory as the destination receives the copy; any other path
-	 * becomes the copy; a slash at its end says that it must be a directory. "dir/." as the
-	 * source is what the directory holds.
+	 * On the host, or inside. An existing directory as destination receives the copy; any other
+	 * path becomes the copy; a trailing slash requires a directory. "dir/." as source means the
+	 * contents of dir.
 	 */
 	const char *path;
 	int fd; /* of a stream; borrowed */
 };
 
-/* At least one of both is in a sandbox; to or from a stream the other must be. */
+/* At least one end is in a sandbox. If one end is a stream, the other must be in a sandbox. */
 struct copy_spec {
 	struct copy_place from, to;
-	const char *user;   /* inside; NULL: the sandbox's */
-	uint64_t max_bytes; /* with more the copy fails; holes count; 0: no limit */
+	const char *user;   /* user inside; NULL: the sandbox's */
+	uint64_t max_bytes; /* the copy fails beyond this size; holes count; 0: no limit */
 };
 
 struct copy_result {
-	struct tree_counts n; /* n.unreadable: left out, and all the rest was copied */
+	struct tree_counts n; /* n.unreadable: files left out; everything else was copied */
 	struct warnings warnings;
 };
 
-/*
- * c->progress hears how many bytes and files are done. A file that was not copied completely is
- * not left behind.
- */
+/* Reports bytes and files done to c->progress. Leaves no partially copied file behind. */
 int op_copy(struct cay *c, const struct copy_spec *spec, struct copy_result *ret, struct err *e);

@@ -17,7 +17,7 @@
 
 enum { CHUNK = 256 * 1024, PIPE_SIZE = 1 << 20, REPORT_NS = 100 * NS_PER_MS };
 
-/* One write is one report, whole. */
+/* One write(2) is one complete report. */
 _Static_assert(sizeof(struct copy_report) <= PIPE_BUF, "a report may be torn");
 
 /* --- in the child --- */
@@ -59,7 +59,7 @@ static void result_unknown(struct copy_helper *h)
 	(void)err_set(&h->result.e, ERR_FAILED, "the local side of the copy died");
 }
 
-/* Blocks until the child has something to say. */
+/* Blocks until the child reports. */
 static void read_report(struct copy_helper *h)
 {
 	struct copy_report r;
@@ -86,8 +86,8 @@ static void on_report(struct loop_io *io, uint32_t events)
 }
 
 /*
- * What the child must not die of. Blocked while it is forked, so that it never comes too late, and
- * in the child for good; neither handlers nor ignored signals change.
+ * Signals that must not kill the child. Blocked across the fork, so that none slips in between, and
+ * then permanently in the child. Handlers and ignored signals do not change.
  */
 static void block_signals(enum copy_way way, sigset_t *ret_before)
 {
@@ -132,7 +132,7 @@ int copy_helper_start(struct copy_helper *h, struct cay *c, copy_helper_fn *fn, 
 	h->report_io.fd = FD_NONE;
 	if (pipe2(data, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
-	/* Fewer wakeups; where the system grants less, less will do. */
+	/* A larger pipe means fewer wakeups. A smaller one works too. */
 	(void)fcntl(data[0], F_SETPIPE_SZ, PIPE_SIZE);
 	r = pipe2(report, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r == 0) {
@@ -144,7 +144,7 @@ int copy_helper_start(struct copy_helper *h, struct cay *c, copy_helper_fn *fn, 
 	(void)close(data[writes]);
 	h->fd = data[!writes];
 	if (r == 0)
-		/* Without it nobody hears how far the copy is, and it goes on. */
+		/* If this fails, the copy goes on without progress reports. */
 		(void)loop_add(&c->loop, &h->report_io, h->report_fd, EPOLLIN, on_report);
 	if (r == 0)
 		return 0;
@@ -189,18 +189,18 @@ bool copy_is_echo(const struct err *e)
 
 /* --- what the child does with a stream --- */
 
-/* Wait for input. False when there will be no reader for it. */
+/* Wait for input. False if the reader of the output is gone. */
 static bool wait_input(int in_fd, int out_fd)
 {
 	struct pollfd p[2] = { { .fd = in_fd, .events = POLLIN }, { .fd = out_fd } };
 
 	while (poll(p, 2, -1) < 0)
 		if (errno != EINTR)
-			return true; /* the read will say what is wrong */
+			return true; /* the read will report the error */
 	return !(p[1].revents & (POLLERR | POLLHUP)) || (p[0].revents & POLLIN);
 }
 
-/* One chunk of input. Its length, 0 at the end, -1 with e. */
+/* Read one chunk of input. Returns its length, 0 at the end, -1 with e. */
 static ssize_t read_chunk(int in_fd, int out_fd, char *chunk, struct err *e)
 {
 	ssize_t n;
@@ -252,7 +252,7 @@ static int check_entry(const struct tar_entry *t, const char *want, struct err *
 	return 0;
 }
 
-/* Look at a chunk before it is passed on. 1 at the end mark. */
+/* Check a chunk before passing it on. 1 at the end mark. */
 static int check_chunk(struct tar_reader *r, struct str in, const char *want, uint64_t max_bytes,
 		       struct tree_counts *n, struct err *e)
 {

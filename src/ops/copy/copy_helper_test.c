@@ -27,7 +27,7 @@ static void begin(void)
 	context.wait = (struct waiter){ .loop = &context.loop, .cancel_fd = FD_NONE };
 }
 
-/* Says how far it is until somebody has heard it, which the parent shows by writing. */
+/* Reports progress until the parent writes, which shows that it received a report. */
 static int tell_all_the_time(void *ctx, int fd, const struct tree_progress *p,
 			     struct tree_counts *n, struct err *e)
 {
@@ -69,7 +69,7 @@ static int die(void *ctx, int fd, const struct tree_progress *p, struct tree_cou
 	(void)fd;
 	(void)n;
 	(void)e;
-	CHECK(!p->fn); /* nobody wants to hear it */
+	CHECK(!p->fn); /* no progress was requested */
 	(void)raise(SIGKILL);
 	return 0;
 }
@@ -89,7 +89,7 @@ static void a_helper_that_dies_is_a_failure(void)
 	loop_done(&context.loop);
 }
 
-/* Until the data ends. */
+/* Reads until the data ends. */
 static int read_all(void *ctx, int fd, const struct tree_progress *p, struct tree_counts *n,
 		    struct err *e)
 {

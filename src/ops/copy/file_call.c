@@ -23,7 +23,9 @@ static void input_broke_off(struct file_call *f)
 {
 	f->failed = true;
 	(void)err_sys(&f->why, EPIPE, "the input broke off");
-	/* Without us the warden kills the call, which has not seen an end. */
+	/*
+	 * Dropping the call makes the warden kill it. The command never sees an end of its input.
+	 */
 	link_call_drop(&f->call);
 	f->ended = true;
 	buf_clear(&f->out_rest);
@@ -40,7 +42,7 @@ static void end_input(struct file_call *f)
 		link_call_eof(&f->call);
 }
 
-/* What was read before. True where all of it is written. */
+/* Write input that was read earlier. True if all of it is written. */
 static bool write_rest(struct file_call *f)
 {
 	size_t n = link_call_write(&f->call, buf_str(&f->in_rest));
@@ -49,7 +51,7 @@ static bool write_rest(struct file_call *f)
 	return f->in_rest.len == 0;
 }
 
-/* One read, as much as the warden will take. */
+/* Read once, as much as the warden accepts. */
 static void pass_input(struct file_call *f)
 {
 	size_t most = link_call_room(&f->call), taken;
@@ -65,7 +67,7 @@ static void pass_input(struct file_call *f)
 		return;
 	}
 	taken = link_call_write(&f->call, (struct str){ f->chunk, (size_t)n });
-	(void)!buf_add(&f->in_rest, f->chunk + taken, (size_t)n - taken); /* it has the room */
+	(void)!buf_add(&f->in_rest, f->chunk + taken, (size_t)n - taken); /* in_rest has the room */
 }
 
 static void on_input(struct loop_io *io, uint32_t events)
@@ -75,7 +77,7 @@ static void on_input(struct loop_io *io, uint32_t events)
 	(void)events;
 	if (f->in_rest.len == 0 || write_rest(f))
 		pass_input(f);
-	/* Not with no events: a pipe whose writer is gone is ready even then. */
+	/* Remove it instead of waiting for no events: a pipe without a writer is always ready. */
 	if (f->in_rest.len || !link_call_room(&f->call))
 		loop_del(&f->c->loop, &f->in_io);
 }
@@ -92,7 +94,7 @@ static void on_room(struct link_call *call, size_t bytes)
 
 /* --- stdout and stderr --- */
 
-/* Nobody takes it any more: the call learns it as a command at a pipe would. */
+/* The reader of the output is gone: the command sees that like a command at a closed pipe. */
 static void output_broke(struct file_call *f)
 {
 	f->out_broken = true;
@@ -101,7 +103,7 @@ static void output_broke(struct file_call *f)
 	link_call_signal(&f->call, SIGPIPE);
 }
 
-/* *ret: how much of it is done with. -1: nobody takes it any more. */
+/* *ret: how many bytes were handled. -1: the reader is gone. */
 static int write_some(struct file_call *f, struct str data, size_t *ret)
 {
 	ssize_t n = write(f->spec.out_fd, data.p, data.n);
@@ -153,7 +155,7 @@ static void on_output(struct link_call *call, enum call_stream stream, struct st
 		pass_output(f, data);
 		return;
 	}
-	/* A message; its beginning is enough. */
+	/* An error message; its beginning is enough. */
 	if (stream == CALL_STDERR)
 		(void)!buf_add(&f->text, data.p, data.n < room ? data.n : room);
 	link_call_taken(call, stream, data.n);

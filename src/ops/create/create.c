@@ -6,7 +6,7 @@
 
 #include "ops/create/creation.h"
 
-/* A copy of a directory is acknowledged by itself, before anything refers to it. */
+/* A directory copy is made durable separately, before any row refers to it. */
 static bool is_copying(const struct create_spec *specs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -15,7 +15,7 @@ static bool is_copying(const struct create_spec *specs, size_t n)
 	return false;
 }
 
-/* All rows in one commit that has to last. */
+/* Write all rows in one durable commit. */
 static int begin_all(struct cay *c, struct creation *ns, const struct create_spec *specs, size_t n,
 		     struct err *e)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sandboxes that stay. For one that ends with its creator: ops/create/creation.h. */
+/* Creates sandboxes that stay. For a sandbox that ends with its creator: ops/create/creation.h. */
 #pragma once
 
 #include "ops/cay.h"
 #include "ops/create/create_spec.h"
 
-enum { CREATE_MOST = 64 }; /* at once */
+enum { CREATE_MOST = 64 }; /* sandboxes per request */
 
 struct created {
 	char id[ID_SIZE], name[64], template_[256];
-	char top[ID_SIZE]; /* the layer that it starts from; empty: none */
+	char top[ID_SIZE]; /* topmost layer that it starts from; empty: none */
 	uint64_t created_ns, start_us;
-	bool claimed; /* it was ready before it was asked for */
+	bool claimed; /* it came from a pool */
 	struct warnings warnings;
 };
 
 struct creation;
-/* What a creation has come to. */
+/* Fill ret from a finished creation. */
 void created_fill(struct created *ret, const struct creation *n);
 /*
- * n sandboxes; they run and stay when this returns, or there is none of them. Their rows are
- * written together.
+ * Creates n sandboxes, or none on failure. They run and stay when this returns. Their rows are
+ * written in one commit.
  */
 int op_create(struct cay *c, const struct create_spec *specs, size_t n, struct created *ret,
 	      struct err *e);

@@ -26,7 +26,7 @@ void create_plan_done(struct create_plan *p)
 	*p = (struct create_plan){ 0 };
 }
 
-/* Refuse a text, naming the field that holds it. */
+/* Reject a value and name its field. */
 #define BAD(e, name, ...) ((void)err_set(e, ERR_INVALID, __VA_ARGS__), err_field(e, "%s", name))
 
 static bool is_printable(const char *text)
@@ -36,7 +36,7 @@ static bool is_printable(const char *text)
 	return text_safe(&safe, str_of(text)) == 0 && safe.len == strlen(text);
 }
 
-/* Characters of text that are of [A-Za-z0-9] or extra. */
+/* Length of the leading characters that are in [A-Za-z0-9] or extra. */
 static size_t span(const char *text, const char *extra)
 {
 	size_t n = 0;
@@ -95,12 +95,12 @@ static int check_mounts(const struct cay *c, struct create_plan *p, struct err *
 		if (!p->first_dir)
 			return err_sys(e, ENOMEM, "check the directories");
 	}
-	/* What lies above sorts first: mounted later, it would cover what lies below. */
+	/* Sort parents first: a parent mounted later would cover its children. */
 	qsort(p->mounts, (size_t)p->nmounts, sizeof *p->mounts, by_dest);
 	return 0;
 }
 
-/* A later value of the same variable replaces the earlier one, as with env(1). */
+/* A later value of the same variable replaces an earlier value, as with env(1). */
 static int add_env(struct create_plan *p, const char *text, struct err *e)
 {
 	size_t n = span(text, "_");
@@ -165,7 +165,7 @@ static int check_labels(struct create_plan *p, struct err *e)
 	return 0;
 }
 
-/* name, uid or uid:gid; whether it exists is known only inside. */
+/* name, uid or uid:gid. Only init can check that the user exists. */
 static bool user_ok(const char *user)
 {
 	size_t digits = strspn(user, "0123456789");
@@ -223,7 +223,7 @@ static int check_trace(const char *text, enum trace_level *ret, struct err *e)
 	return 0;
 }
 
-/* What can be told without the sandbox's accounts; init checks the rest. */
+/* The check that works without the sandbox's accounts; init checks the rest. */
 static bool user_is_other(const char *user)
 {
 	return strcmp(user, "root") == 0 ||

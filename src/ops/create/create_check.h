@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that can be known to be wrong with a create_spec, before anything is made: INVALID, with the
- * field of the spec (err.field).
+ * Checks a create_spec completely before anything is created. Errors are INVALID, with the field of
+ * the spec (err.field).
  */
 #pragma once
 
@@ -22,17 +22,16 @@ struct plan_mount {
 struct create_plan {
 	const struct create_spec *spec; /* borrowed */
 	const char *template_;
-	struct plan_mount *mounts; /* a mount stands before those below it */
+	struct plan_mount *mounts; /* each mount comes before mounts below it */
 	int nmounts;
-	char *first_dir;  /* dest of the first of the spec's dirs, or NULL */
-	const char **env; /* K=V, each key once; borrowed texts */
+	char *first_dir;  /* dest of the spec's first dir, or NULL */
+	const char **env; /* K=V, each key once; texts borrowed */
 	int nenv;
 	const char **labels; /* k=v, each key once */
 	int nlabels;
 	enum profile profile;
 	enum trace_level trace;
-	uint64_t seen_ns; /* the host's files are seen inside as they are from then on; 0: not known
-			   */
+	uint64_t seen_ns; /* time from which the sandbox sees the host's files; 0: unknown */
 };
 
 int create_check(const struct cay *c, const struct create_spec *spec, struct create_plan *ret,
@@ -40,7 +39,7 @@ int create_check(const struct cay *c, const struct create_spec *spec, struct cre
 void create_plan_done(struct create_plan *p);
 DEFINE_AUTO(struct create_plan, create_plan_done)
 
-/* create_limits.c: INVALID where a value is too small to be meant, or too large to be one. */
+/* create_limits.c: INVALID if a value is implausibly small or too large. */
 int create_limits_check(const struct limits_spec *l, struct err *e);
-/* Fields of MSG_C_BUILD. 0 or -errno. */
+/* Adds fields of MSG_C_BUILD. Returns 0 or -errno. */
 int create_limits_put(const struct limits_spec *l, struct buf *b);

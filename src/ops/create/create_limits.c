@@ -10,7 +10,7 @@
 enum {
 	MEMORY_MIN = 4 << 20, /* init and a small program */
 	DISK_MIN = 1 << 20,
-	PIDS_MIN = 4, /* init, a shell, and something that it runs */
+	PIDS_MIN = 4, /* init, a shell, and one command */
 	FILES_MIN = 16,
 	CPU_MIN = 10, /* the kernel's smallest quota */
 	CPU_MAX = 1000 * 1000,

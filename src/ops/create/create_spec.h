@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sandbox is asked to be. All texts are borrowed; NULL: the default. */
+/* The request for a sandbox. All texts are borrowed; NULL means the default. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ struct text_list {
 	int n;
 };
 
-/* What of the host is shown inside. */
+/* A host directory or file to show inside. */
 struct mount_spec {
 	const char *path; /* outside, absolute */
 	const char *dest; /* inside; NULL: the same */
@@ -28,8 +28,8 @@ struct limits_spec {
 };
 
 struct net_spec {
-	struct str policy; /* compiled (ops/policy.h); empty: no network */
-	/* What it was compiled of, for people. */
+	struct str policy; /* compiled policy (ops/policy.h); empty: no network */
+	/* The sources of the policy, for display. */
 	const char *preset;
 	struct text_list allow, deny;
 };
@@ -39,15 +39,15 @@ struct create_spec {
 	const char *name, *hostname;
 	const char *profile;		     /* dev, locked */
 	const char *trace;		     /* full, calls */
-	const struct mount_spec *dirs, *ros; /* that can be changed, as a copy; read-only */
+	const struct mount_spec *dirs, *ros; /* dirs: writable, as a copy; ros: read-only */
 	int ndirs, nros;
-	bool copy; /* the dirs are frozen now, not at the first snapshot */
-	/* Defaults of its calls. */
+	bool copy; /* freeze the dirs now, not at the first snapshot */
+	/* Defaults for its calls. */
 	struct text_list env, labels; /* K=V */
 	const char *cwd, *user;
 	struct limits_spec limits;
 	struct net_spec net;
-	const char *owner; /* id of the key that asks; NULL: the host's user */
-	bool nested;	   /* sandboxes can be built inside; walls of this one are lower */
+	const char *owner; /* id of the requesting API key; NULL: the host's user */
+	bool nested;	   /* allow sandboxes inside this one; weakens its isolation */
 	bool ephemeral;	   /* it ends with its creator's connection */
 };

@@ -30,11 +30,11 @@
 
 enum { SLOT_TRIES = 8, SWEEP = 4, READY_TIMEOUT_MS = 30000, END_TIMEOUT_MS = 10000 };
 
-/* Per state: where it may go, and what undoing means. */
+/* Per state: the allowed next states, and what creation_destroy() must undo. */
 static const struct {
 	unsigned next;	/* bits */
-	bool has_files; /* they are removed */
-	bool is_asked;	/* its warden takes orders, and ends by one */
+	bool has_files; /* files to remove */
+	bool is_asked;	/* the warden accepts orders and must be told to end */
 } states[] = {
 #define TO(s) (1u << CREATION_##s)
 	[CREATION_PLANNED] = { TO(LOCKED) | TO(ASKED) | TO(UNDONE), false, false },
@@ -165,7 +165,7 @@ int creation_await(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* One that has a row is known by that; the others by what their lock tells. */
+/* A sandbox with a row is registered by the row; others are described in their lock file. */
 static int take_lock(struct creation *n, struct err *e)
 {
 	auto_done(buf_done) struct buf record = BUF_INIT(LOCK_RECORD_MAX);
@@ -193,7 +193,7 @@ static int make_dir(struct creation *n, struct err *e)
 	return pool_add(&n->cay->state, n->row.id, n->disk, sizeof n->disk, e);
 }
 
-/* Anew each time: another process may have merged some of it. */
+/* Read it again each time: another process may have merged layers of it. */
 static int read_stack(struct creation *n, struct err *e)
 {
 	free(n->layers);
@@ -204,7 +204,7 @@ static int read_stack(struct creation *n, struct err *e)
 	return catalog_stack(n->cay->catalog, n->row.top, &n->layers, &n->nlayers, e);
 }
 
-/* All that is the same whatever is to be built: the warden starts while we find that out. */
+/* Everything that does not depend on the recipe: the warden starts while we write the recipe. */
 static int start_warden(struct creation *n, struct err *e)
 {
 	if (cay_programs(n->cay, e) < 0)
@@ -221,8 +221,8 @@ static int start_warden(struct creation *n, struct err *e)
 }
 
 /*
- * One that ends with its command has a row only where somebody else could ask for what it holds:
- * its name, or layers of a snapshot.
+ * A sandbox that ends with its command needs a row only if others can refer to it: by its name, or
+ * by the layers of its snapshot.
  */
 static bool needs_row(const struct creation *n)
 {
@@ -233,7 +233,7 @@ static int add_row(struct creation *n, struct err *e)
 {
 	if (!needs_row(n))
 		return 0;
-	/* Nobody sets it to running later: it ends with its creator in any case. */
+	/* Set now: an ephemeral sandbox is never marked as running later. */
 	n->row.running |= n->row.ephemeral;
 	if (cay_catalog(n->cay, e) < 0)
 		return -1;
@@ -247,7 +247,7 @@ static int add_row(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* It has no row: what nobody else may have or take away is noted by itself. */
+/* Without a row: check the uid slot and pin the layers. */
 static int hold(struct creation *n, struct err *e)
 {
 	if (n->row.uid_slot >= 0 && catalog_check_slot(n->cay->catalog, n->row.uid_slot, e) < 0)
@@ -288,7 +288,7 @@ static int keep(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* Its lock was made by whoever made it ready, who knew nothing of us. */
+/* The keeper created the lock file, without knowing the owner. */
 static int note_claimed(struct creation *n, struct err *e)
 {
 	auto_done(buf_done) struct buf record = BUF_INIT(LOCK_RECORD_MAX);
@@ -299,8 +299,8 @@ static int note_claimed(struct creation *n, struct err *e)
 }
 
 /*
- * The lock on a range of uids is what parts the living. A range that a row keeps for the files
- * of a dead sandbox is no obstacle: the files lie where no sandbox sees them.
+ * The lock on a uid range separates running sandboxes. A range that a row reserves for the files of
+ * a dead sandbox is no obstacle: no sandbox sees those files.
  */
 static int add_claimed(struct creation *n, struct err *e)
 {
@@ -314,7 +314,7 @@ static int add_claimed(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* Where one is ready its owner is all that it lacks. */
+/* If a ready sandbox exists, it lacks only its owner. */
 static int take_ready(struct creation *n, const char *hostname, struct err *e)
 {
 	if (n->warm || n->at != CREATION_PLANNED || !claim(n, 1, hostname))
@@ -331,8 +331,7 @@ static int make_cold(struct creation *n, const char *hostname, struct err *e)
 		if (make(n, hostname, e) == 0)
 			return 0;
 		undo(n);
-		/* The range of a sandbox that was lost, and whose files are still there: another.
-		 */
+		/* A lost sandbox whose files still exist has this range: try another range. */
 		if (e->sys != EADDRINUSE || i == SLOT_TRIES)
 			return -1;
 	}
@@ -352,7 +351,7 @@ void creation_init(struct creation *n, struct cay *c)
 	n->row.uid_slot = -1;
 }
 
-/* It is made on the copy, which is held until its row refers to it. */
+/* The sandbox is built on the frozen copy. Hold the copy until the row refers to it. */
 static int freeze(struct creation *n, struct err *e)
 {
 	if (cay_catalog(n->cay, e) < 0 ||
@@ -363,8 +362,7 @@ static int freeze(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* early: its warden starts before the recipe is written, unless one may be ready that needs none.
- */
+/* early: start the warden before the recipe is written, unless a ready sandbox may exist. */
 static int plan(struct creation *n, const struct create_spec *spec, bool early, struct err *e)
 {
 	auto_done(create_plan_done) struct create_plan p = { 0 };
@@ -386,7 +384,7 @@ static int plan(struct creation *n, const struct create_spec *spec, bool early, 
 		undo(n);
 		return -1;
 	}
-	if (p.seen_ns != n->row.created_ns) { /* it sees what its snapshot saw */
+	if (p.seen_ns != n->row.created_ns) { /* the sandbox sees what its snapshot saw */
 		free(n->row.spec);
 		n->row.spec = options_write(&p);
 	}
@@ -400,7 +398,7 @@ int creation_plan(struct creation *n, const struct create_spec *spec, struct err
 
 int creation_create(struct creation *n, const struct create_spec *spec, struct err *e)
 {
-	/* Whoever could have claimed one sees to it that others can. */
+	/* The pool may be one short now: refill it afterwards. */
 	n->cay->after |= AFTER_POOL;
 	return plan(n, spec, true, e) < 0 ? -1 : make_it(n, spec->hostname, e);
 }
@@ -440,7 +438,7 @@ static int plan_fork(struct creation *n, const struct creation_source *from, con
 	return 0;
 }
 
-/* Those that were ready are acknowledged together: with one write that has to last. */
+/* Commit the claimed sandboxes together, with one durable write. */
 static int add_together(struct creation *ns, size_t n, struct err *e)
 {
 	struct catalog *c = ns[0].cay->catalog;
@@ -493,7 +491,7 @@ int creation_release(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* Where all commands are short nobody else looks after those whose cay and warden were killed. */
+/* If all commands are short, no other process cleans up after a killed cay and warden. */
 static void sweep_neighbours(const struct creation *n)
 {
 	char ids[SWEEP][ID_SIZE];
@@ -516,8 +514,7 @@ bool creation_leave(struct creation *n)
 {
 	if (n->has_row)
 		return false;
-	creation_show(n,
-		      false); /* whoever lists them now finds it gone, though its files still go */
+	creation_show(n, false); /* lists no longer show it */
 	(void)creation_move(n, CREATION_LEFT);
 	sweep_neighbours(n);
 	return true;
@@ -526,7 +523,7 @@ bool creation_leave(struct creation *n)
 int creation_link(const struct creation *n, const struct link_ops *ops, struct link **ret,
 		  struct err *e)
 {
-	/* The version that send_build() and the claim ask for. */
+	/* The protocol version that send_build() and the claim ask for. */
 	struct link_given given = { .version = PROTO_CLIENT_OLDEST };
 
 	given.fd = fcntl(n->warden_fd, F_DUPFD_CLOEXEC, 0);
@@ -535,7 +532,7 @@ int creation_link(const struct creation *n, const struct link_ops *ops, struct l
 	return link_adopt(&n->cay->loop, given, n->row.id, ops, NULL, ret, e);
 }
 
-/* The warden closes its end when it is gone. */
+/* The warden closes its end when it exits. */
 static void await_end(int fd)
 {
 	char sink[4096];
@@ -556,7 +553,7 @@ static void end_warden(struct creation *n)
 
 	if (n->warden_fd < 0)
 		return;
-	/* One that has not been greeted takes no orders, but ends when we are gone. */
+	/* A warden that has not greeted yet takes no orders, but ends with our connection. */
 	if (states[n->at].is_asked &&
 	    send(n->warden_fd, frame, sizeof frame, MSG_NOSIGNAL) == (ssize_t)sizeof frame)
 		await_end(n->warden_fd);
@@ -567,7 +564,7 @@ static void end_warden(struct creation *n)
 
 int creation_destroy(struct creation *n, struct err *e)
 {
-	struct err second; /* the first failure is told */
+	struct err second; /* discarded: the first failure is reported */
 	int r;
 
 	if (!states[n->at].has_files)
@@ -576,8 +573,10 @@ int creation_destroy(struct creation *n, struct err *e)
 	(void)creation_move(n, CREATION_UNDONE);
 	if (n->from == FROM_POOL && claim_lock(n, e) < 0)
 		return -1;
-	/* The row goes last: it holds the uid slot of the files, and on a full disk needs their
-	 * room. */
+	/*
+	 * Delete the row last: it reserves the uid slot of the files, and on a full disk the commit
+	 * needs the space that the files take.
+	 */
 	r = state_remove(&n->cay->state, n->row.id, TAKE_FD(n->lock_fd), e);
 	if (n->has_row && catalog_del_sandbox(n->cay->catalog, n->row.id, r < 0 ? &second : e) < 0)
 		r = -1;

@@ -10,10 +10,10 @@
 #include "base/limits.h"
 #include "base/str.h"
 
-/* Made by the driver for every sandbox. */
+/* The driver makes these in every sandbox. */
 static const char *const reserved[] = { "/proc", "/sys", "/dev" };
 
-/* Without "//", "." and a slash at the end; -EINVAL for "..". */
+/* Removes "//", "." and a trailing slash; -EINVAL for "..". */
 static int normalize(const char *path, char out[LIMIT_PATH])
 {
 	size_t n = 0;
@@ -84,8 +84,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Whether the directory `from` lies in, or is, the one that `top` describes. By identity and
- * not by name, so that a bind mount of a parent is seen through. 1, 0, or -errno.
+ * Returns 1 if the directory `from` is in, or is, the directory that `top` describes; 0 if not; or
+ * -errno. Compares identity, not names, so that it sees through a bind mount of a parent.
  */
 static int lies_in(int from, const struct stat *top)
 {
@@ -122,7 +122,7 @@ static int open_parent(const char *path)
 	return open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What a sandbox sees must not hold the state of sandboxes, nor be part of it. */
+/* A mount must not contain the state directory or be part of it. */
 static int check_apart(const char *path, const struct stat *st, const struct state *s,
 		       struct err *e)
 {
@@ -146,7 +146,7 @@ static int check_apart(const char *path, const struct stat *st, const struct sta
 	return err_code(e, in ? "mount.in_state" : "mount.around_state", NULL);
 }
 
-/* The path outside: real, of the right kind, and readable by the caller. */
+/* The host path must be real, of the right kind, and readable by the caller. */
 static int check_path(const char *path, bool ro, struct stat *st, char **ret, struct err *e)
 {
 	auto_free char *real = realpath(path, NULL);

@@ -8,7 +8,7 @@
 
 enum { OPTIONS_MAX = 256 * 1024 };
 
-/* The first of the dirs, which lists show, stays first although the plan is sorted. */
+/* Lists show the first of the dirs, so it stays first although the plan is sorted. */
 static void put_mounts(struct json *j, const char *key, const struct create_plan *p, bool ro)
 {
 	json_put_arr(j, key);
@@ -27,7 +27,7 @@ static void put_mounts(struct json *j, const char *key, const struct create_plan
 	json_end(j);
 }
 
-/* NULL and empty text become null. */
+/* NULL and empty text are written as null. */
 static void put_text(struct json *j, const char *key, const char *text)
 {
 	json_put_c(j, key, text && text[0] ? text : NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that a sandbox was made with, as the JSON object that its row keeps. */
+/* The options of a sandbox, as the JSON object in its row. */
 #pragma once
 
 #include <jansson.h>
@@ -7,23 +7,27 @@
 #include "ops/create/create_check.h"
 #include "wire/json_write.h"
 
-/* Allocated. NULL: no memory. */
+/* Allocated; NULL if out of memory. */
 char *options_write(const struct create_plan *p);
-/* create_limits.c: "limits", an object of those that are set; nothing for none. */
+/*
+ * create_limits.c: writes "limits", an object of the limits that are set; nothing if none is set.
+ */
 void limits_options(const struct limits_spec *l, struct json *j);
 
-/* An object; NULL where there are none. Owned. */
+/* Returns an owned object, or NULL if there are no options. */
 json_t *options_load(const struct sandbox_row *row);
 static inline void options_free(json_t *spec)
 {
 	json_decref(spec);
 }
 DEFINE_AUTO_PTR(json_t, options_free)
-/* When its files of the host were as the sandbox sees them; 0: not known. spec may be NULL. */
+/* The time from which the sandbox sees the host's files; 0: unknown. spec may be NULL. */
 uint64_t options_seen_ns(const char *spec);
-/* Text at key (NULL: of v itself), also where it was kept as {"b64":…}; NULL: none. Borrowed. */
+/*
+ * Text at key (key NULL: v itself), also if stored as {"b64":…}. NULL if there is none. Borrowed.
+ */
 const char *options_text(const json_t *v, const char *key);
-/* Host path of the first of its dirs, or NULL. Borrowed. */
+/* Host path of its first dir, or NULL. Borrowed. */
 const char *options_first_dir(const json_t *spec);
 /* want: k=v, or k for any value. */
 bool options_has_label(const json_t *spec, const char *want);

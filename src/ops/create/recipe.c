@@ -64,7 +64,7 @@ static int put_defaults(struct buf *b, const struct create_plan *p)
 	return r < 0 ? r : create_limits_put(&s->limits, b);
 }
 
-/* What is not the sandbox's own alone. A later one may be made of the same. */
+/* Writes the fields that are not specific to this sandbox. Forks reuse them. */
 static int put_recipe(struct buf *b, const struct create_plan *p, const struct template *t)
 {
 	int r = field_put_u64(b, TAG_TRACE, p->trace);
@@ -78,7 +78,7 @@ static int put_recipe(struct buf *b, const struct create_plan *p, const struct t
 	return r < 0 ? r : put_defaults(b, p);
 }
 
-/* The mounts of a recipe; one of the plan must not cover any of them. */
+/* Copies the mounts of a recipe. A mount of the plan must not cover any of them. */
 static int copy_mounts(struct buf *to, struct str recipe, const struct create_plan *p,
 		       struct err *e)
 {
@@ -107,7 +107,7 @@ static int copy_mounts(struct buf *to, struct str recipe, const struct create_pl
 	return 0;
 }
 
-/* Where commands of the snapshot's sandbox start. */
+/* Copies the start directory for commands of the snapshot's sandbox. */
 static int copy_cwd(struct buf *to, struct str recipe)
 {
 	struct field f;
@@ -118,7 +118,7 @@ static int copy_cwd(struct buf *to, struct str recipe)
 	return 0;
 }
 
-/* Files and mounts of the snapshot, everything else as it is asked for now. */
+/* Takes files and mounts from the snapshot, and everything else from the request. */
 static int from_snapshot(struct creation *n, struct create_plan *p, struct err *e)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);

@@ -16,18 +16,18 @@
 #include "ops/background.h"
 #include "wire/proto.h"
 
-/* Where it finds what it is given. */
+/* The descriptor numbers that a new warden starts with. */
 enum { WARDEN_SOCKET = 3, WARDEN_LOCK, WARDEN_SLOT };
 
-/* What a new warden starts with. */
+/* Start parameters of a new warden. */
 struct birth {
 	const char *path;
-	char **envp; /* what `cay reconcile` needs, which the warden becomes where we are gone */
+	char **envp; /* environment for `cay reconcile`, if this process is gone */
 	int from[3]; /* socket, lock and slot */
 	int failed;  /* errno */
 };
 
-/* In our memory, while we stand still: it touches nothing but descriptors of its own. */
+/* Runs in our memory while we are suspended (vfork): touches only its own descriptors. */
 static int become_warden(void *arg)
 {
 	char *argv[] = { "cay-warden", NULL };
@@ -44,12 +44,13 @@ static int become_warden(void *arg)
 }
 
 /*
- * As posix_spawn(3) does it, without its 130 system calls for signals: the warden puts right
- * itself what it inherits, and until then all are blocked.
+ * Like posix_spawn(3), without its 130 system calls for signals. The warden resets its inherited
+ * signal state itself; until then all signals are blocked.
  */
 static pid_t bear(struct birth *b)
 {
-	static char stack[16384] __attribute__((aligned(16))); /* one thread */
+	static char stack[16384]
+		__attribute__((aligned(16))); /* static is safe: this process has one thread */
 	sigset_t all, before;
 	pid_t pid;
 
@@ -64,7 +65,7 @@ static pid_t bear(struct birth *b)
 	return b->failed ? -b->failed : pid;
 }
 
-/* dup2 onto its own number would leave CLOEXEC on: keep the sources above the targets. */
+/* dup2 onto the same number would leave CLOEXEC set: keep the sources above the targets. */
 static int above(int fd)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, WARDEN_SLOT + 1);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting the warden of a new sandbox. */
+/* Starts the warden of a new sandbox. */
 #pragma once
 
 #include "ops/create/creation.h"
 
-/* Start it with the lock and the slot; fills warden_fd and warden_pid. Needs cay_programs(). */
+/*
+ * Start the warden with the lock and the slot. Fills warden_fd and warden_pid. Needs
+ * cay_programs().
+ */
 int warden_start(struct creation *n, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay doctor in three steps. doctor_gather() tries everything and writes down facts;
- * doctor_checks() and doctor_levels() decide what these mean, purely, so that every kind of
- * host can be tested on any; doctor.c prints.
+ * cay doctor works in three steps. doctor_gather() probes the host and records facts.
+ * doctor_checks() and doctor_levels() judge the facts without I/O, so that tests cover every kind
+ * of host. cli/host/doctor.c prints.
  */
 #pragma once
 
@@ -22,8 +22,8 @@
 #include "sys/probe/probe_subid.h"
 
 struct doctor_program {
-	char path[LIMIT_PATH]; /* or empty: not found */
-	char version[32];      /* or empty: it did not say */
+	char path[LIMIT_PATH]; /* empty: not found */
+	char version[32];      /* empty: unknown */
 };
 
 struct doctor_facts {
@@ -38,23 +38,23 @@ struct doctor_facts {
 	struct probe_cpu cpu;
 	struct probe_knobs knobs;
 	struct probe_limits limits;
-	/* The state directory; what is tried is tried in the nearest one that exists. */
+	/* The state directory. Probes use the nearest existing parent. */
 	char state_dir[LIMIT_PATH];
 	bool state_exists;
-	struct err state_err; /* kind ERR_NONE: it can be used or made */
+	struct err state_err; /* kind ERR_NONE: it exists or can be created */
 	struct probe_storage storage;
 	bool has_pool;
 	struct pool_info pool;
-	struct err pool_err; /* kind ERR_NONE: there is none, or it can be used */
+	struct err pool_err; /* kind ERR_NONE: there is no storage, or it works */
 	char cay[LIMIT_PATH];
 	struct doctor_program warden, init;
-	/* Files of the host that sandboxes see and whose names speak of a credential. */
+	/* Host files visible in sandboxes whose names suggest a credential. */
 	int credentials;
 	char credential_names[300]; /* the first ones, joined by ", " */
-	bool mounts_below;	    /* of /usr or /opt: there no file is hidden */
+	bool mounts_below;	    /* mounts below /usr or /opt, where no files are hidden */
 };
 
-/* With the first ABI nothing could be renamed between directories, so it is not used. */
+/* ABI 1 forbids all renames between directories, so cay does not use it. */
 enum { DOCTOR_LANDLOCK = 2 };
 
 enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING };
@@ -62,9 +62,9 @@ enum check_state { CHECK_OK, CHECK_NOTE, CHECK_MISSING };
 struct check {
 	const char *group, *name;
 	enum check_state state;
-	bool blocks; /* no sandbox runs without it */
+	bool blocks; /* sandboxes cannot run without it */
 	char finding[400];
-	char fix[900]; /* a command, or what to do; or empty */
+	char fix[900]; /* a command or advice; may be empty */
 };
 
 enum { CHECKS_MAX = 64, LEVELS_MAX = 3 };
@@ -80,40 +80,40 @@ struct level {
 	char sentence[600];
 };
 
-/* What keeps user namespaces from the caller. */
+/* The reason why the caller cannot use user namespaces. */
 enum userns_block {
 	USERNS_OK,
 	USERNS_LIMIT,	 /* user.max_user_namespaces */
-	USERNS_KERNEL,	 /* built without them */
+	USERNS_KERNEL,	 /* kernel built without user namespaces */
 	USERNS_SYSCTL,	 /* kernel.unprivileged_userns_clone */
-	USERNS_SECCOMP,	 /* the filter of an outer container */
+	USERNS_SECCOMP,	 /* seccomp filter of an outer container */
 	USERNS_APPARMOR, /* kernel.apparmor_restrict_unprivileged_userns */
 	USERNS_CHROOT,
-	USERNS_OUTER, /* root of a user namespace that has no ids to give */
+	USERNS_OUTER, /* root in a user namespace that has no ids to map */
 	USERNS_UNKNOWN,
 };
 
 void doctor_gather(struct doctor_facts *f);
-/* The programs beside ours; part of doctor_gather(). */
+/* Find our programs; part of doctor_gather(). */
 void doctor_programs(struct doctor_facts *f);
-/* What the template `host` shows; part of doctor_gather(). */
+/* Find credentials that the template `host` shows; part of doctor_gather(). */
 void doctor_credentials(struct doctor_facts *f);
 
 enum userns_block doctor_userns(const struct doctor_facts *f);
 void doctor_checks(const struct doctor_facts *f, struct checks *ret);
-/* Whether sandboxes can run here. */
+/* True if sandboxes can run on this host. */
 bool doctor_runs(const struct checks *l);
-/* Returns how many. */
+/* Returns the number of levels. */
 int doctor_levels(const struct doctor_facts *f, const struct checks *l,
 		  struct level ret[LEVELS_MAX]);
-/* Controllers whose limits can be set here. */
+/* The controllers whose limits work here. */
 unsigned doctor_controllers(const struct doctor_facts *f);
-/* Whether a sandbox has more than one uid. */
+/* True if a sandbox has more than one uid. */
 bool doctor_has_ids(const struct doctor_facts *f);
 enum doctor_kvm { DOCTOR_KVM_NONE, DOCTOR_KVM_SLOW, DOCTOR_KVM_RUNS };
 enum doctor_kvm doctor_kvm(const struct probe_kvm *k);
 
-/* One group each, in the order of the report. */
+/* One group of checks each, in report order. */
 void checks_kernel(const struct doctor_facts *f, struct checks *l);
 void checks_ns(const struct doctor_facts *f, struct checks *l);
 void checks_cgroup(const struct doctor_facts *f, struct checks *l);

@@ -7,7 +7,7 @@
 #define GROUP "Cay"
 
 enum { PROCESSES_EACH = 4, FEW_FILES = 4096, FEW_WATCHES = 65536 };
-#define MEMORY_EACH (2ull << 20) /* warden, init and the kernel's share of an idle one */
+#define MEMORY_EACH (2ull << 20) /* warden, init and the kernel's share of an idle sandbox */
 
 static void program(const char *name, const struct doctor_program *p, struct checks *l)
 {
@@ -34,7 +34,7 @@ static uint64_t lower(uint64_t have, uint64_t other, const char **why, const cha
 	return other;
 }
 
-/* Idle ones; what runs in them comes on top. */
+/* Counts idle sandboxes; their commands need more. */
 static void capacity(const struct doctor_facts *f, struct checks *l)
 {
 	const struct probe_limits *m = &f->limits;

@@ -11,7 +11,7 @@ enum { NEEDED = 1 << PROBE_CG_MEMORY | 1 << PROBE_CG_PIDS | 1 << PROBE_CG_CPU };
 unsigned doctor_controllers(const struct doctor_facts *f)
 {
 	const struct probe_cgroup *g = &f->cgroup;
-	/* Where there is one uid, an rlimit is as good. */
+	/* With a single uid, an rlimit works as well. */
 	unsigned by_rlimit = doctor_has_ids(f) ? 0 : 1u << PROBE_CG_PIDS;
 
 	return (g->make == 0 ? g->given | g->offered | g->v1 : g->v1) | by_rlimit;
@@ -62,7 +62,7 @@ static void fix_make(const struct doctor_facts *f, struct check *c)
 		check_fix(c, "run cay where root may write to /sys/fs/cgroup");
 }
 
-/* v1 has a freezer of its own, which we do not use: hosts without any v2 are few and old. */
+/* cgroup v1 has its own freezer, which cay does not use: hosts without any v2 are few and old. */
 static void no_freezer(struct checks *l)
 {
 	check_add(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the host's files, as sandboxes of the template `host` see them, may be credentials. */
+/* Finds host files visible in sandboxes of the template `host` that may be credentials. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { ENTRIES = 50000, REPORT_MAX = 64 * 1024, NAMED = 4 };
 
 static const char *const dirs[] = { "/opt", "/usr" };
 
-/* A line of the report is a reason, a tab and a path. */
+/* Each line of the report is a reason, a tab and a path. */
 static void take_names(struct doctor_facts *f, char *report)
 {
 	char *save = NULL;

@@ -15,7 +15,7 @@
 
 enum { VERSION_MS = 300 };
 
-/* What the program says in time, without its own name: "cay-warden 0.1.0". */
+/* Reads the version that the program prints, without its name: "cay-warden 0.1.0". */
 static void read_version(int fd, char *out, size_t size)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -69,7 +69,7 @@ void doctor_programs(struct doctor_facts *f)
 	(void)str_copy(f->cay, sizeof f->cay, str_of(p.cay));
 	(void)str_copy(f->warden.path, sizeof f->warden.path, str_of(p.warden));
 	ask_version(&f->warden);
-	/* Beside the warden, which looks for it there. */
+	/* init must be beside the warden, which looks there. */
 	(void)str_copy(f->init.path, sizeof f->init.path, str_of(f->warden.path));
 	slash = strrchr(f->init.path, '/');
 	if (slash)
@@ -81,7 +81,10 @@ void doctor_programs(struct doctor_facts *f)
 		ask_version(&f->init);
 }
 
-/* The state directory is not made for this: the nearest one that exists is on its file system. */
+/*
+ * Probes the nearest existing parent, which is on the same file system. Does not create the state
+ * directory.
+ */
 static void try_storage(struct doctor_facts *f)
 {
 	struct state s;
@@ -112,7 +115,7 @@ static void look_for_pool(struct doctor_facts *f)
 
 	if (!f->state_exists || f->state_err.kind != ERR_NONE || state_locate(&s, &e) < 0)
 		return;
-	/* Not state_open(), which makes what is missing. */
+	/* Not state_open(), which creates missing parts. */
 	s.fd = open(s.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s.fd < 0)
 		return;

@@ -49,7 +49,7 @@ static void memory(const struct probe_knobs *k, struct checks *l)
 		check_add(l, GROUP, "KSM", CHECK_OK, k->ksm < 0 ? "not in this kernel" : "off");
 }
 
-/* One sysctl each: it is bad exactly at this value. */
+/* Each sysctl fails only at this value. */
 static void sysctls(const struct probe_knobs *k, struct checks *l)
 {
 	const struct {
@@ -95,8 +95,8 @@ static void modules(const struct probe_knobs *k, struct checks *l)
 }
 
 /*
- * A limit of 1 keeps the kernel from starting the helper for a crash in a sandbox, one of 0 does
- * not; from telling a server it keeps nobody.
+ * A core limit of 1 stops the kernel from starting the core helper for a crash in a sandbox; a
+ * limit of 0 does not. No limit stops the kernel from connecting to a core server.
  */
 static void core_dumps(const struct doctor_facts *f, struct checks *l)
 {

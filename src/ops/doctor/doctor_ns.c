@@ -7,7 +7,7 @@
 
 #define GROUP "Namespaces"
 
-/* The first failure on the way to a user namespace with ids and one below it; else 0. */
+/* The first failure in creating a user namespace with ids and a nested one; 0 if none. */
 static int first_failure(const struct doctor_facts *f)
 {
 	const int steps[] = { f->ns.user, f->ns.map, f->rootful ? 0 : f->ns.nested,
@@ -32,7 +32,7 @@ enum userns_block doctor_userns(const struct doctor_facts *f)
 		return USERNS_KERNEL;
 	if (!f->rootful && g->userns_clone == 0)
 		return USERNS_SYSCTL;
-	/* Docker's filter answers clone3 with ENOSYS, so that programs fall back to clone. */
+	/* Docker's filter returns ENOSYS for clone3, so that programs fall back to clone. */
 	if (g->seccomp == 2 && f->ns.user < 0)
 		return USERNS_SECCOMP;
 	if (!f->rootful && g->apparmor_restrict == 1)
@@ -51,7 +51,7 @@ static bool is_plain(const char *path)
 				 "0123456789/._-")] == '\0';
 }
 
-/* A profile for us alone is narrower than lifting the restriction for everybody. */
+/* A profile for cay alone is narrower than lifting the restriction for all programs. */
 static void fix_apparmor(const struct doctor_facts *f, struct check *c)
 {
 	if (strlen(f->cay) + strlen(f->warden.path) > 400 || !is_plain(f->cay) ||
@@ -158,7 +158,7 @@ static void others(const struct doctor_facts *f, struct checks *l)
 	fix_others(f, c);
 }
 
-/* The kernel gives a full /proc only to whoever sees a full one already. */
+/* The kernel allows a full /proc mount only to processes that already see a full /proc. */
 static void proc(const struct doctor_facts *f, struct checks *l)
 {
 	struct check *c;
@@ -177,7 +177,7 @@ static void proc(const struct doctor_facts *f, struct checks *l)
 		     "--security-opt unmask=ALL (Podman)");
 }
 
-/* Said as it is: ranges of subuids are found, and not put to use. */
+/* cay finds subuid ranges but does not use them, and the report says so. */
 static void subids(const struct doctor_facts *f, struct checks *l)
 {
 	const struct probe_subid *s = &f->subid;
@@ -190,7 +190,7 @@ static void subids(const struct doctor_facts *f, struct checks *l)
 		  "run cay as root");
 }
 
-/* With --nested, programs inside make user namespaces, as ordinary users of the host do. */
+/* With --nested, programs inside create user namespaces like ordinary users of the host. */
 static void nesting(const struct doctor_facts *f, struct checks *l)
 {
 	if (doctor_userns(f) != USERNS_OK)

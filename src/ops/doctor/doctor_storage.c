@@ -108,7 +108,7 @@ static void idmap(const struct doctor_facts *f, struct checks *l)
 		check_fix(c, "run cay as root of the host, or as an ordinary user");
 }
 
-/* Only what cay itself puts to use counts: a quota that the file system could have does not. */
+/* Only limits that cay itself uses count, not quotas that the file system could have. */
 static void disk_limit(const struct doctor_facts *f, struct checks *l)
 {
 	bool on_btrfs =

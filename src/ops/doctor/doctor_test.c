@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* A host that lacks nothing. */
+/* A host without problems. */
 static struct doctor_facts good(bool rootful)
 {
 	struct doctor_facts f = {
@@ -92,7 +92,7 @@ static void a_good_host_has_only_good_marks(void)
 		CHECK(l.n > 20 && doctor_runs(&l));
 		for (int i = 0; i < l.n; i++) {
 			if (strcmp(l.items[i].name, "uids") == 0)
-				continue; /* one is what there is without root */
+				continue; /* one uid is normal without root */
 			if (l.items[i].state != CHECK_OK)
 				t_fail_str(__FILE__, __LINE__, l.items[i].finding, l.items[i].name);
 			CHECK(!l.items[i].fix[0] && l.items[i].finding[0]);
@@ -122,7 +122,7 @@ static const struct block_row {
 	/* Docker's default profile: clone3 gives ENOSYS, unshare EPERM */
 	{ 0, -ENOSYS, 1, 1, { 9, 1, -1, "docker", 2, 0, 1, 0 }, USERNS_SECCOMP, "seccomp=unconfined" },
 	{ 1, -EPERM, 1, 1, { 9, 0, -1, "docker", 2, 0, 1, 0 }, USERNS_SECCOMP, "seccomp=unconfined" },
-	/* Ubuntu 24.04: it can be made, but not used */
+	/* Ubuntu 24.04: a namespace can be created, but not used */
 	{ 0, 0, -EPERM, 1, { 9, 1, 1, "unconfined", 0, 0, 0, 0 }, USERNS_APPARMOR, "apparmor_parser -r" },
 	{ 0, 0, 0, -EACCES, { 9, 1, 1, "unconfined", 2, 0, 0, 0 }, USERNS_APPARMOR, "cay /{usr/bin/cay," },
 	{ 0, 0, -EPERM, 1, { 9, 1, -1, "", 2, 0, 1, 0 }, USERNS_SECCOMP, "seccomp=unconfined" },
@@ -371,7 +371,7 @@ static void kvm_counts_only_where_a_guest_runs(void)
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "firmware");
 	f.cpu.virtual_ = true;
 	expect(&f, "KVM", CHECK_NOTE, false, "offers no", "nested");
-	f.kvm.open = -EACCES; /* it may be one that interprets */
+	f.kvm.open = -EACCES; /* KVM may be an emulator */
 	expect(&f, "KVM", CHECK_NOTE, false, "Permission denied; whether", "usermod -aG kvm ann");
 	CHECK_STR(level(&f, 2).level, "none");
 }

@@ -7,7 +7,7 @@
 
 #define GROUP "Virtual machines"
 
-/* A loop in a guest takes as long as outside; an interpreter needs a hundred times that. */
+/* A loop in a guest takes as long as on the host; an emulator needs a hundred times longer. */
 enum { SLOW_FACTOR = 10, EXIT_NS = 2000000 };
 
 enum doctor_kvm doctor_kvm(const struct probe_kvm *k)

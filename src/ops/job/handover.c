@@ -10,7 +10,7 @@ int job_give_link(struct job_run *r, const char *id, struct str more, struct err
 	struct link_given given;
 	struct job_link say = { .more = more };
 
-	/* The answer of the warden says which version it speaks. */
+	/* The warden's greeting says which version it speaks. */
 	if (link_connect(&r->cay->wait, &r->cay->state, id, &l, e) < 0 ||
 	    link_info(l, &r->cay->wait, &status, e) < 0 || link_give(l, &given, e) < 0)
 		return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs: operations that a process with a loop has done by worker processes, because operations
- * block. A table of kinds says what can be asked for; queue (queue.h) and workers (worker.h) have
- * the same table.
+ * Jobs: operations that a process with a loop hands to worker processes, because operations block.
+ * A table lists the kinds of jobs; the queue (queue.h) and the workers (worker.h) use the same
+ * table.
  */
 #pragma once
 
@@ -10,25 +10,26 @@
 #include "wire/job_proto.h"
 
 enum job_flags {
-	JOB_EXCLUSIVE = 1, /* no other job of its sandbox runs beside it */
-	JOB_READ_ONLY = 2, /* may run again if its worker died; ends when nobody waits for it */
-	JOB_LONG = 4,	   /* by a worker of its own class */
+	JOB_EXCLUSIVE = 1, /* runs alone among the jobs of its sandbox */
+	JOB_READ_ONLY =
+		2,    /* may run again if its worker died; is cancelled if its owner drops it */
+	JOB_LONG = 4, /* runs in a worker for long jobs */
 };
 
 enum {
-	LIMIT_JOB_BODY = LIMIT_FRAME_BODY - 16 * 1024, /* what a job is asked with, or answers */
-	LIMIT_JOBS_OF_KEY = 64,			       /* that wait, of one sandbox */
-	LIMIT_JOBS = 1024,			       /* that wait, in all */
+	LIMIT_JOB_BODY = LIMIT_FRAME_BODY - 16 * 1024, /* maximum size of a request or an answer */
+	LIMIT_JOBS_OF_KEY = 64,			       /* waiting jobs of one sandbox */
+	LIMIT_JOBS = 1024,			       /* waiting jobs in total */
 };
 
-/* A job in its worker. */
+/* A job inside its worker. */
 struct job_run {
 	struct cay *cay;  /* its waiter has the job's deadline and cancellation */
-	const void *ctx;  /* of the worker's program */
-	const char *key;  /* the sandbox, or empty */
+	const void *ctx;  /* from the worker's program */
+	const char *key;  /* sandbox id, or empty */
 	struct str in;	  /* borrowed */
 	struct buf *out;  /* the answer, at most LIMIT_JOB_BODY */
-	int fds[JOB_FDS]; /* that go with the answer; the worker closes them if it fails */
+	int fds[JOB_FDS]; /* sent with the answer; the worker closes them on failure */
 	int nfds;
 };
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes: who waits for whom. A lane is in the list of its head's class while its head can begin. */
+/*
+ * Lanes order the jobs of each sandbox. A lane is in the list of its head's class while its head
+ * can start.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/job/parts.h"
 
-/* Jobs without a sandbox wait in one lane per class; no key of a sandbox begins so. */
+/* Jobs without a sandbox wait in one lane per class. No sandbox key starts with a slash. */
 static const char *const no_key[JOB_CLASSES] = { "/quick", "/long" };
 
 static struct job_lane **lane_slot(struct job_queue *q, const char *key)
@@ -135,7 +138,7 @@ struct job *lane_next(struct job_queue *q, enum job_class class_)
 		struct job *j = l->head;
 
 		if (!lane_can_begin(l) || job_class_of(j->kind) != class_) {
-			/* Its head is another one than when it was listed. */
+			/* The head has changed since the lane was listed. */
 			lane_changed(q, l);
 			lane_free_if_empty(q, l);
 			continue;

@@ -38,7 +38,7 @@ void job_finish(struct job *j, const struct job_answer *a, const struct err *why
 	jobs_hand_out(q);
 }
 
-/* It never began. */
+/* End a job that never started. */
 static void job_end_waiting(struct job *j, const struct err *why)
 {
 	struct job_queue *q = j->queue;
@@ -75,7 +75,10 @@ void job_orphaned(struct job *j)
 	j->worker = NULL;
 	if ((j->kind->flags & JOB_READ_ONLY) && !j->again && j->done) {
 		j->again = true;
-		/* Waiting again before it leaves: the lane stays, and the job stays first in it. */
+		/*
+		 * Queue it again before it leaves the lane: the lane stays, and the job stays
+		 * first.
+		 */
 		job_wait(j, true);
 		lane_leave(q, j);
 		jobs_hand_out(q);
@@ -104,7 +107,7 @@ static void hand_out_class(struct job_queue *q, enum job_class class_)
 
 void jobs_hand_out(struct job_queue *q)
 {
-	/* A host may answer from within, and a callback may start jobs. */
+	/* The host may reply inside its call, and a callback may start jobs. */
 	q->again = true;
 	if (q->handing_out)
 		return;

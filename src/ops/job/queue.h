@@ -2,18 +2,18 @@
 /*
  * The queue of jobs, on the loop of the process that asks. Never blocks.
  *
- *   job_start ──> waits in the lane of its sandbox ──> runs in a worker ──> done (told once)
+ *   job_start ──> waits in the lane of its sandbox ──> runs in a worker ──> done (called once)
  *
- * Lanes: jobs of one sandbox begin in the order of job_start(). An exclusive job runs alone in its
- * lane; others run side by side. Jobs without a sandbox wait for nothing but a worker.
+ * Lanes: jobs of one sandbox start in the order of job_start(). An exclusive job runs alone in its
+ * lane; others run in parallel. Jobs without a sandbox wait only for a worker.
  *
- * Workers come in two classes: quick ones, and ones for jobs that take long. The queue asks the
- * host (struct job_host) for processes; in a jail the host is another process.
+ * There are two classes of workers: for quick jobs and for long jobs. The queue asks the host
+ * (struct job_host) for processes; in a jail the host is another process.
  *
  *   worker:  NONE ──> STARTING ──> IDLE <──> BUSY        any ──> ENDING ──> RESTING ──> NONE
  *
- * A worker that dies in a job: the job is answered FAILED, code outcome.unknown, or runs once more
- * if it is read-only. A worker that is busy 5 s after its job's deadline is killed.
+ * If a worker dies, its job fails with FAILED, code outcome.unknown, or runs once more if it is
+ * read-only. A worker that is still busy 5 s after its job's deadline is killed.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct job;
 struct job_queue;
 
-/* The answer of a job. The callback owns the descriptors. */
+/* The answer to a job. The callback owns the descriptors. */
 struct job_answer {
 	struct str out; /* borrowed */
 	int fds[JOB_FDS];
@@ -34,8 +34,8 @@ struct job_spec {
 	const char *kind;
 	const char *key;     /* id of the sandbox; NULL: none */
 	struct str in;	     /* copied */
-	uint64_t timeout_ms; /* waiting included; 0: JOB_TIMEOUT_MS */
-	/* Once: an answer, or why there is none. The job is gone then. */
+	uint64_t timeout_ms; /* includes the wait; 0: JOB_TIMEOUT_MS */
+	/* Called once, with an answer or the error. The job is freed afterwards. */
 	void (*done)(void *ctx, const struct job_answer *a, const struct err *why);
 	void (*progress)(void *ctx, const struct job_progress *p); /* or NULL */
 	void *ctx;
@@ -48,15 +48,15 @@ enum {
 	JOB_QUICK_MOST = 8,
 	JOB_LONG_MOST = 4,
 	JOB_WORKERS = JOB_QUICK_MOST + JOB_LONG_MOST,
-	JOB_GRACE_MS = 5000, /* from a job's deadline to the kill of its worker */
+	JOB_GRACE_MS = 5000, /* from a job's deadline until its worker is killed */
 	JOB_LONG_IDLE_MS = 30000,
-	JOB_REST_FIRST_MS = 50, /* after a worker died; doubles */
+	JOB_REST_FIRST_MS = 50, /* pause after a worker died; doubles each time */
 	JOB_REST_LAST_MS = 5000,
 };
 
 /*
- * Who has worker processes. start() is answered by job_queue_started() or job_queue_gone(), also
- * from within; kill() by job_queue_gone(), not from within.
+ * Manages worker processes. Replies to start() with job_queue_started() or job_queue_gone(),
+ * possibly inside the call. Replies to kill() with job_queue_gone(), never inside the call.
  */
 struct job_host {
 	void (*start)(void *ctx, int slot);
@@ -69,8 +69,8 @@ enum job_worker_state {
 	WORKER_STARTING,
 	WORKER_IDLE,
 	WORKER_BUSY,
-	WORKER_ENDING,	/* its process is not known to be gone yet */
-	WORKER_RESTING, /* before the next start */
+	WORKER_ENDING,	/* the process may still exist */
+	WORKER_RESTING, /* pause before the next start */
 };
 
 struct job_worker {
@@ -79,16 +79,16 @@ struct job_worker {
 	struct conn conn;
 	int cancel_fd; /* eventfd; FD_NONE: none */
 	struct job *job;
-	struct loop_timer timer; /* BUSY, ENDING: kill; IDLE: end; RESTING: start */
-	uint64_t rest_ms;	 /* the next rest; 0: the first */
-	bool retired;		 /* we let it go: no rest */
+	struct loop_timer timer; /* BUSY, ENDING: kill; IDLE: retire; RESTING: start */
+	uint64_t rest_ms;	 /* length of the next pause; 0: the first */
+	bool retired;		 /* the queue ended it: no pause */
 };
 
 struct job_lane {
 	char key[JOB_KEY_SIZE];
-	struct job *head, *tail; /* waiting */
-	int waiting, shared;	 /* shared: that run now */
-	bool exclusive;		 /* one runs now */
+	struct job *head, *tail; /* waiting jobs */
+	int waiting, shared;	 /* shared: non-exclusive jobs that run now */
+	bool exclusive;		 /* an exclusive job runs now */
 	bool ready;		 /* in the list of ready lanes */
 	struct job_lane *next_ready, *next;
 };
@@ -97,7 +97,7 @@ struct job_queue {
 	struct loop *loop;
 	const struct job_table *table;
 	struct job_host host;
-	struct job_worker workers[JOB_WORKERS]; /* quick ones first */
+	struct job_worker workers[JOB_WORKERS]; /* workers for quick jobs first */
 	int most[JOB_CLASSES];
 	struct job_lane *lanes[256];
 	struct job_lane *ready[JOB_CLASSES], **ready_end[JOB_CLASSES];
@@ -106,29 +106,34 @@ struct job_queue {
 	bool handing_out, again;
 };
 
-/* table and loop are borrowed. quick, longs: most workers of each class. */
+/* table and loop are borrowed. quick, longs: maximum number of workers of each class. */
 void job_queue_init(struct job_queue *q, struct loop *l, const struct job_table *table,
 		    const struct job_host *host, int quick, int longs);
-/* Tells no job anything more. Workers end as their sockets close. Not from a callback. */
+/*
+ * Calls no more callbacks. Workers end when their sockets close. Must not be called from a
+ * callback.
+ */
 void job_queue_done(struct job_queue *q);
 
-/* LIMIT, code jobs.full, where too many wait; NULL then. */
+/* Returns NULL with LIMIT, code jobs.full, if too many jobs wait. */
 struct job *job_start(struct job_queue *q, const struct job_spec *spec, struct err *e);
-/* Nobody waits any more: nothing is told. A waiting job never runs, a read-only one is cancelled,
- * another one finishes. */
+/*
+ * The owner no longer wants the result, and `done` is not called. A waiting job never runs, a
+ * read-only job is cancelled, any other job finishes.
+ */
 void job_drop(struct job *j);
-/* Asks it to end: `done` comes with code "cancelled", unless its result is there before. */
+/* Asks a job to end: `done` gets code "cancelled", unless the result arrives first. */
 void job_cancel(struct job *j);
 
-/* From the host: a process has begun. Owns the descriptors. */
+/* From the host: a process has started. Takes the descriptors. */
 void job_queue_started(struct job_queue *q, int slot, int sock, int cancel_fd);
-/* From the host: the process of this slot has ended, or did not begin. */
+/* From the host: the process of this slot has ended or did not start. */
 void job_queue_gone(struct job_queue *q, int slot);
 
 static inline enum job_class job_slot_class(int slot)
 {
 	return slot < JOB_QUICK_MOST ? JOB_CLASS_QUICK : JOB_CLASS_LONG;
 }
-/* Jobs that wait, and workers that are busy. */
+/* The number of waiting jobs, and of busy workers. */
 int job_queue_waiting(const struct job_queue *q);
 int job_queue_busy(const struct job_queue *q);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of queues: a queue whose host only notes what it is asked for. The test plays the
- * workers: worker_begins(), hear(), say_done(), worker_dies(). tear_down() checks that no
- * descriptor leaks.
+ * For tests of the queue: a queue whose host only records its requests. The test plays the workers:
+ * worker_begins(), hear(), say_done(), worker_dies(). tear_down() checks that no descriptor leaks.
  */
 #pragma once
 
@@ -24,10 +23,10 @@ static struct waiter waiter;
 static struct job_queue queue;
 static int peer[JOB_WORKERS], cancel[JOB_WORKERS];
 static int starts[JOB_WORKERS], kills[JOB_WORKERS];
-static bool at_once; /* a start is answered from within */
+static bool at_once; /* reply to start() inside the call */
 static int fds_before;
 
-/* What the owners of jobs have heard: in order, one letter per job. */
+/* The order in which owners got their results: one letter per job. */
 static char order[256];
 static struct told {
 	char name;
@@ -164,7 +163,7 @@ static inline struct job *ask(const char *kind, const char *key, char name)
 	return j;
 }
 
-/* What the owner of the job with this name was told. */
+/* The result that the owner of this job got. */
 static inline struct told *told_of(char name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(told); i++)
@@ -173,7 +172,7 @@ static inline struct told *told_of(char name)
 	t_fail(__FILE__, __LINE__, "no such job");
 }
 
-/* The job that a worker was sent; its number. 0: none. */
+/* Receives the job sent to a worker; returns its number. 0: none. */
 static inline uint32_t hear(int slot, struct job_do *ret)
 {
 	static char data[8192];
@@ -211,7 +210,7 @@ static inline void say_done(int slot, uint32_t number, const char *out, int nfds
 	say(slot, W_DONE, number, buf_str(&b), nfds);
 }
 
-/* It finishes whatever it was given. */
+/* The worker finishes the job that it was given. */
 static inline void works(int slot)
 {
 	struct job_do d;

@@ -46,7 +46,7 @@ static void jobs_of_a_sandbox_begin_in_their_order_and_an_exclusive_one_is_alone
 	ask("alone", "box", 'c');
 	ask("show", "box", 'd');
 	ask("show", "cat", 'e');
-	works(2); /* another sandbox waits for nothing */
+	works(2); /* another sandbox does not wait */
 	CHECK_STR(order, "e");
 	CHECK(job_queue_waiting(&queue) == 2 && hear(3, &d) == 0);
 	works(0);
@@ -156,7 +156,7 @@ static void a_late_cancellation_does_not_hit_the_next_job(void)
 	j = ask("touch", "box", 'a');
 	ask("touch", "box", 'b');
 	job_cancel(j);
-	works(0); /* it was done before it saw that */
+	works(0); /* it finished before it saw the cancellation */
 	CHECK(eventfd_read(cancel[0], &n) < 0 && errno == EAGAIN);
 	works(0);
 	CHECK_STR(order, "ab");
@@ -183,7 +183,7 @@ static void nobody_knows_the_outcome_of_a_job_whose_worker_died(void)
 	worker_dies(0);
 	CHECK_STR(told_of('a')->why.code, "outcome.unknown");
 	CHECK(err_http(told_of('a')->why.kind) == 500);
-	CHECK(starts[0] == 1); /* it rests first */
+	CHECK(starts[0] == 1); /* it pauses first */
 	waiter.deadline_ns = 0;
 	CHECK(wait_pause(&waiter, (JOB_REST_FIRST_MS + 10) * NS_PER_MS) == 0);
 	CHECK(starts[0] == 2);
@@ -221,7 +221,7 @@ static void an_answer_that_came_before_the_end_counts(void)
 	ask("alone", "box", 'a');
 	number = hear(0, &d);
 	say_done(0, number, "just so", 1);
-	worker_dies(0); /* and its end is seen first */
+	worker_dies(0); /* the queue sees its end first */
 	CHECK(told_of('a')->times == 1 && told_of('a')->nfds == 1);
 	CHECK_STR(told_of('a')->out, "just so");
 	tear_down();
@@ -237,7 +237,7 @@ static void a_socket_that_ends_first_waits_for_the_end_of_the_process(void)
 	CHECK(hear(0, &d));
 	fd_close(&peer[0]);
 	turn();
-	CHECK(kills[0] == 1 && told_of('a')->times == 0); /* it may still be at it */
+	CHECK(kills[0] == 1 && told_of('a')->times == 0); /* it may still be running */
 	job_queue_gone(&queue, 0);
 	CHECK_STR(told_of('a')->why.code, "outcome.unknown");
 	job_queue_gone(&queue, 0);
@@ -283,7 +283,7 @@ static void rests_double_until_a_job_is_done(void)
 	tear_down();
 }
 
-/* What a worker that was taken over could say. */
+/* Messages that a compromised worker could send. */
 static void whatever_breaks_the_protocol_ends_the_worker(void)
 {
 	for (int i = 0; i < 6; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers as the queue knows them: one socket each, one job at a time. */
+/* Workers as the queue sees them: one socket each, one job at a time. */
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,7 +20,10 @@ static void on_kill(struct loop_timer *t)
 	w->queue->host.kill(w->queue->host.ctx, slot_of(w));
 }
 
-/* The process has not gone yet. Its job waits for that: until then it may still be doing it. */
+/*
+ * The process still exists. Its job waits for its end, because the process may still be running the
+ * job.
+ */
 static void worker_end(struct job_worker *w)
 {
 	conn_done(&w->conn);
@@ -28,7 +31,7 @@ static void worker_end(struct job_worker *w)
 	loop_timer_stop(w->queue->loop, &w->timer);
 }
 
-/* Nobody needs it: it ends by itself when its socket closes. */
+/* A worker that is idle for long ends when the queue closes its socket. */
 static void on_idle_long(struct loop_timer *t)
 {
 	struct job_worker *w = container_of(t, struct job_worker, timer);
@@ -69,8 +72,7 @@ static int take_done(struct job_worker *w, const struct frame *f, int *fds)
 	for (int i = 0; i < f->nfds; i++)
 		a.fds[i] = fds[i];
 	a.out = d.out;
-	/* One that is ending gets no other job: its process is known to be dead, or to be killed.
-	 */
+	/* An ending worker gets no other job: its process is dead or about to be killed. */
 	w->rest_ms = 0;
 	if (w->state == WORKER_BUSY)
 		worker_becomes_idle(w);
@@ -123,7 +125,7 @@ void job_queue_started(struct job_queue *q, int slot, int sock, int cancel_fd)
 
 	if (w->state != WORKER_STARTING ||
 	    conn_init(&w->conn, q->loop, sock, &worker_conn_ops) < 0) {
-		/* Without its socket it ends by itself. */
+		/* The worker ends by itself without its socket. */
 		if (w->state != WORKER_STARTING)
 			(void)close(sock);
 		(void)close(cancel_fd);
@@ -156,8 +158,10 @@ void job_queue_gone(struct job_queue *q, int slot)
 	if (w->state == WORKER_NONE || w->state == WORKER_RESTING)
 		return;
 	w->state = WORKER_ENDING;
-	/* What it said last may still lie in the socket. Nobody has the other end: this waits for
-	 * nothing. */
+	/*
+	 * Its last messages may still be in the socket. The other end is closed, so this read does
+	 * not block.
+	 */
 	if (w->conn.fd >= 0)
 		(void)conn_drain(&w->conn, 1);
 	conn_done(&w->conn);
@@ -186,7 +190,7 @@ struct job_worker *worker_idle(struct job_queue *q, enum job_class class_)
 	}
 	if (none && starting < q->waiting_of[class_]) {
 		none->state = WORKER_STARTING;
-		q->again = true; /* as many as there are jobs, or workers */
+		q->again = true; /* bounded by the number of jobs and of workers */
 		q->host.start(q->host.ctx, slot_of(none));
 	}
 	return NULL;
@@ -204,7 +208,7 @@ int worker_give(struct job_worker *w, struct job *j)
 	(void)str_copy(d.kind, sizeof d.kind, str_of(j->kind->name));
 	if (j->lane->key[0] != '/')
 		(void)str_copy(d.key, sizeof d.key, str_of(j->lane->key));
-	/* A cancellation that came too late for the job before. */
+	/* Discard a cancellation that arrived too late for the previous job. */
 	(void)eventfd_read(w->cancel_fd, &ignored);
 	r = conn_begin(&w->conn, W_DO, j->number, &at);
 	if (r == 0)

@@ -42,7 +42,7 @@ static void on_exit_of(struct loop_io *io, uint32_t events)
 	s->gone(s->ctx, (int)(p - s->processes));
 }
 
-/* dup2 onto its own number would leave close-on-exec set: keep the sources above the targets. */
+/* dup2 onto the same number would leave close-on-exec set: keep the sources above the targets. */
 static int add_fds(posix_spawn_file_actions_t *fa, int *sock, int *cancel)
 {
 	int from[] = { fcntl(*sock, F_DUPFD_CLOEXEC, WORKER_CANCEL + 1),
@@ -82,7 +82,7 @@ static int spawn_with(const struct job_spawner *s, const posix_spawn_file_action
 	return -r;
 }
 
-/* Closes `sock`, the worker's end; *cancel stays the caller's. */
+/* Closes `sock`, the worker's end. The caller keeps *cancel. */
 static int spawn_worker(const struct job_spawner *s, int sock, int *cancel, pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t fa;
@@ -109,7 +109,9 @@ static int watch(struct job_process *p, pid_t pid)
 	r = p->pidfd < 0 ? -errno
 			 : loop_add(p->spawner->loop, &p->io, p->pidfd, EPOLLIN, on_exit_of);
 	if (r < 0) {
-		(void)kill(pid, SIGKILL); /* our child, not reaped: the pid is still its own */
+		(void)kill(
+			pid,
+			SIGKILL); /* our child, not reaped yet: the pid cannot have been reused */
 		(void)waitpid(pid, NULL, 0);
 		fd_close(&p->pidfd);
 		p->pid = 0;

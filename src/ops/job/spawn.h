@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker processes, started with posix_spawn(3) and watched by pidfd. A worker has its socket as
+ * Worker processes, started with posix_spawn(3) and watched by pidfd. A worker gets its socket as
  * descriptor 3 and an eventfd as descriptor 4.
  */
 #pragma once
@@ -19,28 +19,30 @@ struct job_process {
 };
 
 struct job_spawner {
-	struct loop *loop; /* borrowed, as all of these */
+	struct loop *loop; /* borrowed, like all of these */
 	const char *program;
 	char *const *argv;
 	char *const *envp;
-	/* The same as job_queue_started() and job_queue_gone(): for a queue in this process, or on
-	 * behalf of one elsewhere. */
+	/*
+	 * Same contract as job_queue_started() and job_queue_gone(): for a queue in this process,
+	 * or on behalf of a queue in another process.
+	 */
 	void (*started)(void *ctx, int slot, int sock, int cancel_fd);
 	void (*gone)(void *ctx, int slot);
 	void *ctx;
 	struct job_process processes[JOB_WORKERS];
 };
 
-/* The owner has set everything above `processes`. */
+/* The owner must set every field above `processes` first. */
 void job_spawner_init(struct job_spawner *s);
-/* Tells started() or gone() before it returns. */
+/* Calls started() or gone() before it returns. */
 void job_spawner_start(struct job_spawner *s, int slot);
 void job_spawner_kill(struct job_spawner *s, int slot);
-/* How many live. */
+/* The number of running workers. */
 int job_spawner_count(const struct job_spawner *s);
-/* Kill all and wait for their end. */
+/* Kill all workers and wait until they have ended. */
 void job_spawner_done(struct job_spawner *s);
 
-/* For a queue in this process: ctx of s must be the queue. */
+/* A host for a queue in this process: ctx of s must be the queue. */
 struct job_host job_spawner_host(struct job_spawner *s);
 void job_spawner_serve(struct job_spawner *s, struct job_queue *q);

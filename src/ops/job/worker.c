@@ -18,9 +18,9 @@ struct working {
 	int cancel_fd;
 	int child_fd; /* signalfd: a child has ended */
 	struct loop_io child_io;
-	bool closed; /* the queue has left */
-	bool wake;   /* there is something to do outside of callbacks */
-	bool asked;  /* a job is at hand: */
+	bool closed; /* the queue has closed the socket */
+	bool wake;   /* work is waiting outside of callbacks */
+	bool asked;  /* a job is in progress: */
 	uint32_t number;
 	struct buf request;
 };
@@ -135,7 +135,7 @@ static void do_job(struct working *w)
 			(void)close(run.fds[--run.nfds]);
 	buf_clear(&w->request);
 	w->asked = false;
-	/* Whoever waits is told first. */
+	/* Answer the queue first. */
 	if (send_done(w, &d, run.fds, run.nfds) < 0)
 		w->closed = true;
 	cay_after(w->cay);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue, spawner and worker together: real processes, which are this program again. */
+/*
+ * Queue, spawner and worker together, with real processes: this program starts itself as the
+ * worker.
+ */
 #include "ops/job/worker.h"
 
 #include <errno.h>
@@ -32,7 +35,7 @@ static int run_die(struct job_run *r, struct err *e)
 	return 0;
 }
 
-/* Waits as operations do. */
+/* Waits like an operation. */
 static int run_wait(struct job_run *r, struct err *e)
 {
 	struct progress p = { "begun", 0, 1 };
@@ -78,7 +81,7 @@ static const struct job_kind kinds[] = { { "echo", 0, run_echo },
 					 { "die-read", JOB_READ_ONLY, run_die } };
 static const struct job_table table = { kinds, ARRAY_LEN(kinds) };
 
-/* Before main(): a process that is started as a worker is one. */
+/* Before main(): become a worker if started as one. */
 static void __attribute__((constructor)) be_worker(void)
 {
 	const struct cay_config config = { 0 };
@@ -204,7 +207,7 @@ static void a_worker_that_is_killed_is_replaced(void)
 	CHECK_STR(got.why.code, "outcome.unknown");
 	ask("echo", 0);
 	CHECK_STR(got.out, "hello");
-	ask("die-read", 0); /* twice */
+	ask("die-read", 0); /* fails twice: it runs once more */
 	CHECK_STR(got.why.code, "outcome.unknown");
 	ask("echo", 0);
 	CHECK_STR(got.out, "hello");
@@ -218,7 +221,7 @@ static void a_wait_ends_at_the_deadline_and_when_cancelled(void)
 	CHECK(got.why.kind == ERR_TIMEOUT && got.progress == 1);
 	ask("wait", 0);
 	CHECK_STR(got.why.code, "cancelled");
-	ask("echo", 0); /* which is not cancelled too */
+	ask("echo", 0); /* must not be cancelled too */
 	CHECK_STR(got.out, "hello");
 	tear_down();
 }

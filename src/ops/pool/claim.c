@@ -42,7 +42,7 @@ static int put_claim(struct buf *b, const struct creation *n, const char *key, c
 	return r < 0 ? r : frame_end(b, at, 0);
 }
 
-/* What it was built with and we cannot know. */
+/* Values that the ready sandbox was built with and that we cannot know. */
 static int take_built(struct creation *n, const struct frame *f)
 {
 	uint64_t base = frame_number(f, TAG_UID_BASE, 0);
@@ -65,13 +65,13 @@ static int take_built(struct creation *n, const struct frame *f)
 	return 0;
 }
 
-/* A question to one of them. */
+/* A claim sent to one ready sandbox. */
 struct attempt {
 	int fd;
 	char id[ID_SIZE];
 };
 
-/* Those that are listed, from a random one on, since others may be at it too. */
+/* The listed sandboxes, starting at a random one, because other processes may claim too. */
 struct ready {
 	char key[WARM_KEY];
 	int kind_fd;
@@ -104,14 +104,14 @@ static int find(const struct creation *n, struct ready *r)
 	return 0;
 }
 
-/* Its warden lists it while it lives, and not for as long as it takes to die. */
+/* Removes a dead sandbox from the list. A living one stays listed by its warden. */
 static void forget_dead(const struct creation *n, const struct ready *r, const char *id)
 {
 	if (!state_is_alive(&n->cay->state, id))
 		(void)unlinkat(r->kind_fd, id, 0);
 }
 
-/* The next that takes a question. False: there are no more. */
+/* Send the claim to the next sandbox that accepts it. False: there are no more. */
 static bool ask(const struct creation *n, struct ready *r, const char *hostname, struct attempt *a)
 {
 	auto_done(buf_done) struct buf request = BUF_INIT(LIMIT_FRAME_BODY);
@@ -133,7 +133,7 @@ static bool ask(const struct creation *n, struct ready *r, const char *hostname,
 	return false;
 }
 
-/* Whatever it answers but a plain yes: it is not for us. */
+/* Any reply except a plain yes means that the sandbox is not ours. */
 static bool take(struct creation *n, struct attempt *a)
 {
 	auto_done(buf_done) struct buf in = BUF_INIT(64 * 1024);
@@ -155,7 +155,7 @@ static bool take(struct creation *n, struct attempt *a)
 	return true;
 }
 
-/* All at once: their wardens work side by side. False: none is left to be asked. */
+/* Ask all at once, so that their wardens work in parallel. False: no sandbox is left to ask. */
 static bool ask_round(struct creation *ns, size_t n, const char *hostname, struct ready *r,
 		      struct attempt *tries)
 {

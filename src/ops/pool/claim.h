@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claiming a ready sandbox (store/warm.h) instead of building one. */
+/* Claims a ready sandbox (store/warm.h) instead of building one. */
 #pragma once
 
 #include "ops/create/creation.h"
 
 /*
- * Each of the n has its recipe and row, and nothing else yet; all are of one kind. Those that are
- * FROM_POOL afterwards are sandboxes that were ready and are their own now: how many, which is 0
- * where there are none of this kind, for whatever reason.
+ * The n creations have a recipe and a row and nothing else; all are of one kind. Turns as many as
+ * possible into claimed sandboxes (FROM_POOL) and returns their number; 0 if none of this kind is
+ * ready, for any reason.
  */
 size_t claim(struct creation *ns, size_t n, const char *hostname);
-/* Its warden has ended: take the lock, which was never ours. */
+/* The warden has ended: take its lock, which we did not hold before. */
 int claim_lock(struct creation *n, struct err *e);

@@ -14,7 +14,7 @@
 
 enum { GONE_MS = 20000, READY_MS = 120000, LOOK_MS = 5 };
 
-/* In this order whatever theirs was, so that the same options are the same text. */
+/* In a fixed order, so that the same options give the same text. */
 static int describe_options(const struct create_plan *p, char *out, size_t size)
 {
 	const struct limits_spec *l = &p->spec->limits;
@@ -53,7 +53,7 @@ static int describe_options(const struct create_plan *p, char *out, size_t size)
 	return 0;
 }
 
-/* As a fork of it would be, with the options that its sandbox had. */
+/* Like a fork of the snapshot, with the options of its sandbox. */
 static int like_snapshot(struct cay *c, struct pool_row *row, struct buf *recipe, struct err *e)
 {
 	struct snapshot_row snap = { 0 };
@@ -66,7 +66,7 @@ static int like_snapshot(struct cay *c, struct pool_row *row, struct buf *recipe
 	return r;
 }
 
-/* Everything that can be wrong with it is known before there is a row. */
+/* Checks everything before a row is written. */
 static int describe(struct cay *c, const struct create_spec *spec, struct pool_row *row,
 		    struct err *e)
 {
@@ -99,7 +99,7 @@ static int add_wanted(void *ctx, const struct pool_row *row)
 	return 0;
 }
 
-/* Each has a range of uids, and others need some too. */
+/* Each ready sandbox takes a uid range, and other sandboxes need ranges too. */
 static int check_sum(struct cay *c, const struct pool_row *row, struct err *e)
 {
 	struct sum sum = { .but = row, .wanted = row->wanted };
@@ -144,7 +144,7 @@ static int find_trouble(void *ctx, const struct pool_row *row)
 	return 1;
 }
 
-/* The keeper tells nobody when it is done: look again now and then. */
+/* The keeper gives no signal when it is done: poll. */
 static int look_again(struct cay *c, uint64_t end_ns, const char *what, struct err *e)
 {
 	if (clock_mono_ns() > end_ns || wait_pause(&c->wait, LOOK_MS * NS_PER_MS) < 0) {
@@ -232,13 +232,13 @@ static int set_pool(struct cay *c, const struct pool_spec *spec, struct pool_row
 	if (check_sum(c, row, e) < 0 || describe(c, &spec->of, row, e) < 0 ||
 	    pool_key_find(c, row, &kind, e) < 0)
 		return -1;
-	/* From now on others see that there is something to keep, whatever becomes of us. */
+	/* From now on other processes see the kind, even if this process dies. */
 	fd = warm_make_kind(&c->state, kind.key);
 	if (fd < 0)
 		return err_sys(e, -fd, "make %s/warm", c->state.dir);
 	(void)close(fd);
 	r = catalog_put_pool(c->catalog, row, e);
-	background_keeper_wake(c); /* it removes what nobody wants, too */
+	background_keeper_wake(c); /* the keeper also removes unwanted sandboxes */
 	return r == 0 && spec->wait ? await_ready(c, row, kind.key, e) : r;
 }
 
@@ -272,7 +272,7 @@ int op_pool_set(struct cay *c, const struct pool_spec *spec, struct err *e)
 	return row.wanted ? set_pool(c, spec, &row, e) : end_pools(c, &row, e);
 }
 
-/* Alive ones only: a dead one is still listed until somebody comes by. */
+/* Counts living sandboxes only: a dead one stays listed until a process removes it. */
 static size_t count_alive(const struct state *s, const char *key)
 {
 	auto_close int fd = warm_open_kind(s, key);
@@ -286,7 +286,7 @@ static size_t count_alive(const struct state *s, const char *key)
 	return alive;
 }
 
-/* Why those that are ready are none for whoever asks, or NULL. */
+/* Why this caller cannot claim the ready sandboxes, or NULL. */
 static const char *not_for_us(struct cay *c, const struct pool_row *row)
 {
 	auto_done(pool_key_done) struct pool_key kind = POOL_KEY_INIT;

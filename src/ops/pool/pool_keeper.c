@@ -21,24 +21,24 @@
 #include "store/snapshots.h"
 
 enum {
-	LOOK_MS = 30000, /* templates change without a word */
+	LOOK_MS = 30000, /* templates change without notice */
 	BLIND_MS = 1000,
-	QUIET_MS = 20,	  /* no claim for so long: a burst is over */
-	BURST_MS = 500,	  /* a longer one is not waited for */
-	REST_MS = 50,	  /* the longest rest after one was made */
-	GONE_MS = 5000,	  /* for a warden that ends */
-	BACKOFF_MS = 100, /* after a failure; doubled each time */
+	QUIET_MS = 20,	  /* a burst of claims is over after this time without one */
+	BURST_MS = 500,	  /* do not wait longer for the end of a burst */
+	REST_MS = 50,	  /* longest pause after making one */
+	GONE_MS = 5000,	  /* wait for an ending warden */
+	BACKOFF_MS = 100, /* after a failure; doubles each time */
 };
 
 struct keeper {
 	struct cay *c;
 	int lock_fd, inotify_fd;
-	char (*keys)[WARM_KEY]; /* that are wanted, of this round */
+	char (*keys)[WARM_KEY]; /* kinds wanted in this round */
 	size_t nkeys;
 	int rows;
-	bool worked, failed; /* this round has made or taken away one; could not */
-	uint64_t took_ns;    /* to make the last one */
-	int backoff_ms;	     /* 0: the last round has not failed */
+	bool worked, failed; /* this round made or removed a sandbox; this round had a failure */
+	uint64_t took_ns;    /* time to make the last sandbox */
+	int backoff_ms;	     /* 0: the last round succeeded */
 };
 
 static void save(struct keeper *k, const struct pool_row *row)
@@ -55,7 +55,9 @@ static void note(struct keeper *k, struct pool_row *row, const char *problem)
 	save(k, row);
 }
 
-/* Files and lock of one that is gone, or what it holds of layers. If it had an owner it is lost. */
+/*
+ * Clean up the files, lock and layer holds of a dead sandbox. If it had an owner, it becomes lost.
+ */
 static void settle(struct keeper *k, const char *id)
 {
 	struct err ignored = { 0 };
@@ -64,7 +66,7 @@ static void settle(struct keeper *k, const char *id)
 		layers_free_soon(k->c->catalog, &k->c->state);
 }
 
-/* CONFLICT where it has got an owner. Waits until its warden is gone. */
+/* End a sandbox and wait until its warden is gone. CONFLICT if it has been claimed. */
 static int end_unclaimed(struct keeper *k, const char *id, struct err *e)
 {
 	auto_done(link_free) struct link *l = NULL;
@@ -79,7 +81,7 @@ static int end_unclaimed(struct keeper *k, const char *id, struct err *e)
 	return 0;
 }
 
-/* One of a kind that is not wanted. Where it has just got an owner it is the owner's. */
+/* Remove a sandbox of an unwanted kind, unless it has just been claimed. */
 static void discard(struct keeper *k, int kind_fd, const char *id)
 {
 	struct err e = { 0 };
@@ -91,7 +93,7 @@ static void discard(struct keeper *k, int kind_fd, const char *id)
 	settle(k, id);
 }
 
-/* Those that can be claimed; what is listed and dead is removed. */
+/* List the sandboxes that can be claimed; remove dead ones from the list. */
 static int list_alive(struct keeper *k, int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
 {
 	size_t n = 0, alive = 0;
@@ -126,7 +128,7 @@ static int make_one(struct keeper *k, const struct pool_key *kind, struct err *e
 	return r;
 }
 
-/* One more, or one less, or nothing where there are as many as wanted. */
+/* Make one sandbox or remove one, or do nothing if the number is right. */
 static int approach(struct keeper *k, struct pool_row *row, const struct pool_key *kind,
 		    struct err *e)
 {
@@ -148,7 +150,7 @@ static int approach(struct keeper *k, struct pool_row *row, const struct pool_ke
 	return make_one(k, kind, e);
 }
 
-/* What was claimed of the kind that this pool had before still counts. */
+/* Claims of the pool's previous kind still count. */
 static void change_kind(struct keeper *k, struct pool_row *row, const struct pool_key *kind)
 {
 	if (row->key[0])
@@ -229,12 +231,12 @@ static int look(struct keeper *k, struct err *e)
 	return 0;
 }
 
-/* Wait for a claim or a call; true where one came. */
+/* Wait for a claim or a wakeup; true if one came. */
 static bool wait_ms(struct keeper *k, int ms)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	struct pollfd p = { .fd = k->inotify_fd, .events = POLLIN };
-	/* Without a descriptor to be told by we have to look. */
+	/* Without inotify we have to poll. */
 	bool came = poll(&p, 1, k->inotify_fd < 0 && ms > BLIND_MS ? BLIND_MS : ms) > 0;
 
 	while (came && read(k->inotify_fd, events, sizeof events) > 0)
@@ -266,7 +268,7 @@ static void rest(struct keeper *k)
 		wait_for_quiet(k);
 }
 
-/* A newer one lies in our place: its kinds are others. */
+/* True if a newer program replaced ours: its kinds have other keys. */
 static bool is_replaced(const struct keeper *k)
 {
 	struct stat ours, theirs;
@@ -306,8 +308,8 @@ static int count_row(void *ctx, const struct pool_row *row)
 }
 
 /*
- * Who adds a row and finds the lock held relies on us. So the rows are looked at once more when it
- * is free: whoever comes after that starts a keeper of his own.
+ * A process that adds a row while we hold the lock relies on us. So check the rows once more after
+ * releasing the lock: a process that adds a row later starts its own keeper.
  */
 static int keep(struct keeper *k, bool *ret_replaced, struct err *e)
 {

@@ -21,7 +21,7 @@
 
 enum { PROC_FILE = 64 * 1024, MOUNTS_FILE = 16 << 20 };
 
-/* What an owner chooses; MSG_C_CLAIM carries it. */
+/* Fields that an owner chooses; MSG_C_CLAIM carries them. */
 static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
 				 TAG_TIMEOUT_MS, TAG_TTL_MS, TAG_IDLE_MS, TAG_ON_TIMEOUT };
 /*
@@ -70,7 +70,7 @@ static void add_number(struct sha256 *h, uint64_t n)
 	hash_add(h, &n, sizeof n);
 }
 
-/* The identity of a file; whole: and its state. */
+/* Hashes the identity of a file; whole: also its state. */
 static void add_file(struct sha256 *h, const char *path, bool whole)
 {
 	struct stat st = { 0 };
@@ -178,7 +178,7 @@ static int add_mounts_below(struct sha256 *h, const char *path)
 	return 1;
 }
 
-/* 1; 0: what it shows may change unnoticed. */
+/* 1; 0: its contents may change unnoticed. */
 static int add_mount(struct sha256 *h, struct str body)
 {
 	struct mount_traits t;
@@ -219,7 +219,7 @@ static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
 	return r < 0 ? r : 1;
 }
 
-/* In any order, except among fields of one kind. */
+/* Field order does not matter, except among fields of one kind. */
 static int add_recipe(struct sha256 *h, struct str recipe)
 {
 	struct str all = recipe;
@@ -326,7 +326,7 @@ static int add_circumstances(struct sha256 *h, const struct cay_config *c)
 		r = add_proc(h, "/proc/self/cgroup", add_groups);
 	if (r == 0)
 		r = add_proc(h, "/proc/self/oom_score_adj", NULL);
-	/* Where there is no such module it cannot be read. */
+	/* Unreadable if there is no such security module. */
 	(void)add_proc(h, "/proc/self/attr/current", NULL);
 	add_namespaces(h);
 	add_scheduling(h);

@@ -145,7 +145,7 @@ static void mounts_of_every_kind_can_and_differ(void)
 	}
 }
 
-/* In the list of mounts its name would be another. */
+/* The list of mounts would write its name differently. */
 static void a_read_only_mount_with_an_odd_name_cannot(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
@@ -232,7 +232,7 @@ static void the_priority_is_in_the_key(void)
 	put_plain(&b);
 	CHECK(key_of(&b, "", before) == 1);
 	if (setpriority(PRIO_PROCESS, 0, now < lowest ? now + 1 : now - 1) < 0) {
-		CHECK(now == lowest); /* and only root can leave that */
+		CHECK(now == lowest); /* only root can leave the lowest priority */
 		t_skip("this runs at the lowest priority already");
 	}
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
@@ -278,7 +278,7 @@ static void kinds_and_those_in_them_are_listed(void)
 	CHECK(warm_claims(&s, key) == 3);
 	CHECK(warm_kinds(&s, &keys, &n) == 0 && n == 1);
 	CHECK_STR(keys[0], key);
-	warm_drop_kind(&s, key); /* not while it lists somebody */
+	warm_drop_kind(&s, key); /* not while it lists a sandbox */
 	CHECK(t_there(&s, t_path("warm", key, "")));
 	CHECK(unlinkat(fd, "aaaaaaaaaa", 0) == 0 && unlinkat(fd, "No-Id", 0) == 0);
 	warm_drop_kind(&s, key);
@@ -295,7 +295,7 @@ static void there_is_at_most_one_keeper(void)
 	first = warm_lock(&s);
 	CHECK(first >= 0 && warm_keeper(&s) == getpid());
 	CHECK(warm_lock(&s) == -EWOULDBLOCK);
-	/* A lock of which the file is gone is nobody's. */
+	/* A lock whose file is gone does not count. */
 	warm_drop(&s);
 	CHECK(!warm_exists(&s) && warm_keeper(&s) == 0);
 	second = warm_lock(&s);
@@ -375,7 +375,7 @@ static void layers_are_held_without_a_row(void)
 	OK(catalog_hold_layers(c, "aaaaaaaaaa", layers, 2, &t_e));
 	OK(layers_free(c, &s, NULL, NULL, &t_e));
 	CHECK(count_layers(c) == 2);
-	/* Not while it lives, and not before somebody looks. */
+	/* Not while it lives, and not before a process checks. */
 	OK(state_lock(&s, "aaaaaaaaaa", &lock, &t_e));
 	OK(reconcile_all(c, &s, 0, NULL, &t_e));
 	OK(layers_free(c, &s, NULL, NULL, &t_e));
