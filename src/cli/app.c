@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From argv to an exit code: options before the command, the command's row, its options,
- * the run, and the one place where an error is printed.
+ * From argv to an exit code: parses the options before the command, finds the command's row, parses
+ * its options and runs it. Errors are printed only here.
  */
 #include "cli/cmd.h"
 
@@ -26,9 +26,9 @@ static struct opt global_opts[] = {
 	{ "version", 'V', OPT_FLAG, NULL, "Print the version", &want_version },
 	{ 0 },
 };
-/* The last error of a command that runs others, for its JSON. */
+/* The last error of a command that runs other commands, for its JSON. */
 static struct err unreported;
-/* What stands before the command's name is parsed as a command without a name. */
+/* Options before the command's name are parsed as those of a nameless command. */
 static const struct cmd global_cmd = { .opts = global_opts, .stop_at = 1, .data = true };
 
 int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...)
@@ -100,11 +100,12 @@ int cmd_report(const struct cmd_ctx *ctx, const struct err *e)
 	if (ctx->json)
 		report_json(ctx, e, code);
 	else if (ctx->json_result)
-		unreported = *e; /* until the exit code is known: 126 and 127 are not ours */
+		unreported = *e; /* until the exit code is known: codes 126 and 127 belong to the
+				    command */
 	return code;
 }
 
-/* used: words of the command's name. */
+/* used: number of words in the command's name. */
 static int run_command(struct cmd_ctx *ctx, int used, struct err *e)
 {
 	int argc = ctx->nargs - used, r;
@@ -160,7 +161,7 @@ static int dispatch(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 	return run_command(ctx, used, e);
 }
 
-/* A reader that went away is its own business; everything else that lost output is said. */
+/* Ignore a reader that went away; report every other loss of output. */
 static int finish(const struct cmd_ctx *ctx, int code)
 {
 	struct pollfd p = { .fd = STDOUT_FILENO };
@@ -197,10 +198,10 @@ static void on_sigpipe(int sig)
 }
 
 /*
- * Descriptors 0 to 2 are taken before anything is opened: a database that got number 1
- * would be written to by printf. Opened for reading, so that output to them fails.
- * SIGPIPE gets a handler instead of SIG_IGN because exec() resets a handler and would hand
- * on an ignored signal to everything that is started.
+ * Occupy descriptors 0 to 2 before opening anything: printf would write into a database that got
+ * number 1. They are opened for reading, so that output to them fails. SIGPIPE gets a handler
+ * instead of SIG_IGN, because exec() resets a handler but would pass an ignored signal on to
+ * children.
  */
 static int prepare_process(void)
 {
@@ -208,7 +209,7 @@ static int prepare_process(void)
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 &&
-		    open("/dev/null", O_RDONLY /* not O_CLOEXEC: they are standard */) != fd)
+		    open("/dev/null", O_RDONLY /* not O_CLOEXEC: children need them too */) != fd)
 			return -1;
 	return sigaction(SIGPIPE, &sa, NULL);
 }

@@ -182,7 +182,7 @@ static void no_colour_without_a_terminal(void)
 	CHECK_HAS(cay("--color=always", "--help", NULL)->out, "\033[1m");
 }
 
-/* A terminal as stdout of a child; what it wrote, or its last bytes. */
+/* Runs a child with a terminal as stdout; returns its output, or the last bytes of it. */
 static void on_terminal(const char *color, char *out, size_t size)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave, st;
@@ -225,7 +225,7 @@ static void a_terminal_gets_colour_unless_told_otherwise(void)
 	CHECK_HAS(out, "\033[31m[x]");
 }
 
-/* The exit code of `cay ARG` with that stdout (-1: closed); stderr is kept in err. */
+/* Returns the exit code of `cay ARG` with that stdout (-1: closed); stderr goes to err. */
 static int with_stdout(int fd, const char *arg, char *err, size_t size)
 {
 	char *argv[] = { (char *)"cay", (char *)arg, NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: run the command line in this process and keep what it printed. */
+/* For tests: runs the command line in this process and captures its output. */
 #pragma once
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static inline void ran_collect(int from, int fd, int saved, char *text, size_t s
 	close(from);
 }
 
-/* Arguments after "cay", NULL at the end. */
+/* Arguments after "cay", ended by NULL. */
 static inline __attribute__((unused, sentinel)) struct ran *cay(const char *arg, ...)
 {
 	static struct ran r;

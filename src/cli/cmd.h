@@ -37,67 +37,67 @@ struct opt {
 	void *value;
 };
 
-/* What every command gets. */
+/* The input of every command. */
 struct cmd_ctx {
 	const struct cmd *cmd;
 	bool json;
 	bool json_result; /* of a command that runs others: JSON about the call, not on stdout */
-	const char *json_file; /* where JSON goes instead; or NULL */
-	uint64_t json_fd;      /* likewise; 0: none */
+	const char *json_file; /* file for JSON; or NULL */
+	uint64_t json_fd;      /* descriptor for JSON; 0: none */
 	bool quiet;
 	bool color_out, color_err; /* decided by --color, NO_COLOR, TERM and isatty */
 	char **args;		   /* positional, after options; "--" ends options and is dropped */
 	int nargs;
-	bool has_dashes; /* "--" was given: args from dashes_at on came after it */
+	bool has_dashes; /* "--" was given; args from dashes_at on followed it */
 	int dashes_at;
 	const char *color; /* --color as given, or NULL */
 	bool help;	   /* --help was given */
-	bool usage;	   /* the error is about how the command was written */
+	bool usage;	   /* the error is a usage error */
 };
 
 struct cmd {
-	const char *name;     /* one word, or two: a group and what it does, "policy check" */
+	const char *name;     /* one word, or two: a group and an action, "policy check" */
 	const char *synopsis; /* "[options] ID -- CMD [ARG...]" */
 	const char *summary;  /* one line */
 	const char *details;  /* paragraphs, or NULL */
 	const char *examples; /* lines, or NULL */
 	/*
-	 * Errors are returned in e and printed once, by main, which maps their kind to the exit
-	 * code. runs_commands: every failure of ours is 125 instead (docker's convention).
-	 * Result >= 0 is the exit code.
+	 * Errors are returned in e. main prints them once and maps their kind to the exit code.
+	 * runs_commands: every failure of cay exits with 125 instead (docker's convention). A
+	 * result >= 0 is the exit code.
 	 */
 	int (*run)(struct cmd_ctx *ctx, struct err *e);
-	struct opt *opts; /* terminated by a row without a name, or NULL */
+	struct opt *opts; /* ended by a row without a name, or NULL */
 	bool runs_commands;
-	bool data;	      /* takes --json and -q */
+	bool data;	      /* accepts --json and -q */
 	bool hidden;	      /* not in help or completion */
-	const char *complete; /* what positionals are: "sandbox", "file", "command", "a|b|c" */
+	const char *complete; /* what the positionals are: "sandbox", "file", "command", "a|b|c" */
 	/*
-	 * The positional after which everything belongs to a command that is run: 1 for run, 2
-	 * for exec. 0: options are taken anywhere before "--".
+	 * The positional after which all words belong to the command to run: 1 for run, 2 for exec.
+	 * 0: options may appear anywhere before "--".
 	 */
 	int stop_at;
-	bool raw; /* gets its arguments as they are: no options at all, not even --help */
+	bool raw; /* gets its arguments unparsed: no options, not even --help */
 };
 
-extern const struct cmd *const commands[]; /* terminated by NULL */
+extern const struct cmd *const commands[]; /* ended by NULL */
 
-/* The whole program: the exit code. Commands are taken from commands[]. */
+/* Runs the whole program and returns the exit code. Uses the rows of commands[]. */
 int cli_main(int argc, char **argv);
-/* The row that the first one or two words name, and how many they are; or NULL. */
+/* Finds the row named by the first one or two words; *ret_used is their number. Or NULL. */
 const struct cmd *cmd_find(char *const *words, int n, int *ret_used);
-/* The word of cmd after the group's name, or NULL: it is not of this group. */
+/* The word of cmd after the group's name, or NULL if cmd is not in this group. */
 const char *cmd_of_group(const struct cmd *cmd, const char *group);
 bool cmd_is_group(const char *word);
-/* The error for words that no row has, with the nearest one. Returns -1. */
+/* The error for an unknown command, with the closest known one. Returns -1. */
 int cmd_unknown(struct cmd_ctx *ctx, char *const *words, int n, struct err *e);
 
-/* An error about how the command was written: the synopsis becomes its hint. Returns -1. */
+/* A usage error: the synopsis becomes its hint. Returns -1. */
 int cmd_usage(struct cmd_ctx *ctx, struct err *e, const char *fmt, ...) ERR_FMT(3, 4);
-/* At least min positionals, `what` naming them, and at most max (-1: any number). */
+/* Requires at least min positionals, which `what` names, and at most max (-1: any number). */
 int cmd_need_args(struct cmd_ctx *ctx, int min, int max, const char *what, struct err *e);
-/* Print an error: on stderr, and with --json on stdout too. The exit code it stands for. */
+/* Print an error on stderr, and with --json on stdout too. Returns the exit code for it. */
 int cmd_report(const struct cmd_ctx *ctx, const struct err *e);
 
-/* Text that came from a sandbox or a user, safe for a terminal: C0, C1 and DEL escaped. */
+/* Print text from a sandbox or a user safely on a terminal: C0, C1 and DEL are escaped. */
 void out_safe(const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From words to a command's row. */
+/* Finds the row of a command from its words. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -34,7 +34,7 @@ const struct cmd *cmd_find(char *const *words, int n, int *ret_used)
 	return NULL;
 }
 
-/* What to compare with: in a group the second words, else the first ones. */
+/* Candidates to compare with: the second words in a group, else the first words. */
 static void offer_all(struct suggest *s, const char *group)
 {
 	for (int i = 0; commands[i]; i++) {
@@ -51,7 +51,7 @@ int cmd_unknown(struct cmd_ctx *ctx, char *const *words, int n, struct err *e)
 	struct suggest s = { .word = group ? words[1] : words[0] };
 	const char *before = group ? group : "", *blank = group ? " " : "";
 
-	/* --json may follow a command that is not there. */
+	/* --json may follow an unknown command. */
 	for (int i = 1; i < ctx->nargs && strcmp(ctx->args[i], "--") != 0; i++)
 		ctx->json |= strcmp(ctx->args[i], "--json") == 0;
 	offer_all(&s, group);

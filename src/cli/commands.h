@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every command's row. */
+/* The rows of all commands. */
 #pragma once
 
 #include "cli/cmd.h"
@@ -14,6 +14,6 @@ extern const struct cmd cmd_pool_set, cmd_pool_ls;
 extern const struct cmd cmd_diff, cmd_apply, cmd_explore, cmd_pause, cmd_resume, cmd_extend;
 extern const struct cmd cmd_serve, cmd_key_create, cmd_key_ls, cmd_key_revoke;
 extern const struct cmd cmd_doctor, cmd_setup, cmd_completion, cmd_version, cmd_help;
-/* hidden */
+/* hidden commands */
 extern const struct cmd cmd_reconcile, cmd_tidy, cmd_pool_keep, cmd_complete;
 extern const struct cmd cmd_serve_front, cmd_serve_worker;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ls, show, ps, kill, gc and settle against a store and wardens of the test's own. */
+/* Tests ls, show, ps, kill, gc and settle against a fake store and fake wardens. */
 #include "cli/cli_test.h"
 #include "cli/commands.h"
 #include "cli/state/fake_store.h"

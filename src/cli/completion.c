@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion: a small script per shell, which asks `cay __complete WORD...` for candidates.
- * The last word is the one being written. Each line of the answer is a candidate with, after
- * a tab, its description; or one of
+ * Completion: a small script per shell, which asks `cay __complete WORD...` for candidates. The
+ * last word is the one being typed. Each line of the answer is a candidate, with its description
+ * after a tab; or one of
  *   :file      complete files
  *   :command   complete programs
  * The candidate for --name=value is the whole word.
@@ -111,13 +111,13 @@ const struct cmd cmd_completion = {
 	.complete = "bash|zsh|fish",
 };
 
-/* What has been written, as far as it decides what may follow. */
+/* The part of the line that decides which words may follow. */
 struct line {
 	const struct cmd *cmd;
 	const struct opt *pending; /* an option whose value is the last word */
-	int positionals;	   /* before the last word */
-	bool ended;		   /* no options any more */
-	const char *word;	   /* the last */
+	int positionals;	   /* number before the last word */
+	bool ended;		   /* no more options */
+	const char *word;	   /* the last word */
 };
 
 static bool is_option(const char *word)
@@ -161,7 +161,7 @@ static void offer(const char *word, const char *prefix, const char *text, const 
 		printf("%s\t%s\n", all, about);
 }
 
-/* The first word of each; a group once, by the first of its commands. */
+/* Offer the first word of each command; a group only once. */
 static void offer_commands(const char *word)
 {
 	const char *last = "";
@@ -210,7 +210,7 @@ static void offer_choices(const char *word, const char *prefix, const char *choi
 	}
 }
 
-/* While a line is being written is no time to complain: without a store there is nothing. */
+/* Print no errors during completion: without a store there are no candidates. */
 static void offer_sandboxes(const char *word, const char *prefix)
 {
 	auto_done(cli_done) struct cay s = { 0 };
@@ -228,7 +228,7 @@ static void offer_sandboxes(const char *word, const char *prefix)
 	}
 }
 
-/* What an option's value is follows from how help calls it. */
+/* The value name in help tells what kind of value an option takes. */
 static void offer_value(const char *word, const char *prefix, const char *arg)
 {
 	if (!arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Candidates as `cay __complete` prints them, and the script for bash run by bash. This
- * program plays `cay` itself where it is given arguments.
+ * Tests the candidates that `cay __complete` prints, and runs the bash script in bash. With
+ * arguments, this program acts as `cay` itself.
  */
 #include "cli/cli_test.h"
 #include "cli/commands.h"
@@ -114,7 +114,7 @@ static void an_unknown_shell_is_a_mistake(void)
 
 static char self[4096];
 
-/* What bash would offer for these words, one per line. */
+/* Returns the candidates of bash for these words, one per line. */
 static const char *bash(const char *words)
 {
 	static char out[8192];

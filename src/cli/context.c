@@ -41,7 +41,7 @@ void cli_let_go(struct cay *c)
 {
 	cli_print_warnings(&c->warnings);
 	if (c->catalog) {
-		/* Others may be waiting for it, and what follows needs it no more. */
+		/* Other processes may wait for the catalog. */
 		catalog_close(c->catalog);
 		c->catalog = NULL;
 	}

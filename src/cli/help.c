@@ -9,10 +9,10 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-/* Commands by purpose; a command that no row names stands at the end. */
+/* Commands by purpose. A command that no row names comes last. */
 static const struct {
 	const char *title;
-	const char *names; /* with a blank before and after each */
+	const char *names; /* separated by blanks, with a blank at both ends */
 } groups[] = {
 	{ "Run", " run create exec shell cp calls logs attach " },
 	{ "Look", " ls show why ps trace diff net " },
@@ -110,7 +110,7 @@ static void print_options(const struct cmd *cmd, bool common)
 			print_option(o);
 }
 
-/* Every line of text, indented. */
+/* Print every line of text, indented. */
 static void print_lines(const char *text)
 {
 	while (*text) {

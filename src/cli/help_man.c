@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 
-/* Text that roff takes as it is: no escapes, no requests, hyphens that can be copied. */
+/* Escape text for roff: no escapes, no requests, hyphens that can be copied. */
 static void put_str(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

@@ -32,7 +32,7 @@ static const struct {
 	{ "nameservers", "CAY_NAMESERVERS:" },
 };
 
-/* %s stands for what the error is about; at most two of them. */
+/* %s stands for the subject of the error; at most two per hint. */
 static const struct {
 	const char *code, *hint;
 } hints[] = {
@@ -113,7 +113,7 @@ const char *hint_option(const char *field)
 	return NULL;
 }
 
-/* hint with every %s replaced. */
+/* Copies hint with every %s replaced. */
 static void fill(const char *hint, const char *about, char *out, size_t size)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of JSON, and where they go. */
+/* Writes lines of JSON to the chosen destination. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,9 +8,9 @@
 #include "cli/output.h"
 
 static FILE *chosen;   /* --json-file, --json-fd */
-static char about[64]; /* the sandbox; empty: none */
+static char about[64]; /* sandbox id; empty: none */
 
-/* A descriptor of our own, for whatever happens to the user's. */
+/* Duplicate the user's descriptor, so that later changes to it do not matter. */
 static int open_chosen(const struct cmd_ctx *ctx, struct err *e)
 {
 	int fd = (int)ctx->json_fd, flags;
@@ -25,7 +25,7 @@ static int open_chosen(const struct cmd_ctx *ctx, struct err *e)
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		return err_set(e, ERR_INVALID, "--json-fd %llu is not open for writing",
 			       (unsigned long long)ctx->json_fd);
-	/* No process that we start may write to it. */
+	/* Child processes must not inherit it. */
 	if (fd > STDERR_FILENO)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -81,7 +81,7 @@ void json_line_begin(struct json_line *l)
 	json_init(&l->json, &l->text);
 }
 
-/* An object at the top begins with the sandbox that it is about. */
+/* Each top-level object starts with the id of its sandbox. */
 static void write_object(struct str text, FILE *f)
 {
 	if (about[0] && text.n > 2 && text.p[0] == '{') {

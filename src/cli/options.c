@@ -26,7 +26,10 @@ static const struct opt common_rows[] = {
 	{ "color", 0, OPT_TEXT, "auto|always|never", "When to use colours", &common.color },
 	{ "help", 'h', OPT_FLAG, NULL, "Show this help", &common.help },
 };
-/* The first rows belong to commands that print data, of them the last two to all with --json. */
+/*
+ * The first rows are for commands that print data; the last two of those are for all commands with
+ * --json.
+ */
 enum { COMMON_TO = 2, COMMON_DATA = 4 };
 
 struct parser {
@@ -53,7 +56,7 @@ static bool is_hidden_by_own(const struct cmd *cmd, const struct opt *o)
 	return false;
 }
 
-/* The first common row that the command has. */
+/* The first common row that applies to the command. */
 static size_t first_common(const struct cmd *cmd)
 {
 	if (cmd->data)
@@ -131,7 +134,7 @@ int duration_parse(const char *text, uint64_t *ret_ms)
 	n = strtoull(text, &end, 10);
 	if (errno || unit_ms(end) == 0)
 		return -1;
-	/* Half the range, so that a deadline can be added to the clock without care. */
+	/* Half the range, so that adding a deadline to the clock cannot overflow. */
 	if (__builtin_mul_overflow(n, unit_ms(end), &ms) || ms > UINT64_MAX / 2000000)
 		return -1;
 	*ret_ms = ms;
@@ -199,7 +202,7 @@ static int note_seen(struct parser *p, const struct opt *o, struct err *e)
 	return 0;
 }
 
-/* text: the value as far as it was written with the option, or NULL. */
+/* text: the value if it was part of the option's word, or NULL. */
 static int take_option(struct parser *p, const struct opt *o, const char *text, struct err *e)
 {
 	if (note_seen(p, o, e) < 0)
@@ -242,7 +245,7 @@ static int take_long(struct parser *p, const char *arg, struct err *e)
 	return take_option(p, o, eq ? eq + 1 : NULL, e);
 }
 
-/* -abc are flags; the first letter that takes a value takes the rest of the word. */
+/* -abc are flags; the first letter that takes a value takes the rest of the word as its value. */
 static int take_short(struct parser *p, const char *arg, struct err *e)
 {
 	for (const char *c = arg; *c; c++) {
@@ -291,7 +294,7 @@ static int take_word(struct parser *p, struct err *e)
 	return 0;
 }
 
-/* The value of an option in a word or in the next one; NULL: another option, or no value. */
+/* The value of an option, from this word or the next one. NULL: another option, or no value. */
 static const char *value_in(const struct parser *p, int i, const char *option)
 {
 	size_t n = strlen(option);
@@ -303,7 +306,7 @@ static const char *value_in(const struct parser *p, int i, const char *option)
 	return !p->argv[i][n] && i + 1 < p->argc ? p->argv[i + 1] : NULL;
 }
 
-/* After a mistake: was JSON asked for among the options that were not looked at any more? */
+/* After an error: check the remaining words for --json. */
 static void look_for_json(const struct parser *p)
 {
 	const struct cmd *cmd = p->ctx->cmd;
@@ -327,7 +330,7 @@ static void look_for_json(const struct parser *p)
 	}
 }
 
-/* A command with a --json of its own prints the command's output, and JSON elsewhere. */
+/* A command with its own --json passes the command's output through, and writes JSON elsewhere. */
 static void settle_json(struct cmd_ctx *ctx)
 {
 	const struct opt *own = option_long(ctx->cmd, STR("json"));
@@ -372,6 +375,6 @@ int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e)
 	if (common.color)
 		ctx->color = common.color;
 	if (r == 0 && ctx->nargs < argc)
-		argv[ctx->nargs] = NULL; /* a command's own arguments end as argv does */
+		argv[ctx->nargs] = NULL; /* the command's arguments must end with NULL, like argv */
 	return r < 0 ? r : check_color(ctx, e);
 }

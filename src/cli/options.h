@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of a command: its own rows, then the ones that every command has. An own row
- * hides a common one of the same name or letter.
+ * Options of a command: its own rows, then the common rows. An own row hides a common row with the
+ * same name or letter.
  */
 #pragma once
 
@@ -11,16 +11,16 @@
 #include "base/str.h"
 #include "cli/cmd.h"
 
-/* The i-th option of cmd, own ones first, or NULL after the last. */
+/* The i-th option of cmd, own rows first, or NULL after the last. */
 const struct opt *option_at(const struct cmd *cmd, int i);
 bool option_is_common(const struct opt *o);
 const struct opt *option_long(const struct cmd *cmd, struct str name);
 const struct opt *option_letter(const struct cmd *cmd, char letter);
 
 /*
- * Parse what follows the command's name for ctx->cmd. Sets the rows' values and fills ctx;
- * argv is reordered and used for ctx->args. Stops at --help. On failure ctx->json is right
- * all the same, so that the error can be said as JSON.
+ * Parse the words after the command's name for ctx->cmd. Sets the rows' values and fills ctx;
+ * reorders argv and uses it for ctx->args. Stops at --help. ctx->json is valid even on failure, so
+ * that the error can be printed as JSON.
  */
 int options_parse(struct cmd_ctx *ctx, int argc, char **argv, struct err *e);
 

@@ -110,7 +110,7 @@ char *out_safe_dup(struct str text)
 	return NULL;
 }
 
-/* Without the locale's tables: combining marks take none, the wide scripts two. */
+/* Works without locale tables: combining marks take no column, wide scripts two. */
 static int columns_of(uint32_t u)
 {
 	if ((u >= 0x300 && u < 0x370) || (u >= 0x200b && u <= 0x200d) ||
@@ -203,7 +203,7 @@ const char *out_duration(uint64_t us, char out[OUT_NUMBER])
 
 const char *out_age(uint64_t since_ns, uint64_t now_ns, char out[OUT_NUMBER])
 {
-	/* A clock that was set back makes nothing older than now. */
+	/* If the clock was set back, the age is 0. */
 	unsigned long long s = now_ns > since_ns ? (now_ns - since_ns) / NS_PER_S : 0;
 
 	if (s < 60)

@@ -105,7 +105,7 @@ static void a_narrow_terminal_cuts_only_what_may_be_cut(void)
 {
 	CHECK_STR(table(43, false, false), "abcdefghijkl    7  a-template…  /a/rather/…\n"
 					   "b\\x1b         123  gr\xc3\xbcn         -\n");
-	/* Narrower than the columns that are kept: they stay whole. */
+	/* Narrower than the columns that must not be cut: they stay whole. */
 	CHECK(strstr(table(10, false, false), "abcdefghijkl"));
 }
 

@@ -65,7 +65,7 @@ static void measure(const struct out_table *t, bool header, int width[COLS_MAX])
 	}
 }
 
-/* Take columns from the widest that may be cut, until all fits or none can give more. */
+/* Take columns from the widest cuttable column, until the table fits or none can shrink further. */
 static void shrink(const struct out_table *t, int width[COLS_MAX], int room)
 {
 	int total = GAP * (t->ncols - 1);
@@ -85,7 +85,7 @@ static void shrink(const struct out_table *t, int width[COLS_MAX], int room)
 	}
 }
 
-/* Bytes of text that fill at most `columns`. */
+/* Number of bytes of text that fill at most `columns`. */
 static size_t fit(const char *text, int columns)
 {
 	size_t n = strlen(text), i = 0;

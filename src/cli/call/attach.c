@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay logs and cay attach: a detached call that somebody else began. */
+/* cay logs and cay attach: show or join a detached call. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,10 +27,10 @@ static struct opt attach_opts[] = {
 struct view {
 	struct link *link;
 	struct link_call_row row;
-	uint64_t left; /* bytes that are still to be shown; UINT64_MAX: all that come */
+	uint64_t left; /* bytes still to show; UINT64_MAX: everything */
 };
 
-/* A number is ours, any other text the caller's own id. */
+/* A number is our call number; any other text is the caller's own id. */
 static int find_call(struct cay *c, struct link *l, const char *text, struct link_call_row *ret,
 		     struct err *e)
 {
@@ -118,7 +118,7 @@ static int run_logs(struct cmd_ctx *ctx, struct err *e)
 	v.left = follow ? UINT64_MAX : v.row.kept_to;
 	if (view(&v, &s, false, &outcome, e) == 0)
 		return 0;
-	/* That the command did not start is what its log says. */
+	/* The log already says why the command did not start. */
 	if (v.row.failed)
 		return err_ctx(e, "call %u", v.row.call);
 	return -1;

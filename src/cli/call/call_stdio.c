@@ -17,7 +17,7 @@
 
 enum { WINDOW = 1 << 20, CTRL_P = 0x10, CTRL_Q = 0x11 };
 
-/* Where one stream goes. Bytes count as taken when the sink has passed all of them on. */
+/* The destination of one stream. Bytes count as taken once the sink has written all of them. */
 struct outlet {
 	struct sink sink;
 	struct live *l;
@@ -66,7 +66,7 @@ static void finish(struct live *l, int result)
 	l->over = true;
 }
 
-/* The call goes on, if it is detached. */
+/* Leave the call; a detached call keeps running. */
 static void leave(struct live *l)
 {
 	link_call_drop(&l->call);
@@ -85,7 +85,7 @@ static void stdin_end(struct live *l)
 	link_call_eof(&l->call);
 }
 
-/* Whether these bytes of a terminal, or the last one before them and these, say to leave. */
+/* True if these terminal bytes, or the previous last byte and these, are the leave sequence. */
 static bool wants_to_leave(struct live *l, const char *data, size_t n)
 {
 	for (size_t i = 0; i < n && l->s->leaves && l->s->tty; i++) {
@@ -96,7 +96,7 @@ static bool wants_to_leave(struct live *l, const char *data, size_t n)
 	return false;
 }
 
-/* One read of stdin, as much as the warden takes. False when it would block or has ended. */
+/* Read stdin once, as much as the warden accepts. False if it would block or has ended. */
 static bool stdin_step(struct live *l)
 {
 	static char data[LIMIT_FRAME_DATA];
@@ -128,7 +128,7 @@ static void on_stdin(struct loop_io *io, uint32_t events)
 		(void)loop_mod(l->loop, &l->in_io, 0);
 }
 
-/* A regular file is always ready, and epoll refuses it: it is read as room comes. */
+/* A regular file is always ready and epoll refuses it: read it as room becomes available. */
 static void stdin_go_on(struct live *l)
 {
 	if (!l->in_open)
@@ -176,7 +176,7 @@ static void on_output(struct link_call *c, enum call_stream stream, struct str d
 	struct outlet *o = stream == CALL_STDOUT ? &l->out : &l->err;
 
 	(void)sink_write(&o->sink, data);
-	/* Nobody takes it any more: the command learns it as it would without us. */
+	/* The reader is gone: the command notices it as it would without cay. */
 	if (o->sink.broken && o == &l->out)
 		link_call_signal(c, SIGPIPE);
 	if (o->sink.rest.len)
@@ -213,7 +213,7 @@ static void on_ended(struct link_call *c, const struct call_result *r, const str
 	while (field_next(&fields, &field) > 0)
 		if (field.tag == TAG_DENIED &&
 		    field_put(&l->ret->denied, TAG_DENIED, field.value) < 0)
-			break; /* the first ones are enough */
+			break; /* the first entries are enough */
 	finish(l, 0);
 }
 
@@ -299,7 +299,7 @@ static void live_done(struct live *l)
 		sink_done(&l->err.sink);
 }
 
-/* What has to be there before the call is asked for. 0 or -errno. */
+/* Set up everything needed before the call starts. Returns 0 or -errno. */
 static int live_begin(struct live *l)
 {
 	int r = sink_init(&l->out.sink, l->loop, l->s->out_fd, on_emptied);
@@ -311,7 +311,7 @@ static int live_begin(struct live *l)
 	return r;
 }
 
-/* A reader that went away is its own affair; a disk that is full is not. */
+/* Ignore a reader that went away; report a full disk. */
 static void flush_outlet(struct live *l, struct outlet *o, const char *name)
 {
 	(void)sink_flush(&o->sink);
@@ -351,7 +351,7 @@ static void live_init(struct live *l, const struct call_stdio *s, struct call_ou
 			    .in_io.fd = FD_NONE,
 			    .sig_io.fd = FD_NONE,
 			    .sig_fd = FD_NONE };
-	/* For good: whatever is printed afterwards finds out by itself that nobody reads. */
+	/* Permanently: later writes notice a missing reader by their own errors. */
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
@@ -373,7 +373,7 @@ int call_stdio_run(const struct call_stdio *s, const struct call_spec *spec,
 
 	live_init(&l, s, ret, e);
 	asked.window = spec->window ? spec->window : WINDOW;
-	asked.start_ms = LINK_NO_DEADLINE; /* it may wait for a snapshot */
+	asked.start_ms = LINK_NO_DEADLINE; /* the call may have to wait for a snapshot */
 	r = live_begin(&l);
 	if (r == 0)
 		r = link_call(s->link, &l.call, &asked, &ops);

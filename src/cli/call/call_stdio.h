@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call (link/call.h) with our own stdin, stdout, stderr, signals and terminal, until it has
- * ended. Bytes are streamed without a limit and with back-pressure.
+ * Runs one call (link/call.h) with our own stdin, stdout, stderr, signals and terminal, until it
+ * has ended. Bytes are streamed without a limit and with back-pressure.
  *
  * Our standard descriptors are shared with other processes, so they are never made non-blocking.
- * Pipes and terminals are opened anew instead, sockets are written with MSG_DONTWAIT, and
- * regular files do not block. So a reader that stalls never keeps a signal from its way.
+ * Instead, pipes and terminals are opened again, sockets are written with MSG_DONTWAIT, and regular
+ * files do not block. So a stalled reader never delays a signal.
  */
 #pragma once
 
@@ -15,21 +15,21 @@
 struct call_stdio {
 	struct link *link;  /* borrowed; its loop runs */
 	int in_fd;	    /* FD_NONE: empty */
-	int out_fd, err_fd; /* FD_NONE: dropped */
+	int out_fd, err_fd; /* FD_NONE: discarded */
 	bool tty;	    /* in_fd is a terminal that the command takes over */
-	bool signals;	    /* pass on what we receive */
-	bool leaves;	    /* with tty: ctrl-p ctrl-q leaves the call, which goes on */
-	/* The command runs now. True: that is all that we wait for. Or NULL. */
+	bool signals;	    /* forward the signals that we receive */
+	bool leaves;	    /* with tty: ctrl-p ctrl-q leaves the call, which keeps running */
+	/* Called when the command runs; true: stop waiting. Or NULL. */
 	bool (*started)(void *ctx, const struct call_started *s);
-	/* More output came; true: that is enough. Or NULL. */
+	/* Called for more output; true: stop waiting. Or NULL. */
 	bool (*enough)(void *ctx, size_t bytes);
 	void *ctx;
 };
 
 struct call_outcome {
-	bool left;		   /* the call goes on without us: there is no result */
+	bool left;		   /* the call keeps running without us: there is no result */
 	struct call_result result; /* without its fields */
-	struct buf denied;	   /* TAG_DENIED fields: what the policy refused */
+	struct buf denied;	   /* TAG_DENIED fields: connections that the policy denied */
 };
 
 #define CALL_OUTCOME_INIT \
@@ -40,14 +40,14 @@ void call_outcome_done(struct call_outcome *o);
 DEFINE_AUTO(struct call_outcome, call_outcome_done)
 
 /*
- * -1: it never ran, and e says why (code exec.failed: no such command, or it cannot be executed;
- * sys tells which), or the connection broke.
+ * -1: it never ran, and e says why (code exec.failed: no such command, or not executable; sys tells
+ * which), or the connection broke.
  */
 int call_stdio_run(const struct call_stdio *s, const struct call_spec *spec,
 		   struct call_outcome *ret, struct err *e);
-/* The same for a detached call that is there. */
+/* The same for an existing detached call. */
 int call_stdio_attach(const struct call_stdio *s, const struct call_attach *how,
 		      struct call_outcome *ret, struct err *e);
 
-/* On stderr, what READY or STARTED warns of. */
+/* Print the warnings of READY or STARTED on stderr. */
 void call_print_warnings(struct str fields);

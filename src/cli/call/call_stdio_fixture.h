@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call against a fake warden of version 2: a process that plays its part from a script. */
+/* Runs a call against a fake warden of version 2: a process that follows a script. */
 #pragma once
 
 #include "cli/call/call_stdio.h"
@@ -23,11 +23,11 @@ static unsigned version = 2;
 static struct call_stdio s = { .in_fd = FD_NONE, .out_fd = FD_NONE, .err_fd = FD_NONE };
 static struct call_spec spec;
 static struct call_outcome outcome = CALL_OUTCOME_INIT;
-static struct call_result res; /* of the outcome */
+static struct call_result res; /* result of the call */
 static bool failed_exec;
 static struct err e;
 
-/* A process that ends with the test at the latest. */
+/* Forks a process that ends with the test at the latest. */
 static pid_t helper(void)
 {
 	pid_t test = getpid(), pid = fork();
@@ -126,7 +126,7 @@ static void flush_out(void)
 	buf_clear(&out);
 }
 
-/* Wait for the client to hang up, so that nothing is cut short by our end. */
+/* Wait until the client hangs up, so that our exit does not cut anything short. */
 static void linger(void)
 {
 	struct frame f;

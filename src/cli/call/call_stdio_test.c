@@ -283,7 +283,7 @@ static pid_t feed(int p[2], size_t bytes)
 	_exit(0);
 }
 
-/* One that reads the pattern from the pipe, all of it; not before go can be read or has ended. */
+/* Forks a reader that checks the whole pattern. It starts once `go` is readable or closed. */
 static pid_t drain(int p[2], int go, size_t bytes)
 {
 	static char chunk[65536];

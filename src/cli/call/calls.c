@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay calls: what runs in a sandbox, and what ran last. */
+/* cay calls: lists running calls and the most recent ended calls. */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct listing {
 	bool failed;
 };
 
-/* A file operation has no words of its own. */
+/* A file operation has no command words. */
 static const char *words_of(const struct link_call_row *r)
 {
 	return r->args[0] ? r->args : r->op == OP_EXEC ? "(shell)" : "(copy)";

@@ -13,11 +13,12 @@
 
 enum { CANNOT_EXECUTE = 126, NO_SUCH_COMMAND = 127 };
 
-/* What the terminal of a call is made with. */
+/* Parameters of a call's terminal. */
 struct terminal {
 	struct winsize size;
 	char term[128];
-	const char **env; /* the call's, with TERM last: of two equal names the first wins */
+	const char *
+		*env; /* the call's variables, with TERM last: the first of two equal names wins */
 };
 
 static void terminal_done(struct terminal *t)
@@ -138,7 +139,7 @@ int command_run(struct cmd_ctx *ctx, const struct command *c, struct err *e)
 				       "the warden of sandbox '%s' is of an older version: it "
 				       "cannot detach a call, and ended this one",
 				       link_id(c->link));
-		/* It may be over before anybody said that it began. */
+		/* The command may end before its start was reported. */
 		if (c->detached && !outcome.left)
 			print_call(&start, outcome.result.call, 0);
 		return c->detached ? 0 : command_exit(&outcome, c->o->json);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay cp: files between the host and sandboxes. */
+/* cay cp: copies files between the host and sandboxes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static uint64_t opt_max_size;
 
 /* --- places --- */
 
-/* As it was given, and what that means. */
+/* A place as written, and its meaning. */
 struct place {
 	const char *arg;
 	char name[LIMIT_NAME + 1];
@@ -47,7 +47,7 @@ static int take_sandbox(struct place *p, struct str ref, const char *path, struc
 	return 0;
 }
 
-/* "ID:path", "-", or a path of the host; a slash before the colon makes it one. */
+/* "ID:path", "-", or a host path; a slash before the colon makes it a host path. */
 static int parse_place(const char *arg, struct place *ret, struct err *e)
 {
 	const char *colon = strchr(arg, ':');
@@ -59,7 +59,7 @@ static int parse_place(const char *arg, struct place *ret, struct err *e)
 		return err_set(e, ERR_INVALID, "a path is empty");
 	if (colon && !memchr(arg, '/', (size_t)(colon - arg)))
 		return take_sandbox(ret, (struct str){ arg, (size_t)(colon - arg) }, colon + 1, e);
-	/* A device or fifo is written to, not replaced. */
+	/* Write to a device or fifo instead of replacing it. */
 	if (strcmp(arg, "-") == 0 ||
 	    (stat(arg, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))))
 		ret->at.kind = COPY_STREAM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command against fake sandboxes: directories in which init's real file code runs. */
+/* Tests the command against fake sandboxes: directories in which init's real file code runs. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 extern const struct cmd cmd_cp;
 
-static const struct buf *evil_stream; /* what OP_READ_TREE gives instead of the truth */
+static const struct buf *evil_stream; /* what OP_READ_TREE returns instead of the real tree */
 
 static int inside(enum call_op op, const char *path, mode_t mode)
 {
@@ -35,7 +35,9 @@ static int inside(enum call_op op, const char *path, mode_t mode)
 	return 1;
 }
 
-/* In place of src/ops/copy/file_call.c. code is the child until it has ended; errs: their stderr.
+/*
+ * Replaces src/ops/copy/file_call.c. code holds the child's pid until it has ended; errs: stderr of
+ * the children.
  */
 static int errs[2] = { FD_NONE, FD_NONE };
 
@@ -56,7 +58,7 @@ int file_call_start(struct file_call *f, struct cay *c, const struct file_call_s
 		dup2(spec->in_fd >= 0 ? spec->in_fd : null, 0);
 		dup2(spec->out_fd >= 0 ? spec->out_fd : null, 1);
 		dup2(err_fd, 2);
-		/* The other end of our pipes must not stay open in here. */
+		/* The child must close the other ends of our pipes. */
 		for (int fd = 3; fd < 64; fd++)
 			close(fd);
 		_exit(chdir(in_scratch(name)) < 0 ? 9 : inside(spec->op, rel, spec->mode));
@@ -111,7 +113,7 @@ static int cp(const char *from, const char *to, bool json, struct err *e)
 	return k;
 }
 
-/* Sandboxes of these names, each with its name at the beginning of its id. */
+/* Makes sandboxes with these names; each id starts with the name. */
 static void make_rows(const char *state)
 {
 	static const char *const names[] = { "one", "two" };
@@ -215,7 +217,7 @@ static void bytes_go_through_stdin_and_stdout(void)
 	close(fd);
 }
 
-/* Nobody will write to this stdin: the copy must end by itself when the other side fails. */
+/* This stdin never gets data: the copy must end by itself when the other side fails. */
 static void a_failed_write_does_not_wait_for_stdin(void)
 {
 	struct err e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay exec and cay shell: a command in a sandbox that is there. */
+/* cay exec and cay shell: run a command in an existing sandbox. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ static int in_sandbox(struct cmd_ctx *ctx, struct cay *c, const struct create_pl
 	auto_done(link_free) struct link *l = NULL;
 	int r = op_connect(c, ctx->args[0], &l, e);
 
-	/* Commands can be long. */
+	/* Commands can run for long. */
 	cli_let_go(c);
 	return r < 0 ? -1 : run_at(ctx, l, plan, e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay port: a port of the host that leads to a port inside. */
+/* cay port: forwards a host port to a port inside. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct pair {
 	struct link_dial dial;
 	struct forward *f;
 	struct pair *next;
-	int fd; /* of the host's side, while the other is being made */
+	int fd; /* the host side, while the inner side connects */
 };
 
 struct forward {
@@ -79,7 +79,10 @@ static void listen_again(struct loop_timer *t)
 	(void)loop_mod(f->loop, &f->listen_io, EPOLLIN);
 }
 
-/* Writes in turns, as of a debugger or a web socket, would wait for each other. */
+/*
+ * Disable Nagle's algorithm: small alternating writes, as of a debugger or a web socket, would wait
+ * for each other.
+ */
 static void without_delay(int fd)
 {
 	int on = 1;
@@ -94,7 +97,7 @@ static void on_dialed(struct link_dial *d, int fd, const struct err *why)
 	if (fd >= 0) {
 		without_delay(p->fd);
 		without_delay(fd);
-		/* It takes both, whatever the result. */
+		/* relay_begin() takes both descriptors, even on failure. */
 		if (relay_begin(&p->relay, p->f->loop, TAKE_FD(p->fd), fd, on_relay_ended) == 0)
 			return;
 	} else {
@@ -113,7 +116,7 @@ static void on_accept(struct loop_io *io, uint32_t events)
 	struct pair *p;
 
 	(void)events;
-	/* A connection that waits still waits: without a pause the loop would spin. */
+	/* A pending connection keeps the listener ready: without a pause the loop would spin. */
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 		(void)loop_mod(f->loop, &f->listen_io, 0);
 		loop_timer_set(f->loop, &f->listen_timer, PAUSE_MS * NS_PER_MS, listen_again);

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 
-/* A description of our own of the same pipe or terminal, so that it can be non-blocking. */
+/* Opens the same pipe or terminal again, to get an own description that can be non-blocking. */
 static int open_anew(int fd)
 {
 	char path[32];
@@ -65,7 +65,7 @@ static ssize_t write_some(const struct sink *s, const char *p, size_t n)
 	return w < 0 ? -errno : w;
 }
 
-/* Bytes written before the descriptor would have blocked. */
+/* The number of bytes written before the descriptor would have blocked. */
 static ssize_t write_now(const struct sink *s, struct str data)
 {
 	size_t done = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where output goes: writes what the descriptor takes now, keeps the rest for later. */
+/* An output: writes what the descriptor accepts now and keeps the rest for later. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,9 +8,9 @@
 struct sink {
 	struct loop *loop;
 	struct loop_io io;
-	int fd; /* FD_NONE: everything is dropped */
+	int fd; /* FD_NONE: everything is discarded */
 	bool own, socket, broken;
-	int error; /* errno of what broke it */
+	int error; /* errno of the failed write */
 	struct buf rest;
 	void (*emptied)(struct sink *s);
 };
@@ -18,7 +18,7 @@ struct sink {
 /* fd is borrowed. */
 int sink_init(struct sink *s, struct loop *l, int fd, void (*emptied)(struct sink *));
 void sink_done(struct sink *s);
-/* What cannot be written now waits in `rest`. 0, or -errno of a broken descriptor. */
+/* Bytes that cannot be written now go to `rest`. Returns 0, or -errno of a broken descriptor. */
 int sink_write(struct sink *s, struct str data);
-/* Write all that is left, blocking. */
+/* Write the rest, blocking. */
 int sink_flush(struct sink *s);

@@ -49,7 +49,7 @@ static int put(size_t n)
 	return sink_write(&s, (struct str){ bytes, n });
 }
 
-/* Take what is there and see that it goes on where it stopped. */
+/* Read what is available and check that it continues where it stopped. */
 static void take(int fd)
 {
 	static char bytes[65536];
@@ -65,7 +65,7 @@ static void take(int fd)
 	}
 }
 
-/* Write more than the descriptor takes; then its reader comes back. */
+/* Write more than the descriptor accepts; then its reader reads again. */
 static void stall_and_go_on(int in, int out)
 {
 	int flags = fcntl(out, F_GETFL);
@@ -74,7 +74,7 @@ static void stall_and_go_on(int in, int out)
 	for (int i = 0; i < PIECES; i++) {
 		CHECK(put(PIECE) == 0);
 		if (i == PIECES / 2)
-			take(in); /* there is room now, but what waits comes first */
+			take(in); /* there is room now, but earlier bytes come first */
 	}
 	CHECK(s.rest.len > PIECE && emptied == 0);
 	while (!emptied) {

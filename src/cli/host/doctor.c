@@ -101,7 +101,7 @@ static void print_json(const struct checks *l, const struct level *levels, int n
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	/* Large, and once per process. */
+	/* Static because it is large; used once per process. */
 	static struct doctor_facts facts;
 	static struct checks checks;
 	struct level levels[LEVELS_MAX];

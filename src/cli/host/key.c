@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay key create|ls|revoke: who may use the server over the network. */
+/* cay key create|ls|revoke: manages the API keys of the server. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -15,7 +15,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 
 	if (cmd_need_args(ctx, 0, 0, "arguments", e) < 0)
 		return -1;
-	/* Wardens are nobody's children in the end: let them go without a trace. */
+	/* Nobody waits for the wardens: let the kernel reap them. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);

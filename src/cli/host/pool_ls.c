@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay pool ls: what is wanted, and what is ready. */
+/* cay pool ls: shows how many sandboxes each pool wants and has. */
 #include <errno.h>
 #include <stdio.h>
 

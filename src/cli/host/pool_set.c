@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay pool set: how many sandboxes of a kind are to be ready. */
+/* cay pool set: sets how many sandboxes of a kind to keep ready. */
 #include <stdlib.h>
 #include <string.h>
 

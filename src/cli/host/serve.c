@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay serve: HTTP for programs, among them the E2B SDKs. */
+/* cay serve: serves HTTP for programs, including the E2B SDKs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -32,11 +32,11 @@ enum { BACKLOG = 1024 };
 struct serving {
 	struct cay cay;
 	char socket[sizeof((struct sockaddr_un *)0)->sun_path];
-	char address[80];   /* ADDR:PORT, as bound; empty: none */
-	char key[KEY_TEXT]; /* made just now; empty: none */
+	char address[80];   /* ADDR:PORT as bound; empty: none */
+	char key[KEY_TEXT]; /* key created by this run; empty: none */
 };
 
-/* True if a server answers there. What a dead one left is removed. */
+/* True if a server answers there. Removes the socket of a dead server. */
 static bool socket_is_served(const struct sockaddr_un *a)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -63,7 +63,7 @@ static int listen_unix(struct serving *s, int *ret_fd, struct err *e)
 	if (socket_is_served(&a))
 		return err_set(e, ERR_CONFLICT, "a server runs already at '%s'", s->socket);
 	(void)unlink(s->socket);
-	/* Whoever can connect is taken for the host's user. */
+	/* Every process that can connect acts as the host's user. */
 	before = umask(0177);
 	r = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&a, sizeof a);
 	(void)umask(before);
@@ -73,7 +73,7 @@ static int listen_unix(struct serving *s, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* "ADDR:PORT", "[ADDR]:PORT" or "PORT", which is of the loopback address. */
+/* "ADDR:PORT", "[ADDR]:PORT" or "PORT", which means the loopback address. */
 static int parse_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
 			 struct err *e)
 {
@@ -158,7 +158,7 @@ static int count_key(void *ctx, const struct key_row *row)
 	return 1;
 }
 
-/* A server on the network that nobody could use helps nobody. */
+/* A network server needs at least one key: without keys no client could use it. */
 static int need_key(struct serving *s, struct err *e)
 {
 	struct key_row row;
@@ -234,7 +234,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	r = cay_programs(&s.cay, e);
 	if (r == 0 && want_listen)
 		r = need_key(&s, e);
-	/* Workers have handles of their own. */
+	/* Workers open their own catalog. */
 	if (s.cay.catalog)
 		catalog_close(TAKE_PTR(s.cay.catalog));
 	if (r == 0)
@@ -248,7 +248,7 @@ static int run_worker(struct cmd_ctx *ctx, struct err *e)
 	auto_done(cay_close) struct cay c = { 0 };
 
 	(void)ctx;
-	/* Whoever stops the server does not stop what it has promised. */
+	/* A signal that stops the server must not stop a worker: it finishes its job. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);

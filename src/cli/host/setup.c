@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay setup: what root prepares once on a host. */
+/* cay setup: one-time preparation of a host by root. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay tidy: what is done in the background, so that stacks of layers stay shallow. */
+/* cay tidy: background work that keeps stacks of layers shallow. */
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -9,7 +9,7 @@
 
 enum { NICE = 19 };
 
-/* Whatever priority the command had that started it: it may copy for seconds. */
+/* Lower our priority, whatever the parent's was: a copy may take seconds. */
 static void step_back(void)
 {
 	const struct sched_param none = { 0 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay net: what a sandbox talks to, by host. The trace tells what was, the gateway what is. */
+/*
+ * cay net: shows the network use of a sandbox by host. Past connections come from the trace,
+ * current ones from the gateway.
+ */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay policy check: read a policy, say what is wrong or what it means. */
+/* cay policy check: reads a policy and reports its errors or its meaning. */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -21,7 +21,7 @@ static int add_item(struct buf *b, struct str text)
 	return buf_add_str(b, text);
 }
 
-/* Hosts and addresses; what does not fit is cut. */
+/* Lists hosts and addresses; the rest is cut off. */
 static const char *targets(const struct policy_rule *r, struct buf *b)
 {
 	char cidr[CIDR_TEXT];
@@ -68,7 +68,7 @@ static const char *protocols(const struct policy_rule *r, struct buf *b)
 	return b->len ? b->data : "any";
 }
 
-/* "**", "**.com", "*.com": whoever buys a name is in. */
+/* "**", "**.com", "*.com": anybody can register a matching name. */
 static bool is_wide(struct str pattern)
 {
 	size_t labels = 1;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay policy explain: what a policy says about one connection, and which rule says it. */
+/*
+ * cay policy explain: shows what a policy decides about one connection, and which rule decides it.
+ */
 #include <stdio.h>
 #include <strings.h>
 
@@ -34,7 +36,7 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* The question, with the memory that it points to. */
+/* The question, and the memory that it points to. */
 struct question {
 	struct policy_query q;
 	char name[HOST_TEXT], sni[HOST_TEXT];

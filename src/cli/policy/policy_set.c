@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay policy set: another policy for a sandbox that lives. */
+/* cay policy set: replaces the policy of a running sandbox. */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -29,7 +29,7 @@ static void print_list(const char *before, const json_t *list)
 	}
 }
 
-/* The policy is replaced as a whole: whoever counts on an old --allow must see that it is gone. */
+/* The new policy replaces the old one completely. Tell the user which --allow targets are gone. */
 static void print_text(const struct policy_set_result *r)
 {
 	const json_t *item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay policy show: the presets, which are part of the program, and the policies of sandboxes. */
+/* cay policy show: prints the built-in presets and the policies of sandboxes. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -47,7 +47,7 @@ static void print_preset(const struct cmd_ctx *ctx, const struct policy_preset *
 	json_line_print(&j);
 }
 
-/* A document, with the history as comments: what is printed can be given to cay policy set. */
+/* Prints a document with the history as comments; cay policy set accepts it. */
 static int print_record(const struct policy_record *r, struct err *e)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(LIMIT_POLICY_DESCRIBED);

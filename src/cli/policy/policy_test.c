@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of two words, and those about policies. One run per test: options keep values. */
+/*
+ * Tests two-word commands and the policy commands. One run per test, because options keep their
+ * values.
+ */
 #include "cli/cli_test.h"
 #include "cli/commands.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay trace: show, follow, filter and verify what happened in a sandbox. Lines go from the
- * file to the output one at a time, so a trace may be of any size.
+ * cay trace: shows, follows, filters and verifies the trace of a sandbox. Lines go from the file to
+ * the output one at a time, so a trace may have any size.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,9 @@
 #include "wire/json_write.h"
 
 enum {
-	OUT_MAX = 8 * LIMIT_EVENT, /* one event for people: escapes take at most four times */
-	ALIVE_MS = 1000,	   /* while following: how often to see whether the sandbox lives */
+	OUT_MAX =
+		8 * LIMIT_EVENT, /* one printed event: escapes take at most four times the space */
+	ALIVE_MS = 1000, /* while following: how often to check that the sandbox still runs */
 };
 
 static const char *opt_call, *opt_kind;
@@ -38,7 +39,7 @@ struct show {
 	struct trace_filter filter;
 	struct trace_text text;
 	struct buf out;
-	bool raw;   /* lines need not be looked at */
+	bool raw;   /* lines need no parsing */
 	bool ended; /* sandbox.end was seen */
 	struct err *e;
 };
@@ -58,7 +59,7 @@ static int out_failed(struct err *e)
 	return err_sys(e, errno ? errno : EIO, "cannot write to standard output");
 }
 
-/* The line as it is in the file for --json, else for people. */
+/* Prints the line unchanged with --json, else formatted. */
 static int print_event(struct show *s, struct str line, const struct trace_event *ev)
 {
 	FILE *to = s->ctx->json ? out_json_stream(stdout) : stdout;
@@ -97,7 +98,7 @@ static int show_line(struct show *s, struct str line)
 	return r == 0 ? 0 : print_event(s, line, &ev);
 }
 
-/* Everything that is there now. */
+/* Shows everything written so far. */
 static int show_lines(struct show *s)
 {
 	struct str line;
@@ -114,10 +115,7 @@ static int show_lines(struct show *s)
 	return fflush(s->ctx->json ? out_json_stream(stdout) : stdout) == 0 ? 0 : out_failed(s->e);
 }
 
-/*
- * An inotify descriptor for the file itself, by descriptor: its name changes when the sandbox
- * ends.
- */
+/* Watches the file by descriptor: its name changes when the sandbox ends. */
 static int watch_file(struct show *s, int *ret_fd)
 {
 	auto_close int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -130,7 +128,7 @@ static int watch_file(struct show *s, int *ret_fd)
 	return 0;
 }
 
-/* Wait for a change, or a second. */
+/* Waits for a change, at most one second. */
 static int await_change(struct show *s, int in)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
@@ -144,8 +142,8 @@ static int await_change(struct show *s, int in)
 }
 
 /*
- * Until the sandbox ends. One whose warden was killed never says so: whether it lives is
- * looked at before the last read, so that nothing is missed. SIGINT ends us by its default.
+ * Follows until the sandbox ends. A killed warden writes no end event. So check that the sandbox is
+ * alive before each read: the last read then misses nothing. SIGINT ends this process by default.
  */
 static int follow(struct show *s)
 {
@@ -153,7 +151,7 @@ static int follow(struct show *s)
 	uint64_t watched = UINT64_MAX;
 
 	for (;;) {
-		/* The trace goes on in another file now and then. */
+		/* From time to time the trace continues in a new file. */
 		if (watched != s->file.start) {
 			fd_close(&in);
 			watched = s->file.start;

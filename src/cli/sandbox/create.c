@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay create: a sandbox that stays. */
+/* cay create: creates a sandbox that stays. */
 #include <stdio.h>
 
 #include "cli/context.h"

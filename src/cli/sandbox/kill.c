@@ -18,7 +18,7 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* The first error decides the exit code; every error is printed where it happens. */
+/* The first error decides the exit code; each error is printed immediately. */
 static void note_error(const struct cmd_ctx *ctx, const struct err *e, int *code)
 {
 	int c = cmd_report(ctx, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that limit what a sandbox or a call may use: rows, checks, and what is sent. */
+/* Options that limit a sandbox or a call: their rows and checks, and the spec made from them. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct limit_opts {
 };
 
 /* clang-format off */
-/* For commands that make a sandbox. */
+/* For commands that create a sandbox. */
 #define LIMIT_OPTS_BUILD(l) \
 	{ "memory", 'm', OPT_SIZE, "SIZE", \
 	  "Memory of the whole sandbox, with tmpfs and swap (512M, 2G)", &(l).memory }, \
@@ -34,7 +34,7 @@ struct limit_opts {
 	{ "on-timeout", 0, OPT_TEXT, "kill|pause", \
 	  "What happens when --ttl or --idle has passed; default: kill", &(l).on_timeout }
 
-/* For commands that run one. */
+/* For commands that run a call. */
 #define LIMIT_OPTS_RUN(l) \
 	{ "call-memory", 0, OPT_SIZE, "SIZE", "Memory of this command alone", &(l).call_memory }, \
 	{ "best-effort", 0, OPT_FLAG, NULL, \
@@ -45,5 +45,5 @@ struct limit_opts {
 /* clang-format on */
 
 struct limits_spec limit_opts_spec(const struct limit_opts *l);
-/* INVALID where the limit of a call is too small to be meant; ops checks the others. */
+/* INVALID if the limit of a call is implausibly small; ops checks the other limits. */
 int limit_opts_check_call(const struct limit_opts *l, struct err *e);

@@ -16,7 +16,7 @@ static struct cmd cmd = { .name = "run", .synopsis = "CMD", .opts = opts, .data 
 const struct cmd *const commands[] = { NULL };
 
 static struct err e;
-static char text[sizeof e.msg + 40]; /* of the error, as it is printed */
+static char text[sizeof e.msg + 40]; /* the error as printed */
 
 static int parse(const char *a, const char *b)
 {

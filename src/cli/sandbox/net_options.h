@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that give a sandbox a network: rows, the policy made of them, and what is sent. */
+/* Network options of a sandbox: their rows, and the policy made from them. */
 #pragma once
 
 #include "base/buf.h"
@@ -22,7 +22,9 @@ struct net_opts {
 	  &(n).deny }
 /* clang-format on */
 
-/* The policy of these options, compiled into *policy, which ret borrows. Errors name the file, line
- * and column. */
+/*
+ * Compiles the policy of these options into *policy, which ret borrows. Errors name the file, line
+ * and column.
+ */
 int net_opts_spec(const struct net_opts *n, struct buf *policy, struct net_spec *ret,
 		  struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay run: create, run, destroy. */
+/* cay run: creates a sandbox, runs a command, destroys the sandbox. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ static int run_in(struct cmd_ctx *ctx, struct creation *n, struct err *e)
 	return command_run(ctx, &c, e);
 }
 
-/* A command in a transaction of its own, kept if it exits with 0. */
+/* Runs the command in its own transaction, which is committed if the command exits with 0. */
 static int in_tx(struct cmd_ctx *ctx, struct creation *n, struct err *e)
 {
 	struct tx_result tx;
@@ -121,7 +121,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return -1;
 	out_json_about(n.row.id);
 	cli_print_warnings(&n.warnings);
-	/* One that is removed afterwards takes all changes with it anyway. */
+	/* Without --keep the sandbox is removed with all changes, so it needs no transaction. */
 	code = o.tx && o.keep ? in_tx(ctx, &n, e) : run_in(ctx, &n, e);
 	if (run_apply_wants(how, o.tx, code)) {
 		int kept = run_apply(ctx, &n, how, code, e);

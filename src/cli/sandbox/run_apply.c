@@ -41,7 +41,7 @@ static enum answer ask(size_t steps, int code)
 		"Apply %zu change%s? [y]es, [n]o and drop them, [k]eep the sandbox: ", steps,
 		steps == 1 ? "" : "s");
 	(void)fflush(stderr);
-	/* Nothing is dropped without a word. */
+	/* Without an answer, keep the changes. */
 	if (!fgets(text, sizeof text, stdin))
 		return KEEP;
 	return text[0] == 'y' || text[0] == 'Y'	  ? YES

@@ -21,7 +21,7 @@ void sandbox_spec_done(struct sandbox_spec *s)
 	*s = (struct sandbox_spec){ 0 };
 }
 
-/* Keeps the text, which may be NULL for lack of memory. */
+/* Takes ownership of text, which may be NULL if out of memory. */
 static const char *own(struct sandbox_spec *s, char *text)
 {
 	if (text)
@@ -29,7 +29,10 @@ static const char *own(struct sandbox_spec *s, char *text)
 	return text;
 }
 
-/* Up to the next ':' that is not escaped; *at is left behind it, or NULL at the end. Allocated. */
+/*
+ * Returns the part up to the next unescaped ':', allocated. *at then points behind the ':', or is
+ * NULL at the end.
+ */
 static char *take_part(const char **at)
 {
 	char *out = malloc(strlen(*at) + 1);
@@ -48,7 +51,7 @@ static char *take_part(const char **at)
 	return out;
 }
 
-/* One PATH[:DEST], where "\:" in either stands for a colon. */
+/* Parses one PATH[:DEST]; "\:" stands for a colon in either part. */
 static int parse_mount(struct sandbox_spec *s, const char *text, bool ro, struct mount_spec *ret,
 		       struct err *e)
 {
@@ -86,7 +89,7 @@ static int parse_mounts(const struct sandbox_opts *o, struct sandbox_spec *s, st
 	return 0;
 }
 
-/* --env K: with our own value. */
+/* --env K without a value takes our own value of K. */
 static int parse_env(struct sandbox_spec *s, const char *text, const char **ret, struct err *e)
 {
 	const char *value;
@@ -162,7 +165,7 @@ int sandbox_opts_spec(const struct sandbox_opts *o, struct sandbox_spec *ret, st
 	if (o->toolchains && toolchains_add(&s, getenv("HOME"), sets_path(&s.spec.env), e) < 0)
 		return -1;
 	*ret = s;
-	/* The policy's bytes stay where they are. */
+	/* The caller keeps the policy's bytes. */
 	s = (struct sandbox_spec){ 0 };
 	return 0;
 }

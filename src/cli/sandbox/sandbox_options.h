@@ -39,7 +39,7 @@ struct sandbox_opts {
 };
 
 /* clang-format off */
-/* What a sandbox is made of. */
+/* How to build a sandbox. */
 #define SANDBOX_OPTS_BUILD(o) \
 	{ "template", 0, OPT_TEXT, "NAME", \
 	  "What the sandbox starts from: host, the system of this machine (default), dir:PATH, " \
@@ -67,7 +67,7 @@ struct sandbox_opts {
 	{ "trace", 0, OPT_TEXT, "full|calls", \
 	  "What is recorded: also processes and files (default), or calls only", &(o).trace }
 
-/* How one call runs. */
+/* How to run one call. */
 #define SANDBOX_OPTS_CALL(o) \
 	{ "env", 'e', OPT_LIST, "K[=V]", "Set a variable; without V it gets your own value", \
 	  &(o).envs }, \
@@ -76,7 +76,7 @@ struct sandbox_opts {
 	{ "user", 'u', OPT_TEXT, "USER", "Run as this user: a name, UID, or UID:GID", &(o).user }, \
 	{ "label", 'l', OPT_LIST, "K=V", "Attach a label", &(o).labels }
 
-/* Only for commands that run one. */
+/* Only for commands that run a call. */
 #define SANDBOX_OPTS_RUN(o) \
 	{ "timeout", 0, OPT_DURATION, "TIME", \
 	  "End the command after this time (500ms, 10s, 5m, 1h); exit code 124", &(o).timeout_ms }, \
@@ -95,18 +95,20 @@ struct sandbox_opts {
 	{ "keep", 0, OPT_FLAG, NULL, "Keep the sandbox when the command has ended", &(o).keep }
 /* clang-format on */
 
-/* A create_spec of these options, with what it borrows. */
+/* A create_spec made from these options, and the memory that it borrows. */
 struct sandbox_spec {
 	struct create_spec spec;
 	struct mount_spec *mounts; /* dirs, then ros */
-	char **texts;		   /* allocated parts of these, and variables with their values */
+	char **texts; /* allocated strings: parts of mounts, and variables with their values */
 	int ntexts;
 	const char **env;
 	struct buf policy;
 };
 
-/* INVALID, with the option and its value named, where they cannot be read;
- * ops/create/create_check.h checks what they mean. */
+/*
+ * INVALID, naming the option and its value, if they cannot be parsed; ops/create/create_check.h
+ * checks their meaning.
+ */
 int sandbox_opts_spec(const struct sandbox_opts *o, struct sandbox_spec *ret, struct err *e);
 void sandbox_spec_done(struct sandbox_spec *s);
 DEFINE_AUTO(struct sandbox_spec, sandbox_spec_done)

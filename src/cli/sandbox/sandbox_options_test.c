@@ -22,10 +22,10 @@ static const struct cmd cmd = { .name = "run", .opts = rows, .stop_at = 1, .runs
 
 static struct cay context;
 static struct err e;
-static char text[sizeof e.msg + 40]; /* of the error, as it is printed */
+static char text[sizeof e.msg + 40]; /* the error as printed */
 static struct sandbox_spec spec_of;
 static struct create_plan p;
-static char top[PATH_MAX]; /* a directory of this test's own, and the current one */
+static char top[PATH_MAX]; /* the test's own directory, which is also the working directory */
 
 static void put(const char *name)
 {
@@ -34,12 +34,12 @@ static void put(const char *name)
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1 && close(fd) == 0);
 }
 
-/* top/state is the state directory; top/p, top/p/sub, top/file and "top/a:b" are there too. */
+/* Creates top/state as the state directory, and top/p, top/p/sub, top/file and "top/a:b". */
 static void set_up(void)
 {
 	char dir[256];
 
-	/* Not in memory: what lies below /dev cannot be shown. */
+	/* Not below /dev/shm: mounts from /dev are refused. */
 	(void)snprintf(dir, sizeof dir, "/tmp/cay-t-%d-XXXXXX", (int)t_me);
 	CHECK(mkdtemp(dir));
 	CHECK(realpath(dir, top) && chdir(top) == 0);
@@ -61,7 +61,7 @@ static void tear_down(void)
 	t_sweep(t_me);
 }
 
-/* Up to four options; the result of resolving them. */
+/* Resolves up to four options; returns the result. */
 static int resolve(const char *a, const char *b, const char *third, const char *d)
 {
 	const char *argv[5] = { a, b, third, d, NULL };
@@ -94,7 +94,7 @@ static const char *at_top(const char *tail)
 	return path;
 }
 
-/* Whether an option is refused with these words. */
+/* Checks that an option is refused with these words. */
 static void refused(const char *option, const char *words)
 {
 	if (resolve(option, NULL, NULL, NULL) == 0) {

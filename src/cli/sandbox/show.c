@@ -156,7 +156,7 @@ static void print_times(const struct sandbox_status *st)
 		       out_duration(st->idle_left_ms * 1000, text));
 }
 
-/* What holds now; cay policy show prints all of it. */
+/* Prints the current policy briefly; cay policy show prints all of it. */
 static void print_policy(const struct policy_record *r)
 {
 	size_t n = json_array_size(r->history);

@@ -15,7 +15,7 @@
 #define INSIDE "/home/user/"
 #define USUAL  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* bin: where its programs are, unless each of its versions has a bin; NULL: nowhere. */
+/* bin: where its programs are, unless each version has its own bin; NULL: none. */
 static const struct toolchain {
 	const char *dir, *versions, *bin;
 } rows[TOOLCHAIN_MOUNTS] = {
@@ -33,7 +33,7 @@ static const char *keep(struct sandbox_spec *s, char *text)
 	return text;
 }
 
-/* The entry of a directory that sorts last as a version; false: it has none. */
+/* The entry of a directory with the highest version; false if there is none. */
 static bool newest(const char *dir, char *out, size_t size)
 {
 	DIR *d = opendir(dir);
@@ -49,7 +49,7 @@ static bool newest(const char *dir, char *out, size_t size)
 	return out[0] != '\0';
 }
 
-/* Append the directory inside that has the programs, with a colon. */
+/* Append the inner directory of the programs, and a colon. */
 static void add_bin(const struct toolchain *t, const char *home, char *path, size_t size)
 {
 	char dir[LIMIT_PATH], version[NAME_MAX + 1] = "";
@@ -91,7 +91,7 @@ static int add_env(struct sandbox_spec *s, const char *text)
 	return entry ? 0 : -ENOMEM;
 }
 
-/* Where the shown directories cannot be written, the programs need other ones. */
+/* The shown directories are read-only, so the programs need other directories to write to. */
 static int add_places(struct sandbox_spec *s, const struct toolchain *t)
 {
 	int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --toolchains: what the caller has installed in the own home, shown read-only in the home inside,
- * with PATH for it. Of ~/.cargo only the programs: the rest can hold tokens of a registry.
+ * --toolchains: shows toolchains from the caller's home read-only in the home inside, and adds them
+ * to PATH. From ~/.cargo it shows only the programs: other files there may hold registry tokens.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 enum { TOOLCHAIN_MOUNTS = 5, TOOLCHAIN_ENV = 4 };
 
 /*
- * Add mounts and variables to s, which has room for these and for the texts of both. has_path: the
- * caller has set PATH. home: the caller's, or NULL.
+ * Adds mounts and variables to s, which must have room for these and their texts. has_path: the
+ * caller has set PATH. home: the caller's home, or NULL.
  */
 int toolchains_add(struct sandbox_spec *s, const char *home, bool has_path, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay why: why a sandbox ended. */
+/* cay why: shows why a sandbox ended. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay apply: a sandbox's changes below its --dir, taken over into the host's directory. */
+/* cay apply: applies a sandbox's changes below its --dir to the host directory. */
 #include <stdio.h>
 
 #include "cli/context.h"
@@ -63,7 +63,7 @@ static int plan_and_do(struct cmd_ctx *ctx, struct cay *c, struct err *e)
 	return conflicts ? 1 : 0;
 }
 
-/* --resume and --undo, and before anything else is applied. */
+/* Handles --resume and --undo, and runs before anything else is applied. */
 static int finish_first(const struct cmd_ctx *ctx, struct cay *c, int *ret_found, struct err *e)
 {
 	const struct apply_finish_spec spec = {
@@ -84,7 +84,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 
 	if (o.resume && o.undo)
 		return cmd_usage(ctx, e, "--resume or --undo, not both");
-	/* What was cut off may be of a sandbox that is gone by now. */
+	/* The interrupted run may belong to a sandbox that no longer exists. */
 	if (!(only_finish && o.to && ctx->nargs == 0) &&
 	    cmd_need_args(ctx, 1, only_finish ? 1 : -1, "SANDBOX", e) < 0)
 		return -1;

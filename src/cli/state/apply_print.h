@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cay apply and cay run --apply show of a plan. */
+/* Prints the plan of cay apply and cay run --apply. */
 #pragma once
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "ops/apply.h"
 
 /*
- * A line per change on f, then what is left out and refused on stderr; as JSON all of it on stdout.
- * refused: only that, nothing was done. Nothing where the user wants it quiet.
+ * Prints one line per change to f, and what is left out or refused to stderr; as JSON everything
+ * goes to stdout. refused: print only refusals; nothing was applied. Prints nothing with -q.
  */
 void apply_print(const struct apply_planned *p, const struct cmd_ctx *ctx, bool refused, FILE *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay diff: what a sandbox changed, or how two of them differ. */
+/* cay diff: shows what a sandbox changed, or how two sandboxes or snapshots differ. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void print_notes(const struct diff_result *r)
 	cli_print_warnings(&r->warnings);
 }
 
-/* A patch without these is no error of git apply's, so it must be one of ours. */
+/* git apply accepts a patch that lacks these files, so report the gap as an error here. */
 static int fail_changed(const struct diff_result *r, struct err *e)
 {
 	(void)err_set(e, ERR_CONFLICT,

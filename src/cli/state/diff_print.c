@@ -6,7 +6,7 @@
 
 #include "cli/output.h"
 
-/* A, D, M, T, R, or m where neither content nor kind has changed. */
+/* A, D, M, T, R; or m if neither content nor type changed. */
 static char diff_letter(const struct diff_entry *en)
 {
 	switch (en->kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay explore: a command in several forks, of which the best one stays. */
+/* cay explore: runs a command in several forks; the best fork stays. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-/* The beginning of a line, of each fork. */
+/* The unfinished output line of each fork. */
 struct lines {
 	struct buf v[EXPLORE_MOST];
 };
@@ -54,7 +54,9 @@ static void print_line(const struct branch *b, struct buf *line)
 	buf_clear(line);
 }
 
-/* Whole lines, so that those of several commands do not mix; a very long one in pieces. */
+/*
+ * Prints whole lines, so that the output of several commands does not mix; splits very long lines.
+ */
 static void on_output(void *ctx, const struct branch *b, enum call_stream stream, struct str data)
 {
 	struct buf *line = &((struct lines *)ctx)->v[b->number - 1];
@@ -140,7 +142,7 @@ static int print_table(const struct branch *b, unsigned n)
 	return r;
 }
 
-/* All, where nobody is there to choose. */
+/* Keep all forks if there is no terminal to ask. */
 static void choose(struct explored *x)
 {
 	char text[16] = "";
@@ -176,14 +178,16 @@ static int conclude(struct cay *c, struct explored *x, struct err *e)
 	}
 	if (!o.json && !o.quiet && nkept == 1)
 		fprintf(stderr, "cay: fork %d is kept: %s\n", kept->number, kept->id);
-	/* Of one that was chosen, its own code, if it came to have one; of several, whether any
-	 * succeeded. */
+	/*
+	 * For one chosen fork, return its own exit code if it has one; for several, whether any
+	 * succeeded.
+	 */
 	if (nkept == 1 && kept->code != 0)
 		return kept->code > 0 ? kept->code : 1;
 	return x->winner < 0 ? 1 : 0;
 }
 
-/* What would end us comes to a descriptor instead. */
+/* Receive terminating signals through a descriptor. */
 static int take_signals(sigset_t *ret_before)
 {
 	sigset_t set;
@@ -196,7 +200,7 @@ static int take_signals(sigset_t *ret_before)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* As it would have been without us taking it. */
+/* End by the signal, as without the descriptor. */
 static void end_by(int sig_fd, const sigset_t *before)
 {
 	struct signalfd_siginfo si;
@@ -209,7 +213,7 @@ static void end_by(int sig_fd, const sigset_t *before)
 	(void)sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-/* op_explore(), which a signal cancels. */
+/* Runs op_explore(); a signal cancels it. */
 static int explore(struct cay *c, const struct explore_spec *spec, struct explored *ret,
 		   struct err *e)
 {

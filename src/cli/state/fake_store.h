@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: a store and wardens that exist only here. What the commands did to them is
- * kept in fake.log, one word per act.
+ * For tests: a fake store and fake wardens. fake.log records what the commands did, one word per
+ * action.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 struct fake_sandbox {
 	struct sandbox_row row;
 	bool alive, gone, deaf; /* deaf: the warden refuses to end */
-	int busy;		/* times that the lock is found held */
+	int busy;		/* how often the lock is found held */
 };
 
 static struct {
@@ -31,8 +31,8 @@ static struct {
 	int n;
 	const struct call_row *calls;
 	int ncalls;
-	int removed; /* what the next reconcile says */
-	bool broken; /* the state cannot be opened */
+	int removed; /* result of the next reconcile */
+	bool broken; /* the state directory cannot be opened */
 	char log[1024];
 } fake;
 
@@ -51,7 +51,7 @@ static inline struct fake_sandbox *fake_add(const char *id, const char *name, co
 	return b;
 }
 
-/* A state directory of this test's own; fake_done removes it. */
+/* Creates a state directory for this test; fake_done removes it. */
 static inline void fake_init(void)
 {
 	char sandboxes[80];
@@ -285,7 +285,7 @@ int reconcile_all(struct catalog *c, const struct state *s, int most, int *ret_r
 	return 0;
 }
 
-/* The only link there is at a time. */
+/* Only one link exists at a time. */
 static const char *fake_linked;
 
 int link_connect(struct waiter *w, const struct state *s, const char *id, struct link **ret,

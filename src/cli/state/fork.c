@@ -29,7 +29,7 @@ static int print_one(void *ctx, unsigned i, const struct creation *n)
 		PRINT_JSON(json_forked, &made);
 	else
 		puts(made.id);
-	/* Who is interrupted has been told of all that are there. */
+	/* Flush, so that an interrupted user has seen every fork that exists. */
 	(void)fflush(stdout);
 	return 0;
 }

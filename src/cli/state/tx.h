@@ -4,5 +4,5 @@
 
 #include "ops/snapshot.h"
 
-/* Keep it, or drop it with all that runs in the sandbox. */
+/* Commit it, or abort it and end everything that runs in the sandbox. */
 int tx_finish(struct cay *c, const struct tx_result *tx, bool keep, struct err *e);
