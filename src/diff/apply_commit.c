@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doing and undoing the steps, each of which can be told from the inodes. */
+/* Carries out and undoes steps. The inodes show whether a step is done. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "sys/files/rmtree.h"
 #include "sys/process/raw.h"
 
-/* A step, opened: where it happens, and the names on both sides of it. */
+/* An opened step: its directory, and the names on both sides. */
 struct place {
 	const struct apply *a;
 	const struct apply_step *s;
@@ -46,7 +46,7 @@ static bool is_same(const struct apply_file *a, const struct apply_file *b)
 	return a->ino == b->ino && a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-/* The staged name holds this inode. */
+/* True if the staged name has this inode. */
 static bool has_ino(const struct apply *a, const char *name, uint64_t ino)
 {
 	struct apply_file f;
@@ -67,7 +67,7 @@ static int do_replace(const struct place *p)
 	int r;
 
 	if (!has_ino(a, p->new, p->s->new_ino))
-		return 0; /* exchanged already */
+		return 0; /* already exchanged */
 	r = move(a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 	if (r < 0)
 		return r;
@@ -84,7 +84,7 @@ static int do_delete(const struct place *p)
 	struct apply_file old;
 	int r = move(p->dir, p->name, a->stage_fd, p->old, RAW_RENAME_NOREPLACE);
 
-	/* Moved away already; what is there now is a later step's. */
+	/* Already moved away; the present entry belongs to a later step. */
 	if (r == -EEXIST || r == -ENOENT)
 		return has_ino(a, p->old, p->s->old.ino) ? 0 : -ESTALE;
 	if (r < 0)
@@ -105,7 +105,7 @@ static int do_add(const struct place *p)
 	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_NOREPLACE);
 }
 
-/* ino: which directory it must be; 0: one that we have just made. */
+/* ino: the expected directory; 0: one that we have just made. */
 static int set_mode(const struct place *p, uint32_t mode, uint64_t ino)
 {
 	auto_close int fd =
@@ -167,7 +167,7 @@ static int undo_replace(const struct place *p)
 		return 0; /* never exchanged */
 	if (apply_look(p->dir, p->name, &f) < 0 || f.ino != p->s->new_ino ||
 	    !has_ino(p->a, p->new, p->s->old.ino))
-		return -ESTALE; /* somebody has put another file there, or into the stage */
+		return -ESTALE; /* another process put a different file there, or into the stage */
 	return move(p->a->stage_fd, p->new, p->dir, p->name, RAW_RENAME_EXCHANGE);
 }
 
@@ -211,7 +211,7 @@ static int undo_step(const struct place *p)
 	case APPLY_RMDIR:
 		return undo_rmdir(p);
 	case APPLY_MKDIR:
-		/* What the user has put there meanwhile stays. */
+		/* Keep what the user has put there meanwhile. */
 		return unlinkat(p->dir, p->name, AT_REMOVEDIR) < 0 && errno != ENOENT &&
 				       errno != ENOTDIR && errno != ENOTEMPTY
 			       ? -errno
@@ -233,7 +233,7 @@ static int fail(struct err *e, int r, const char *path)
 	return err_sys(e, -r, "change '%.300s'", path);
 }
 
-/* Steps in order. *ret_done: how many were looked at, whole or in part. */
+/* Runs the steps in order. *ret_done: how many were started, complete or partial. */
 static int commit(struct apply *a, size_t *ret_done, struct err *e)
 {
 	for (size_t i = 0; i < a->n; i++) {
@@ -242,7 +242,7 @@ static int commit(struct apply *a, size_t *ret_done, struct err *e)
 
 		apply_tick(a);
 		*ret_done = i + 1;
-		/* Below a directory that a former run has removed or replaced already. */
+		/* Below a directory that an earlier run has removed or replaced already. */
 		if ((r == -ENOENT || r == -ENOTDIR) &&
 		    (a->steps[i].op == APPLY_DELETE || a->steps[i].op == APPLY_RMDIR))
 			continue;
@@ -254,7 +254,7 @@ static int commit(struct apply *a, size_t *ret_done, struct err *e)
 	return 0;
 }
 
-/* The stage holds a file of the host's, which must not be lost with it. */
+/* True if the stage holds a host file, which must not be lost with the stage. */
 static bool is_half_done(const struct place *p)
 {
 	struct apply_file f;
@@ -283,8 +283,8 @@ static int undo(struct apply *a, size_t n, struct err *e)
 }
 
 /*
- * Without its journal the rest is rubbish, whatever happens to us: what cannot be removed now is
- * removed by the next one, and is no reason to call undone what is done.
+ * Without a journal the rest is garbage. If some of it cannot be removed now, the next run removes
+ * it. That is no reason to report a completed run as failed.
  */
 static int clean(struct apply *a, struct err *e)
 {
@@ -302,7 +302,7 @@ static int clean(struct apply *a, struct err *e)
 	return 0;
 }
 
-/* Then it can be told no more what had been moved. */
+/* Without the journal we can no longer tell what was moved. */
 static int clean_undone(struct apply *a, struct err *e)
 {
 	if (a->undone && a->undone(a->undone_ctx, a, e) < 0)
@@ -327,7 +327,7 @@ int apply_lock(struct apply *a, struct err *e)
 		return err_sys(e, -r, "make " APPLY_DIR);
 	if (flock(a->stage_fd, LOCK_EX | LOCK_NB) < 0)
 		return err_set(e, ERR_CONFLICT, "another cay apply is at work in this directory");
-	/* One that just ended has removed what we opened. */
+	/* A run that just ended removed the directory that we opened. */
 	if (fstat(a->stage_fd, &st) < 0 ||
 	    fstatat(a->dir_fd, APPLY_DIR, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    st.st_ino != there.st_ino)
@@ -345,8 +345,9 @@ int apply_lock(struct apply *a, struct err *e)
 }
 
 /*
- * Leftovers of a run that came to no journal. Of one that did, files of the host's may lie there
- * and nowhere else. What is removed is still locked: who has it open finds that it is another.
+ * Removes leftovers of a run without a journal. After a run with a journal, the stage may hold the
+ * only copy of host files. The removed directory stays locked: a process that has it open notices
+ * that it was replaced.
  */
 static int empty_stage(struct apply *a, struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The journal: "cay-apply 2\0NONCE\0ID\0", then per step its numbers and its path, each ended by
- * NUL, then "end\0". It is written beside its place and renamed there, so it is whole or not there.
- * It counts only where the state directory knows it (apply_note.c).
+ * NUL, then "end\0". It is written under another name and renamed, so it is complete or missing. It
+ * counts only if the state directory knows it (apply_note.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static const char *next(const char **at, const char *end)
 	return p;
 }
 
-/* It lies in a directory of the user's, who could have written anything into it. */
+/* The journal is in the user's directory, so its content is untrusted. */
 static bool is_plain(const char *path)
 {
 	if (!path[0] || path[0] == '/')
@@ -94,7 +94,7 @@ static int parse_step(const char *text, struct apply_step *s)
 	int n = sscanf(text, "%c %llu %llu %llu %u %u %u %llu %u%c", &op, &ino, &size, &mtime,
 		       &s->old.mode, &s->old.uid, &s->old.gid, &new_ino, &s->mode, &end);
 
-	/* We never plan to give more than these. */
+	/* Our plans never set other bits. */
 	if (n == 9 && op == MERGED) {
 		s->merged = true;
 		op = APPLY_REPLACE;
@@ -131,8 +131,8 @@ int apply_journal_parse(struct apply *a, struct str body)
 }
 
 /*
- * One that came with the directory, as a file of somebody's repository or as a link to elsewhere,
- * is none of ours: nobody but the owner may read what we write.
+ * A journal that came with the directory, as a file of a repository or as a link, is not ours: only
+ * the owner may read what we write.
  */
 static int open_own(const struct apply *a)
 {

@@ -24,7 +24,7 @@ void apply_memory_done(struct apply_memory *m)
 	m->n = 0;
 }
 
-/* Paths in the file: what is not plain as %XX. */
+/* Writes a path into the file, with special characters as %XX. */
 static int put_path(struct buf *b, const char *path)
 {
 	int r = 0;
@@ -110,7 +110,7 @@ int apply_memory_load(struct apply_memory *m, int sandbox_fd, int mount, struct 
 	return 0;
 }
 
-/* The first record of a path; those that follow may be of it too. */
+/* The first record of a path; more records of the path may follow. */
 static size_t find(const struct apply_memory *m, const char *path)
 {
 	size_t low = 0, high = m->n;
@@ -216,7 +216,7 @@ int apply_memory_open_copy(void *ctx, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What was taken over is what a later merge starts from. */
+/* A later merge starts from the applied content. */
 static void keep_base(const struct apply_memory *m, const char *path, struct str text)
 {
 	char name[128], dir[32];
@@ -225,12 +225,12 @@ static void keep_base(const struct apply_memory *m, const char *path, struct str
 	(void)io_mkdir(m->dir_fd, "base", 0700);
 	(void)io_mkdir(m->dir_fd, dir, 0700);
 	base_path(m, path, name);
-	/* An old one would be wrong: it is not what both have now. */
+	/* An old base would be wrong: it is not what both sides have now. */
 	if (io_replace_file(m->dir_fd, "base/applied.new", name, text) < 0)
 		(void)unlinkat(m->dir_fd, name, 0);
 }
 
-/* Both have it now. */
+/* Both sides have this content now. */
 static void keep_host(const struct apply_memory *m, int host_fd, const char *path)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(BASE_BYTES);
@@ -240,7 +240,10 @@ static void keep_host(const struct apply_memory *m, int host_fd, const char *pat
 		keep_base(m, path, buf_str(&b));
 }
 
-/* Where it is not what was merged any more, the one before stays: the same is merged once more. */
+/*
+ * If the file no longer is what was merged, keep the previous base: the next merge repeats the same
+ * changes.
+ */
 static void keep_theirs(const struct apply_memory *m, const struct diff *d,
 			const struct apply_step *s)
 {
@@ -260,7 +263,7 @@ static uint64_t ctime_of(const struct stat *st)
 	return (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
 }
 
-/* mark: "r" of one that was put back as it had been, "m" of a merge, or "". */
+/* mark: "r" for a file that was put back, "m" for a merge, or "". */
 static int put_line(const struct apply_memory *m, const char *mark, const struct stat *st,
 		    uint64_t when, const char *path, struct buf *b)
 {
@@ -295,7 +298,7 @@ static int put_record(const struct apply_memory *m, const struct apply *a, const
 	return put_line(m, s->merged ? "m" : "", &st, when, s->path, b);
 }
 
-/* Not one that was to be merged: the sandbox has not seen what is in it. */
+/* Skips files that were to be merged: the sandbox has not seen their content. */
 static int put_restored(const struct apply_memory *m, const struct apply *a, const struct diff *d,
 			const struct apply_step *s, struct buf *b)
 {
@@ -313,7 +316,7 @@ static int put_restored(const struct apply_memory *m, const struct apply *a, con
 	return put_line(m, "r", &st, ctime_of(&st), s->path, b);
 }
 
-/* All, or nothing: half a line would be read as another one. */
+/* Write everything or nothing: a partial line would be read as a different line. */
 static int add_text(int fd, struct str text)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

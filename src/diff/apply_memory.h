@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox's directory remembers about a --dir: which files of the host cay apply wrote
- * (sandboxes/ID/applied), and what files held when the sandbox first changed them
- * (sandboxes/ID/base/N/HASH, saved by the warden), for merges.
+ * What a sandbox's directory remembers about a --dir, for merges: which host files cay apply wrote
+ * (sandboxes/ID/applied), and the content of files when the sandbox first changed them
+ * (sandboxes/ID/base/N/HASH, saved by the warden).
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 #include "diff/apply.h"
 
 struct apply_memory {
-	int dir_fd; /* of the sandbox; owned */
+	int dir_fd; /* of the sandbox's directory; owned */
 	int mount;  /* number of the --dir among the mounts */
 	struct applied {
 		char *path;
 		uint64_t ino, ctime_ns, size;
-		bool restored; /* not written by us, but put back when a run was undone */
-		bool merged; /* what we wrote holds changes of the host's that the sandbox lacks */
-	} * v;		     /* later ones count */
+		bool restored; /* not written, but put back when a run was undone */
+		bool merged;   /* the file we wrote contains host changes that the sandbox lacks */
+	} * v;		       /* later records override earlier ones */
 	size_t n;
 };
 
@@ -32,21 +32,18 @@ bool apply_memory_is_ours(void *ctx, const char *path, uint64_t ino, uint64_t ct
 int apply_memory_was_ours(void *ctx, const char *path);
 bool apply_memory_was_merged(void *ctx, const char *path);
 int apply_memory_base(void *ctx, const char *path, struct buf *ret);
-/* For struct diff_start: the same, opened; or -errno. */
+/* For struct diff_start: opens the kept copy; or -errno. */
 int apply_memory_open_copy(void *ctx, const char *path);
 
 /*
- * Files that we wrote and that the sandbox has removed since: overlayfs, which does not know
- * that they have come into being below it, has left no whiteout. Adds them to the difference.
+ * Adds files to the difference that cay apply wrote and the sandbox has removed since. Overlayfs
+ * made no whiteout for them, because it does not know that they appeared in the lower directory.
  */
 int apply_memory_add_deleted(struct apply_memory *m, const struct diff_scope *s, struct diff *d,
 			     struct err *e);
 
-/*
- * Remember what the steps of a have put below its directory. d: the difference that they are of;
- * NULL where that is not known any more.
- */
+/* Remember what the steps of a wrote to its directory. d: their difference, or NULL if unknown. */
 int apply_memory_add(struct apply_memory *m, const struct apply *a, const struct diff *d,
 		     struct err *e);
-/* For struct apply: what was moved and moved back has another ctime, and is what it was. */
+/* For struct apply: a file that was moved and moved back has a new ctime, but is unchanged. */
 int apply_memory_undone(void *ctx, const struct apply *a, struct err *e);

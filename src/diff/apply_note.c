@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which journals are ours. A journal lies in a directory that others can write: it may have come
- * with a clone or an archive, and undoing it moves files. So the state directory keeps a note of
- * each journal, applying/NONCE, with the hash of the whole journal. The note is written before the
- * journal and removed after it.
+ * Tells which journals are ours. A journal is in a directory that others can write: it may have
+ * come with a clone or an archive, and undoing it moves files. So the state directory keeps a note
+ * of each journal, applying/NONCE, with the hash of the whole journal. The note is written before
+ * the journal and removed after it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -27,7 +27,7 @@ struct origin origin_handle(int dirfd, const char *name)
 	return out;
 }
 
-/* The attribute is struct ovl_fb of fs/overlayfs/overlayfs.h, then the handle itself. */
+/* The attribute is struct ovl_fb of fs/overlayfs/overlayfs.h, followed by the handle. */
 static struct origin read_origin(const struct stack *s, int dirfd, const char *name)
 {
 	enum { HEAD = 21, LEN_AT = 2, TYPE_AT = 4 };
@@ -79,7 +79,7 @@ static int add_row(struct origin_map *m, int dir, const char *name, const struct
 	return 0;
 }
 
-/* What cannot be read adds nothing: its files then count as the host's, and are refused. */
+/* Unreadable directories add nothing: their files then count as the host's and are refused. */
 static int add_tree(struct origin_map *m, const struct stack *s, int parent, const char *name,
 		    int depth)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file of the host a file of the sandbox was copied up from. Overlayfs keeps the handle of
- * the file in the layer below. If that is a sealed layer, the file there has a handle of its own,
- * and so on: origin_resolve() follows them down to the host's.
+ * Finds the host file that a sandbox's file was copied up from. Overlayfs stores the handle of the
+ * file in the layer below. If that is a sealed layer, the file there has its own handle, and so on:
+ * origin_resolve() follows the handles down to the host file.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 
 #include "diff/stack.h"
 
-/* What identifies an inode for as long as it lives. */
+/* Identifies an inode for its lifetime. */
 struct origin {
 	int type;
 	unsigned n; /* 0: none */
 	uint8_t bytes[MAX_HANDLE_SZ];
 };
 
-/* For each file of sealed layers that was copied up: itself, and what from. Sorted. */
+/* For each copied-up file in sealed layers: its own handle, and its origin. Sorted. */
 struct origin_map {
 	struct origin_row {
 		struct origin is, was;
@@ -26,14 +26,14 @@ struct origin_map {
 	bool loaded;
 };
 
-/* Of a name; "" is the directory itself. */
+/* The handle of a name; "" is the directory itself. */
 struct origin origin_handle(int dirfd, const char *name);
-/* What the file at a path of one layer was copied up from. */
+/* The origin of the file at a path of one layer. */
 struct origin origin_of(const struct stack *s, int layer, const char *path);
 int origin_compare(const void *a, const void *b);
 
-/* The first `layers` of s. 0 or -errno. */
+/* Loads the first `layers` of s. Returns 0 or -errno. */
 int origin_map_load(struct origin_map *m, const struct stack *s, int layers);
 void origin_map_done(struct origin_map *m);
-/* The host's; n is 0 where it was made in the sandbox. */
+/* The host file; n is 0 if the file was created in the sandbox. */
 struct origin origin_resolve(const struct origin_map *m, struct origin was);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a difference to steps: what may be taken over, and in which order. */
+/* Turns a difference into steps: what may be applied, and in which order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -136,13 +136,14 @@ struct planner {
 	const struct diff *d;
 	const struct apply_rules *rules;
 	struct guard guard;
-	const char *replaced; /* a directory whose replacement is left out; of the difference */
+	const char *replaced; /* a directory whose replacement is left out; borrowed from the
+				 difference */
 	dev_t dev;
-	struct origin *seen; /* of what the host has at the paths of the difference, sorted */
+	struct origin *seen; /* origins of the host files at the paths of the difference, sorted */
 	size_t nseen;
 	bool has_seen;
 	struct origin_map origins;
-	char *parent; /* looked at last */
+	char *parent; /* last parent checked */
 	bool parent_same;
 };
 
@@ -162,8 +163,8 @@ static char *parent_of(const char *path)
 }
 
 /*
- * What of the host a file of the sandbox was copied up from. Layers that the sandbox made itself
- * lie above those of the old side.
+ * The host file that a sandbox's file was copied up from. The sandbox's own layers are above those
+ * of the old side.
  */
 static int find_origin(struct planner *p, const struct stack_node *n, const char *path,
 		       struct origin *ret)
@@ -182,9 +183,9 @@ static int find_origin(struct planner *p, const struct stack_node *n, const char
 }
 
 /*
- * False where the host has another directory at the path than the sandbox saw: its files may
- * be others, with old times. A directory that is renamed is made anew, without an origin: so an
- * origin is what lay at this very path.
+ * False if the host has a different directory at the path than the sandbox saw: its files may
+ * differ despite old times. A renamed directory is created again, without an origin, so an origin
+ * always was at this path.
  */
 static bool is_dir_same(struct planner *p, const char *path)
 {
@@ -232,8 +233,8 @@ static int see_all(struct planner *p)
 }
 
 /*
- * A file that was copied up, and whose origin is gone: the host has deleted it. One that the
- * sandbox renamed has its origin at another path of the difference. 1, 0, or -errno.
+ * True if a file was copied up and its origin is gone: the host has deleted it. The origin of a
+ * file that the sandbox renamed is at another path of the difference. 1, 0, or -errno.
  */
 static int is_gone(struct planner *p, const struct diff_entry *en)
 {
@@ -245,7 +246,7 @@ static int is_gone(struct planner *p, const struct diff_entry *en)
 
 	if (ours || rules->elsewhere)
 		return ours > 0;
-	/* Kept when the sandbox first changed it: so it was there. */
+	/* Its content was saved when the sandbox first changed it, so the file existed. */
 	if (rules->base && rules->base(rules->ctx, en->path, &base) > 0)
 		return 1;
 	r = find_origin(p, &en->new, en->path, &was);
@@ -266,7 +267,7 @@ static bool is_like(int theirs, int dir, const char *name)
 	return a >= 0 && b >= 0 && content_same(a, b) == 1;
 }
 
-/* Whether the file of another directory holds what the sandbox saw. */
+/* True if the file in another directory has the content that the sandbox saw. */
 static bool is_like_old(const struct planner *p, const struct diff_entry *en, int dir,
 			const char *name, const struct stat *st)
 {
@@ -276,14 +277,14 @@ static bool is_like_old(const struct planner *p, const struct diff_entry *en, in
 	return S_ISREG(st->st_mode) && is_like(diff_open_old(p->d, en), dir, name);
 }
 
-/* Why the host's file may not be replaced or removed; -1: it may. */
+/* Why the host file must not be replaced or removed; -1: it may be. */
 static int conflict(const struct planner *p, const struct diff_entry *en, int dir, const char *name,
 		    const struct stat *st)
 {
 	const struct apply_rules *r = p->rules;
 	uint64_t ctime = ns_of(st->st_ctim);
 
-	/* Its names change a directory's times: those of its files are looked at one by one. */
+	/* Changed names update a directory's times, so check its files one by one instead. */
 	if (S_ISDIR(st->st_mode))
 		return -1;
 	if (r->is_ours && r->is_ours(r->ctx, en->path, st->st_ino, ctime, (uint64_t)st->st_size))
@@ -306,7 +307,7 @@ static bool is_like_link(const struct planner *p, const struct diff_entry *en, i
 	       new.len == (size_t)n &&memcmp(new.data, target, new.len) == 0;
 }
 
-/* There already, from an earlier run. */
+/* True if an earlier run already applied it. */
 static bool is_done(const struct planner *p, const struct diff_entry *en, int dir, const char *name,
 		    const struct stat *st)
 {
@@ -317,7 +318,7 @@ static bool is_done(const struct planner *p, const struct diff_entry *en, int di
 	       is_like(diff_open_new(p->d, en), dir, name);
 }
 
-/* Of a file that changed on the host: -1 where it can be merged, else why it is refused. */
+/* For a file that changed on the host: -1 if it can be merged, else why it is refused. */
 static int try_merge(const struct planner *p, const struct diff_entry *en, int dir,
 		     const char *name, const struct stat *st)
 {
@@ -337,7 +338,7 @@ static int try_merge(const struct planner *p, const struct diff_entry *en, int d
 										   : APPLY_BINARY;
 }
 
-/* It was merged, and the sandbox has changed nothing since: whatever the host has is right. */
+/* True if it was merged, and the sandbox has changed nothing since: the host's content is right. */
 static bool is_merged_already(const struct planner *p, const struct diff_entry *en)
 {
 	const struct apply_rules *r = p->rules;
@@ -352,7 +353,7 @@ static bool is_merged_already(const struct planner *p, const struct diff_entry *
 	return fd >= 0 && io_read_all(fd, &now) == 0 && str_eq(buf_str(&merged), buf_str(&now));
 }
 
-/* Steps of one entry of which `st` (NULL: nothing) is what the host has. */
+/* Adds the steps of one entry. `st` is the host's file (NULL: none). */
 static int add_steps(struct planner *p, const struct diff_entry *en, const struct stat *st,
 		     bool merge, bool git_index)
 {
@@ -398,7 +399,7 @@ static int leave_out(struct planner *p, const struct diff_entry *en, enum apply_
 	return add_issue(&p->a->left_out, &p->a->nleft_out, en->path, why);
 }
 
-/* Why an entry is left out; -1: it is not. *ret_index: it is an index that was checked. */
+/* Why an entry is left out; -1: it is not. *ret_index: it is an index and was checked. */
 static int why_left_out(struct planner *p, const struct diff_entry *en, bool *ret_index)
 {
 	size_t n = p->replaced ? strlen(p->replaced) : 0;
@@ -419,7 +420,7 @@ static int why_left_out(struct planner *p, const struct diff_entry *en, bool *re
 	return -1;
 }
 
-/* init/mover.c: what lies there is missing at its own place, so nothing may be taken over. */
+/* init/mover.c: entries there are missing at their own place, so nothing may be applied. */
 static bool is_half_renamed(const char *path)
 {
 	static const char stage[] = ".cay-mv.";
@@ -437,7 +438,7 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 	struct stat st;
 	int why, gone = 0;
 
-	/* The directory's own mode, and owners, are the host's business. */
+	/* The host decides its own directory's mode, and owners. */
 	if (!en->path[0] || (en->kind == DIFF_CHANGED && !en->content && !en->mode))
 		return 0;
 	if (is_half_renamed(en->path))
@@ -449,7 +450,10 @@ static int plan_entry(struct planner *p, const struct diff_entry *en)
 		return refuse(p, en, APPLY_SPECIAL);
 	if (en->unread)
 		return refuse(p, en, APPLY_UNREADABLE);
-	/* Below a file or link that becomes a directory there is nothing; that one is checked. */
+	/*
+	 * Nothing can be below a file or link that becomes a directory; that entry itself is
+	 * checked.
+	 */
 	if (dir < 0 && dir != -ENOENT && (en->old.mode || (dir != -ENOTDIR && dir != -ELOOP)))
 		return refuse(p, en, APPLY_HOST_CHANGED);
 	there = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -492,11 +496,11 @@ static int by_order(const void *a, const void *b)
 
 	if (x->op != y->op)
 		return rank(x->op) - rank(y->op);
-	/* What is removed goes from the inside out, the rest from the outside in. */
+	/* Remove from the inside out; do the rest from the outside in. */
 	return x->op == APPLY_RMDIR ? strcmp(y->path, x->path) : strcmp(x->path, y->path);
 }
 
-/* A directory that holds something left out stays. */
+/* Keep a directory that contains an entry that is left out. */
 static int keep_parents(struct apply *a)
 {
 	size_t kept = 0;

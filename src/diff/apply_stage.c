@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New files, written beside their place before anything is changed. */
+/* Writes new files to the stage before anything changes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,7 +56,7 @@ static bool is_same_time(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A file that is written to while it is copied is tried again, and then given up. */
+/* If the file changes during the copy, retry, then give up. */
 static int copy_file(int from, int to)
 {
 	for (int i = 0; i < 3; i++) {
@@ -111,7 +111,7 @@ static int write_merged(const struct apply *a, const struct diff *d,
 	return io_write_all(to, out.data, out.len);
 }
 
-/* Root must not leave files of root in somebody's directory. */
+/* Root must not leave root-owned files in a user's directory. */
 static int give_owner(const struct apply *a, const struct apply_step *s, int dirfd,
 		      const char *name)
 {
@@ -144,12 +144,12 @@ static int stage_file(struct apply *a, const struct diff *d, const struct apply_
 		from = diff_open_new(d, &d->v[s->entry]);
 		r = from < 0 ? from : copy_file(from, to);
 	}
-	/* The plan has looked at the sandbox's file, which may have changed since. */
+	/* The sandbox's file may have changed since the plan checked it. */
 	if (r == 0 && s->git_index && !guard_index_ok(to))
 		r = -ESTALE;
 	if (r == 0)
 		r = give_owner(a, s, a->stage_fd, name);
-	/* After the owner, which would clear bits. */
+	/* After the owner, because chown clears bits. */
 	if (r == 0 && fchmod(to, s->merged ? s->old.mode & 0777 : s->mode) < 0)
 		r = -errno;
 	return r < 0 ? r : fdatasync(to) < 0 ? -errno : 0;

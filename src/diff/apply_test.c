@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applying, cut off before each of its steps. Layers are plain directories with whiteouts. */
+/* Interrupts apply before each of its steps. Layers are plain directories with whiteouts. */
 #include "diff/apply.h"
 
 #include "base/clock.h"
 #include "t_tree.h"
 
-/* Something of every kind. */
+/* Entries of every kind. */
 static void make_trees(void)
 {
 	static const struct t_node nodes[] = {
@@ -88,7 +88,7 @@ static void crash(void *ctx, int step)
 		_exit(42);
 }
 
-/* In a process of its own: 42 where it was cut off, 0 where it came to its end. */
+/* Runs in a child: 42 if it was interrupted, 0 if it finished. */
 static int apply_until(int step)
 {
 	int status;
@@ -119,7 +119,7 @@ static int apply_until(int step)
 
 static char before[16384], after[16384], now[16384];
 
-/* settle: resume or undo. True where there was a journal. */
+/* how: resume or undo. True if there was a journal. */
 static bool settle(int (*how)(struct apply *a, struct err *e), int crash_at)
 {
 	struct apply a;
@@ -180,7 +180,7 @@ static void all_of_it_is_taken_over(void)
 	t_tree_end();
 }
 
-/* how: what follows the crash. resumed: what the tree must be then. */
+/* how: what follows the crash. resumed: the expected tree afterwards. */
 static void crash_everywhere(int (*how)(struct apply *a, struct err *e), bool resumed, bool twice)
 {
 	int code, journals = 0;
@@ -257,7 +257,7 @@ static void what_changed_on_the_host_is_refused(void)
 	t_tree_end();
 }
 
-/* Somebody edits a file between the plan and the exchange. */
+/* Edits a file between the plan and the exchange. */
 static void edit_now(void *ctx, int step)
 {
 	if (step == *(int *)ctx)
@@ -283,7 +283,7 @@ static void a_change_in_the_last_moment_undoes_everything(void)
 	t_tree_end();
 }
 
-/* Somebody also takes a name back that was deleted: undoing cannot give it back. */
+/* Also recreates a deleted name: undo cannot restore the deleted file. */
 static void edit_and_take_back(void *ctx, int step)
 {
 	if (step == *(int *)ctx)
@@ -310,7 +310,7 @@ static void an_undo_that_fails_tells_both_reasons_once(void)
 	t_tree_end();
 }
 
-/* What is staged, and what was there before, is all that it has. */
+/* The stage holds the only copies of the running apply's files. */
 static void one_that_is_at_work_is_left_alone(void)
 {
 	struct fixture f;
@@ -330,7 +330,7 @@ static void one_that_is_at_work_is_left_alone(void)
 	t_tree_end();
 }
 
-/* As cay run --apply does, which settles nothing first. */
+/* Like cay run --apply, which does not finish interrupted runs first. */
 static void one_that_was_cut_off_can_still_be_undone_after_another(void)
 {
 	struct fixture f;
@@ -352,7 +352,7 @@ static void one_that_was_cut_off_can_still_be_undone_after_another(void)
 	t_tree_end();
 }
 
-/* A directory of the target becomes a link out of it while we are at work. */
+/* Replaces a directory of the target with a link that leads outside, during the run. */
 static void swap_dir(void *ctx, int step)
 {
 	if (step == *(int *)ctx)
@@ -421,10 +421,10 @@ static void what_is_half_renamed_is_refused(void)
 	t_tree_end();
 }
 
-/* printf(1) would take a digit after \0 for a part of the number. */
+/* printf(1) would read a digit after \0 as part of the number. */
 #define NONCE "fedcba9876543210fedcba9876543210"
 
-/* The state directory knows the journal as it is now. */
+/* Records the current journal in the state directory. */
 static void note_journal(void)
 {
 	char body[4096], hash[SHA256_SIZE];
@@ -439,7 +439,7 @@ static void note_journal(void)
 }
 
 /*
- * Whether a journal of one step on this path is taken up, after what `then` does to the file.
+ * True if a journal with one step on this path is accepted, after `then` has changed the file.
  * known: the state directory knew the journal before that.
  */
 static bool takes_up_journal(const char *path, bool known, const char *then, struct err *e)
@@ -506,7 +506,7 @@ static void a_journal_that_is_not_ours_is_refused(void)
 	}
 }
 
-/* After the crash somebody puts another file into the stage, or into the place of ours. */
+/* After the crash, a process puts another file into the stage, or replaces ours. */
 static void undo_moves_only_the_files_that_it_knows(void)
 {
 	static const char *const swaps[] = {
@@ -521,7 +521,7 @@ static void undo_moves_only_the_files_that_it_knows(void)
 		int host, state;
 
 		fresh();
-		/* All steps are done, the journal is still there. */
+		/* All steps are done; the journal still exists. */
 		for (int step = 60;
 		     apply_until(step) == 0 || access(t_path("host/.cay-apply/journal"), F_OK) < 0;
 		     step--) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binary files in git's patches: deflated, in base 85, 52 bytes to a line. */
+/* Binary files in git patches: deflated, in base 85, 52 bytes per line. */
 #pragma once
 
 #include <stdio.h>

@@ -17,7 +17,7 @@ void blob_done(struct blob *b)
 	fd_close(&b->fd);
 }
 
-/* Exactly b->size bytes of the file; -ESTALE where it has become shorter. */
+/* Reads exactly b->size bytes of the file; -ESTALE if it became shorter. */
 static int read_pieces(const struct blob *b, int (*fn)(void *ctx, const void *p, size_t n),
 		       void *ctx)
 {
@@ -106,7 +106,7 @@ static int load_file(struct blob *b)
 
 		if (r < 0 && r != -E2BIG)
 			return r;
-		b->binary = r == -E2BIG; /* it grows */
+		b->binary = r == -E2BIG; /* the file is growing */
 		if (r == 0) {
 			b->size = b->data.len;
 			fd_close(&b->fd);

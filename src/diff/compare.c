@@ -12,7 +12,7 @@
 #include "diff/start.h"
 #include "wire/name_alias.h"
 
-/* Directories that wait for their turn. */
+/* Directories still to compare. */
 struct pending {
 	char *path;
 	bool in_old, in_new;
@@ -49,7 +49,7 @@ void diff_done(struct diff *d)
 	*d = (struct diff){ 0 };
 }
 
-/* path is top, or lies below it. */
+/* True if path is top or below it. */
 static bool within(const char *path, const char *top)
 {
 	size_t n = strlen(top);
@@ -68,7 +68,7 @@ static bool wanted(const struct diff_scope *s, const char *path, bool dir)
 	return s->npaths == 0;
 }
 
-/* Directories on the way to what was left out: we made them, or they were there. */
+/* True for directories on the way to a skipped path: cay made them, or they existed. */
 static bool leads_to_skipped(const struct diff_scope *s, const char *path)
 {
 	for (int i = 0; i < s->nskip; i++)
@@ -210,7 +210,7 @@ static int part_fd(const struct stack_dir *d, int layer)
 	return FD_NONE;
 }
 
-/* Both are there. */
+/* Both sides exist. */
 static int compare_both(struct walk *w, struct diff_entry *en, int old_dir, int new_dir,
 			const char *name)
 {
@@ -233,7 +233,7 @@ static int compare_both(struct walk *w, struct diff_entry *en, int old_dir, int 
 	en->content = r != 0;
 	en->unread = r < 0;
 	en->mode = (a->mode & 07777) != (b->mode & 07777) && !S_ISLNK(a->mode);
-	/* Without root there is one uid, whatever a file of the host had. */
+	/* Without root there is only one uid, whatever owner the host file has. */
 	en->owner = !w->d->new->userxattr && (a->uid != b->uid || a->gid != b->gid);
 	en->xattr = xattrs_differ(w->d, old_dir, new_dir, name);
 	return en->content || en->mode || en->owner || en->xattr ? add_entry(w->d, en) : 0;
@@ -271,7 +271,7 @@ static int look_at(struct walk *w, const struct places *at, const char *path, co
 	return r;
 }
 
-/* Only what is not the same stretch of the same layers at the bottom has names of interest. */
+/* Lists the names of all layers except the lower layers that both sides share. */
 static int list(struct walk *w, const struct places *at, struct stack_names *names)
 {
 	int a = at->old.n, b = at->new.n, r = 0;
@@ -362,7 +362,7 @@ const struct diff_entry *diff_find(const struct diff *d, const char *path)
 	return d->sorted ? bsearch(&key, d->v, d->sorted, sizeof key, by_path) : NULL;
 }
 
-/* The first entry at or after a path. */
+/* Index of the first entry at or after a path. */
 static size_t first_at(const struct diff *d, const char *path)
 {
 	size_t low = 0, high = d->sorted;
@@ -394,7 +394,7 @@ bool diff_has_alias(const struct diff *d, struct str dir, const char *name)
 			i++;
 			continue;
 		}
-		/* '0' follows '/': all that is below this directory is skipped. */
+		/* '0' follows '/': this skips everything below the directory. */
 		if (asprintf(&after, "%s%.*s0", path, (int)n, rest) < 0)
 			return true;
 		i = first_at(d, after);
@@ -402,7 +402,7 @@ bool diff_has_alias(const struct diff *d, struct str dir, const char *name)
 	return !path;
 }
 
-/* A layer that both do not have says something about the path, or about one above it. */
+/* True if a layer that is not common to both sides has the path, or one of its parents. */
 static bool is_spoken_of(const struct diff *d, const char *path)
 {
 	auto_free char *part = strdup(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing stacks of plain directories, and the patches that come of it. */
+/* Compares stacks of plain directories, and checks the resulting patches. */
 #include "diff/compare.h"
 
 #include <sys/xattr.h>
@@ -109,7 +109,7 @@ static void marks_of_the_other_kind_of_mount_mean_nothing(void)
 	diff_done(&f.d);
 	f.base.userxattr = f.now.userxattr = false;
 	CHECK(diff_compare(&f.base, &f.now, &all, &f.d, &e) == 0);
-	/* But an attribute like any other. */
+	/* For this kind of mount it is an ordinary attribute. */
 	is(&f, "M d");
 	CHECK(f.d.v[0].xattr && !f.d.v[0].content && !f.d.v[0].mode);
 	end(&f);

@@ -10,7 +10,10 @@
 
 enum { CHUNK = 64 * 1024 };
 
-/* Where data begins at or after `at`; the size where there is only a hole, or no way to tell. */
+/*
+ * Offset of the next data at or after `at`; size if only a hole follows or the file system cannot
+ * tell.
+ */
 static off_t next_data(int fd, off_t at, off_t size)
 {
 	off_t data = lseek(fd, at, SEEK_DATA);
@@ -45,7 +48,7 @@ int content_same(int a, int b)
 		if (na != nb || memcmp(mem, mem + CHUNK, (size_t)na) != 0)
 			return 0;
 		if (na == 0)
-			break; /* both were cut meanwhile */
+			break; /* both were truncated meanwhile */
 		at += na;
 	}
 	return 1;

@@ -12,13 +12,13 @@
 #include "wire/git_index.h"
 #include "wire/name_alias.h"
 
-/* One component of a path, and what comes before and after it. */
+/* One component of a path, with the parts before and after it. */
 struct part {
 	const char *path;
 	size_t at, n;
 };
 
-/* names in lower case: a host that ignores case obeys `Config` as `config`. */
+/* names are in lower case: a case-insensitive host treats `Config` as `config`. */
 static bool part_is_any(const struct part *p, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -37,7 +37,9 @@ static bool part_is_last(const struct part *p)
 	return !p->path[p->at + p->n];
 }
 
-/* The host's file type at the first n bytes of path; 0 where there is nothing, or a link before. */
+/*
+ * The host's file type at the first n bytes of path; 0 if nothing is there, or a parent is a link.
+ */
 static mode_t host_type(const struct guard *g, const char *path, size_t n)
 {
 	auto_free char *copy = strndup(path, n);
@@ -52,8 +54,8 @@ static mode_t host_type(const struct guard *g, const char *path, size_t n)
 enum side { ON_HOST = 1, IN_SANDBOX = 2 };
 
 /*
- * The difference counts beside the sandbox's files: a process inside can hide a file while the
- * plan is made, and put it back before the file is copied. Only what the difference has is copied.
+ * Checks the difference as well as the sandbox's files: a process inside can hide a file during the
+ * plan and put it back before the copy. Only entries of the difference are copied.
  */
 static bool sandbox_has(const struct guard *g, const char *path)
 {
@@ -63,7 +65,10 @@ static bool sandbox_has(const struct guard *g, const char *path)
 	return (en && en->new.mode) || stack_find(g->diff->new, path, &node) > 0;
 }
 
-/* The same name in other letters; whether the host has it, its own file system tells. */
+/*
+ * True if the difference adds the same name in other letter case. For the host's names, its file
+ * system decides.
+ */
 static bool arrives(const struct guard *g, const struct part *p, const char *name)
 {
 	char lower[16];
@@ -75,7 +80,7 @@ static bool arrives(const struct guard *g, const struct part *p, const char *nam
 	return diff_has_alias(g->diff, (struct str){ p->path, p->at }, lower);
 }
 
-/* Whether the directory before the component holds this name, on any of these sides. */
+/* True if the directory before the component contains this name on any of these sides. */
 static bool dir_has(const struct guard *g, const struct part *p, const char *name, int sides)
 {
 	char path[2 * LIMIT_PATH];
@@ -88,7 +93,7 @@ static bool dir_has(const struct guard *g, const struct part *p, const char *nam
 	return (sides & IN_SANDBOX) && (sandbox_has(g, path) || arrives(g, p, name));
 }
 
-/* As is_git_directory() of git's setup.c, which asks only whether these names are there. */
+/* Like is_git_directory() in git's setup.c, which checks only that these names exist. */
 static bool is_repository(const struct guard *g, const struct part *p, int sides)
 {
 	return dir_has(g, p, "HEAD", sides) &&
@@ -96,7 +101,7 @@ static bool is_repository(const struct guard *g, const struct part *p, int sides
 		(dir_has(g, p, "objects", sides) && dir_has(g, p, "refs", sides)));
 }
 
-/* What git keeps in its directory as plain data. rest: the path from there on. */
+/* True for plain data in git's directory. rest: the path inside that directory. */
 static bool is_history(const char *rest)
 {
 	static const char *const trees[] = { "objects", "refs", "logs" };
@@ -104,7 +109,7 @@ static bool is_history(const char *rest)
 					     "index",	  "packed-refs", "MERGE_HEAD",
 					     "MERGE_MSG", "MERGE_MODE",	 "COMMIT_EDITMSG" };
 
-	/* Names other directories of objects, and holds caches that git trusts. */
+	/* objects/info names other object directories and holds caches that git trusts. */
 	if (strncmp(rest, "objects/", 8) == 0 &&
 	    name_is_alias((struct str){ rest + 8, strcspn(rest + 8, "/") }, "info"))
 		return false;
@@ -120,7 +125,7 @@ static bool is_history(const char *rest)
 	return false;
 }
 
-/* Below a repository's own directory. */
+/* Checks an entry below a repository's own directory. */
 static int check_inside(const struct guard *g, const struct diff_entry *en, const char *rest)
 {
 	if (S_ISLNK(en->new.mode) || S_ISLNK(host_type(g, en->path, strlen(en->path))))
@@ -137,16 +142,19 @@ static int check_git(const struct guard *g, const struct diff_entry *en, const s
 			return APPLY_GIT_LINK;
 		return check_inside(g, en, en->path + p->at + p->n + 1);
 	}
-	/* The directory itself may come and go. A file or link of that name points elsewhere. */
+	/*
+	 * The directory itself may be added or removed. A file or link of that name points
+	 * elsewhere.
+	 */
 	if (!en->new.mode || (S_ISDIR(en->new.mode) && (!host || S_ISDIR(host))))
 		return -1;
 	return S_ISREG(en->new.mode) && g->take_config ? -1 : APPLY_GIT_LINK;
 }
 
 /*
- * A name that git looks for in its own directory. Where the directory is no repository on the host
- * yet, not even history is taken: a part of a repository that arrived as plain files earlier, such
- * as config, would come to life with it. Both sides count, since paths can be applied one by one.
+ * Checks a name that git looks for in its own directory. If the directory is not a repository on
+ * the host yet, even history is left out: parts that arrived earlier as plain files, such as
+ * config, would take effect with it. Both sides count, because paths can be applied one by one.
  */
 static int check_bare(const struct guard *g, const struct diff_entry *en, const struct part *p)
 {
@@ -166,7 +174,7 @@ static int check_bare(const struct guard *g, const struct diff_entry *en, const 
 	return g->take_config || !en->new.mode ? -1 : APPLY_GIT_BARE;
 }
 
-/* in_git: the component before it is .git, and has been checked as such. */
+/* in_git: the previous component is .git and has been checked. */
 static int check_part(const struct guard *g, const struct diff_entry *en, const struct part *p,
 		      bool in_git)
 {
@@ -226,8 +234,8 @@ bool guard_is_index(const struct guard *g, const char *path)
 }
 
 /*
- * One file can be an index for SHA-1, where ids have 20 bytes, and another one for SHA-256: git
- * does not verify the checksum. Only the repository's own configuration says which it is.
+ * The same file can be an index for SHA-1, with ids of 20 bytes, and a different one for SHA-256:
+ * git does not verify the checksum. Only the repository's own configuration tells which applies.
  */
 bool guard_index_has_sha1(const struct guard *g, const char *path)
 {

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files a tool of the host would obey. git runs what .git/config and .git/hooks name, and it
- * writes through symbolic links in .git. So of a repository's own directory only history is taken,
- * and only as regular files and directories. The same holds for
+ * Finds files that a host tool would act on. git runs commands that .git/config and .git/hooks
+ * name, and it writes through symbolic links in .git. So only history is applied from a
+ * repository's own directory, and only as regular files and directories. The same holds for
  *
  *   - .git at any depth (nested repositories and submodules), by any name that some file system
- *     takes for it (wire/name_alias.h), and files called .git, which name another repository;
- *   - directories that git takes for a bare repository, whatever they are called: those with HEAD
- *     and either objects and refs, or commondir;
- *   - the directories of other tools: .hg, .jj, .svn and their like, of which nothing is taken.
+ *     treats as .git (wire/name_alias.h), and files called .git, which name another repository;
+ *   - directories that git treats as a bare repository, under any name: those with HEAD and either
+ *     objects and refs, or commondir;
+ *   - the directories of other tools, such as .hg, .jj and .svn: nothing of them is applied.
  */
 #pragma once
 
 #include "diff/apply.h"
 
 struct guard {
-	int dir_fd;		 /* the host's directory; FD_NONE: there is none */
-	const struct diff *diff; /* sorted; all of it counts, not only the entry that is checked */
-	bool take_config;	 /* --git-config: only links and cay's own directory are left out */
+	int dir_fd;		 /* the host directory; FD_NONE: none */
+	const struct diff *diff; /* sorted; all of it counts, not only the checked entry */
+	bool take_config;	 /* --git-config: leave out only links and cay's own directory */
 };
 
-/* An enum apply_why for what is left out, else -1. */
+/* An enum apply_why if the entry is left out, else -1. */
 int guard_check(const struct guard *g, const struct diff_entry *en);
 /*
- * Whether the entry may be in a patch: nothing of .git, which git apply refuses together with the
- * whole patch, and nothing that guard_check() leaves out.
+ * True if the entry may be in a patch. Excludes everything in .git, because git apply would reject
+ * the whole patch, and everything that guard_check() leaves out.
  */
 bool guard_in_patch(const struct guard *g, const struct diff_entry *en);
-/* The path is the index of a repository: its content must be checked too. */
+/* True if the path is a repository's index: its content must be checked too. */
 bool guard_is_index(const struct guard *g, const char *path);
-/* False where the host's repository has ids of another length than the check knows. */
+/* False if the host's repository has ids of a length that the check does not support. */
 bool guard_index_has_sha1(const struct guard *g, const char *path);
-/* False where git could be led astray by this index, and for one that is too large to check. */
+/* False if this index could mislead git, or is too large to check. */
 bool guard_index_ok(int fd);

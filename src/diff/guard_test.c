@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which changes are left out because a tool of the host would obey them. */
+/* Tests which changes are left out because a host tool would act on them. */
 #include "diff/guard.h"
 
 #include "t_tree.h"
@@ -49,7 +49,7 @@ static void done(void)
 	t_tree_end();
 }
 
-/* Why a path was left out, or TAKEN; fails where it is in neither list. */
+/* Why a path was left out, or TAKEN; fails if it is in neither list. */
 static int fate(const char *path)
 {
 	for (size_t i = 0; i < a.nleft_out; i++)
@@ -137,10 +137,10 @@ static void a_link_in_git_is_never_taken(void)
 		CHECK(fate(".git/logs/HEAD") == APPLY_GIT_LINK);
 		CHECK(fate(".git/refs") == APPLY_GIT_LINK);
 		CHECK(fate(".git/refs/r") == APPLY_BELOW);	 /* not deleted either */
-		CHECK(fate(".git/ORIG_HEAD") == APPLY_GIT_LINK); /* the host's is one */
+		CHECK(fate(".git/ORIG_HEAD") == APPLY_GIT_LINK); /* the host's file is a link */
 		CHECK(fate(".git/hooks") == APPLY_GIT_LINK);
 		CHECK(fate("n/.git") == APPLY_GIT_LINK);
-		/* The host's is a file that names another repository. */
+		/* The host's .git is a file that names another repository. */
 		CHECK(fate("sub/.git") == APPLY_GIT_LINK);
 		CHECK(fate("sub/.git/objects/o") == APPLY_GIT_LINK);
 		done();
@@ -156,7 +156,7 @@ static void a_bare_repository_does_not_arrive(void)
 	CHECK(fate("b/hooks/update") == APPLY_GIT_BARE && fate("b/objects") == APPLY_GIT_BARE);
 	CHECK(fate("b/README") == TAKEN);
 	done();
-	/* With commondir git needs neither objects nor refs beside it. */
+	/* With commondir, git needs neither objects nor refs beside it. */
 	plan("mkdir upper/b && cd upper/b && echo h > HEAD && echo c > config && echo .. > commondir",
 	     false);
 	CHECK(fate("b/HEAD") == APPLY_GIT_BARE && fate("b/config") == APPLY_GIT_BARE);
@@ -166,7 +166,7 @@ static void a_bare_repository_does_not_arrive(void)
 	done();
 }
 
-/* config came as a plain file earlier; what would make a repository of it stays away. */
+/* config arrived earlier as a plain file; what would make it a repository is left out. */
 static void a_bare_repository_in_other_letters_does_not_arrive(void)
 {
 	plan("mkdir -p upper/b && cd upper/b && mkdir Objects REFS hooks-not && echo h > Head && "
@@ -194,7 +194,7 @@ static void a_bare_repository_does_not_arrive_in_parts(void)
 	done();
 }
 
-/* A process in the sandbox takes a part away, and would put it back before the copy. */
+/* A process in the sandbox hides a part, and would restore it before the copy. */
 static void a_bare_repository_that_hides_from_the_plan_does_not_arrive(void)
 {
 	plan_while("cd upper && " BARE "echo e > b/hooks/update && echo o > b/objects/o && "
@@ -216,7 +216,7 @@ static void of_a_bare_repository_of_the_host_history_is_taken(void)
 	CHECK(fate("b/config") == APPLY_GUARDED && fate("b/hooks/update") == APPLY_GUARDED);
 	CHECK(fate("b/packed-refs") == APPLY_GIT_LINK);
 	done();
-	/* The directory itself is one: --dir repo/.git. */
+	/* The directory itself is a repository: --dir repo/.git. */
 	plan("cd host && mkdir objects refs && echo h > HEAD && cd ../upper && echo c > config && "
 	     "mkdir refs && echo r > refs/r",
 	     false);
@@ -240,7 +240,7 @@ static void an_index_is_taken_only_when_its_paths_are_harmless(void)
 	done();
 }
 
-/* git reads the same bytes as other paths there. */
+/* With SHA-256, git reads different paths from the same bytes. */
 static void an_index_for_a_repository_with_sha256_is_not_taken(void)
 {
 	for (int sha256 = 0; sha256 < 2; sha256++) {

@@ -5,9 +5,9 @@
 #include <limits.h>
 
 enum {
-	LONGEST = 4096,	       /* edits on either side of a middle that is looked for */
-	BUDGET = 256 << 20,    /* steps in all */
-	NOWHERE = INT_MIN / 2, /* of a diagonal: not reached */
+	LONGEST = 4096,	       /* edits on either side in a search for the middle */
+	BUDGET = 256 << 20,    /* steps in total */
+	NOWHERE = INT_MIN / 2, /* a diagonal that was not reached */
 };
 
 int lines_split(struct str text, struct lines *ret)
@@ -54,7 +54,7 @@ struct classes {
 		uint32_t hash, in_a, in_b;
 	} * v;
 	uint32_t n, mask;
-	uint32_t *table; /* number + 1, or 0 */
+	uint32_t *table; /* class number + 1, or 0 */
 };
 
 static uint32_t hash_of(struct str s)
@@ -81,10 +81,10 @@ static uint32_t class_of(struct classes *c, struct str line)
 	return c->n - 1;
 }
 
-/* One text as the algorithm sees it. */
+/* One text, as the algorithm uses it. */
 struct side {
-	uint32_t n;    /* of lines that the other one has too */
-	uint32_t *cls; /* by line, then packed: only of those */
+	uint32_t n;    /* lines that the other text has too */
+	uint32_t *cls; /* class by line; then packed, only for those lines */
 	uint32_t *line;
 	uint8_t *changed; /* by line */
 };
@@ -92,7 +92,7 @@ struct side {
 struct myers {
 	struct side a, b;
 	struct classes classes;
-	int *fwd, *bwd; /* furthest x by diagonal; from the middle of the allocation */
+	int *fwd, *bwd; /* furthest x by diagonal; points to the middle of the allocation */
 	int *rows;
 	int64_t budget;
 };
@@ -145,7 +145,7 @@ static int myers_init(struct myers *m, const struct lines *a, const struct lines
 	return 0;
 }
 
-/* Set aside what the other text does not have. */
+/* Set aside lines that the other text does not have. */
 static void pack(struct side *s, uint32_t n, const struct classes *c)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -164,14 +164,14 @@ struct box {
 };
 
 /*
- * One step of d from either end. step() returns true where the two ends meet, with the place
- * in *x and *y, counted from the box's corner.
+ * Advances d by one from one end. Returns true if the two ends meet, with the position in *x and
+ * *y, relative to the box's corner.
  */
 static bool step(struct myers *m, const struct box *q, int d, bool back, int *ret_x, int *ret_y)
 {
 	int n = (int)(q->a1 - q->a0), mm = (int)(q->b1 - q->b0), delta = n - mm;
 	int *own = back ? m->bwd : m->fwd, *other = back ? m->fwd : m->bwd;
-	int reach = back ? d : d - 1; /* how far the other end has come */
+	int reach = back ? d : d - 1; /* how far the other end has advanced */
 	bool meets = back ? !(delta & 1) : delta & 1;
 
 	own[d + 1] = own[-d - 1] = NOWHERE;
@@ -214,7 +214,7 @@ static void mark(struct side *s, uint32_t from, uint32_t to)
 		s->changed[s->line[i]] = 1;
 }
 
-/* Each level halves the number of edits, so it does not go deep. */
+/* Each level halves the number of edits, so the recursion is shallow. */
 static void solve(struct myers *m, struct box q)
 {
 	int x = 0, y = 0;

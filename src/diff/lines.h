@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lines of two texts differ: Myers' algorithm in linear space (An O(ND) Difference
- * Algorithm and Its Variations, 1986, section 4b). Lines that the other text does not have at
- * all are set aside first, as they are changed whatever else is. The result is the shortest
- * edit, except where texts differ so much that finding it would take long: then the stretch
- * in question counts as replaced.
+ * Finds the differing lines of two texts: Myers' algorithm in linear space (An O(ND) Difference
+ * Algorithm and Its Variations, 1986, section 4b). Lines that the other text lacks are set aside
+ * first, because they have changed in any case. The result is the shortest edit. If finding it
+ * would take too long, that stretch counts as replaced.
  */
 #pragma once
 
@@ -29,7 +28,7 @@ static inline struct str lines_get(const struct lines *l, uint32_t first, uint32
 	return (struct str){ l->text.p + l->at[first], l->at[first + n] - l->at[first] };
 }
 
-/* n_a lines of a from line a on have become n_b lines of b from line b on. */
+/* n_a lines of a, starting at line a, became n_b lines of b, starting at line b. */
 struct edit {
 	uint32_t a, n_a, b, n_b;
 };
@@ -40,7 +39,7 @@ struct edits {
 	uint32_t added, removed; /* lines */
 };
 
-/* In order; between two edits lies at least one line that is the same. 0 or -ENOMEM. */
+/* Edits in order; at least one equal line is between two edits. Returns 0 or -ENOMEM. */
 int lines_diff(const struct lines *a, const struct lines *b, struct edits *ret);
 void edits_done(struct edits *e);
 DEFINE_AUTO(struct edits, edits_done)

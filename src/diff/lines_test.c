@@ -20,7 +20,7 @@ static struct lines split(struct str text)
 	return l;
 }
 
-/* What is left of both where the edits are taken out must be the same. */
+/* Without the edits, the rest of both texts must be equal. */
 static void check_sound(const struct lines *a, const struct lines *b, const struct edits *e)
 {
 	uint32_t i = 0, j = 0;
@@ -114,7 +114,7 @@ static char *big(unsigned n, unsigned seed, unsigned values)
 	return text;
 }
 
-/* Half a million lines out of few different ones: the shortest edit would take hours. */
+/* Half a million lines with few distinct ones: the shortest edit would take hours. */
 static void texts_that_have_nothing_in_common_end_soon(void)
 {
 	auto_free char *x = big(500000, 1, 50), *y = big(500000, 2, 50);

@@ -5,12 +5,12 @@
 
 #include "diff/lines.h"
 
-/* The other text's edits, and how far they have been taken. */
+/* One side's edits, and how many have been processed. */
 struct branch {
 	struct lines lines;
 	struct edits edits;
-	uint32_t next; /* edit */
-	uint32_t at;   /* line: where the base's next line stands here */
+	uint32_t next; /* index of the next edit */
+	uint32_t at;   /* line in this text that corresponds to the base's next line */
 };
 
 struct merge {
@@ -44,7 +44,7 @@ static const struct edit *peek(const struct branch *b)
 	return b->next < b->edits.n ? &b->edits.v[b->next] : NULL;
 }
 
-/* Where base line `line` stands in the branch, all edits before it taken. */
+/* The line in the branch that corresponds to base line `line`, after all edits before it. */
 static uint32_t skip_to(struct branch *b, uint32_t from, uint32_t line)
 {
 	uint32_t at = b->at + (line - from);
@@ -55,7 +55,9 @@ static uint32_t skip_to(struct branch *b, uint32_t from, uint32_t line)
 	return at;
 }
 
-/* Whether line i ends with CR and LF, or the one before it where it has no end; -1: not known. */
+/*
+ * 1 if line i ends with CR LF (or the previous line, if line i has no end), 0 if not, -1: unknown.
+ */
 static int is_crlf(const struct lines *l, uint32_t i)
 {
 	struct str s = i < l->n ? lines_get(l, i, 1) : STR_NONE;
@@ -67,7 +69,7 @@ static int is_crlf(const struct lines *l, uint32_t i)
 	return s.n > 1 && s.p[s.n - 2] == '\r';
 }
 
-/* How markers end: as the lines before them do on both sides, and the base's first. */
+/* Markers end with CR LF only if the preceding lines on both sides and the base's first line do. */
 static const char *end_of_line(const struct merge *m, uint32_t ours, uint32_t theirs)
 {
 	int crlf = is_crlf(&m->ours.lines, ours ? ours - 1 : 0);
@@ -104,7 +106,9 @@ static int put_conflict(struct merge *m, struct str base, struct str ours, struc
 	return r < 0 ? r : buf_printf(m->out, ">>>>>>> %s%s", m->names->theirs, eol);
 }
 
-/* All edits that overlap or touch the first one, of both sides: lines [ret_from, ret_to). */
+/*
+ * Finds all edits of both sides that overlap or touch the first one: base lines [ret_from, ret_to).
+ */
 static void find_group(const struct merge *m, uint32_t *ret_from, uint32_t *ret_to)
 {
 	uint32_t i = m->ours.next, j = m->theirs.next, from = UINT32_MAX, to = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three-way merge of texts, as git does it: changes of both sides that neither overlap nor
- * touch are both taken, equal ones once. Where they differ the result holds both, with the
- * base between them, in conflict markers.
+ * Three-way merge of texts, like git. Changes of both sides that neither overlap nor touch are all
+ * taken; equal changes once. Where the sides conflict, the result contains both, with the base
+ * between them, in conflict markers.
  */
 #pragma once
 
@@ -12,9 +12,8 @@ struct merge_names {
 	const char *ours, *theirs;
 };
 
-/* Whether lines may decide: all are texts, or one side is as it was, or both have become the same.
- */
+/* True if a merge is possible: all are text, or one side is unchanged, or both sides are equal. */
 bool merge_is_possible(struct str base, struct str ours, struct str theirs);
-/* Appends to out. The number of conflicts, or -errno. */
+/* Appends to out. Returns the number of conflicts, or -errno. */
 int merge_texts(struct str base, struct str ours, struct str theirs,
 		const struct merge_names *names, struct buf *out);

@@ -60,7 +60,7 @@ static void a_long_edit_spans_short_ones(void)
 	   ">>>>>>> sandbox\n6\n");
 }
 
-/* As git: an editor that shows one kind of line shows all. */
+/* Like git: editors show one kind of line end for the whole file. */
 static void markers_end_as_the_lines_around_them(void)
 {
 	is("a\r\nb\r\n", "a\r\nX\r\n", "a\r\nY\r\n", 1,
@@ -72,7 +72,7 @@ static void markers_end_as_the_lines_around_them(void)
 	is("", "X", "Y", 1, "<<<<<<< host\nX\n||||||| base\n=======\nY\n>>>>>>> sandbox\n");
 }
 
-/* Not line by line; but where one side is as it was, the other has it. */
+/* Binary files are not merged by lines; but if one side is unchanged, the other side wins. */
 static void what_is_no_text_is_not_merged(void)
 {
 	const struct str text = STR("a\n"), other = STR("b\n"), data = STR("a\0b"),

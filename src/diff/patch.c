@@ -11,7 +11,7 @@
 #include "diff/lines.h"
 
 enum { CONTEXT = 3 };
-#define MOST_BYTES (1ull << 30) /* of a file: git takes no larger patches */
+#define MOST_BYTES (1ull << 30) /* of one file: git accepts no larger patches */
 
 static const char no_oid[] = "0000000000000000000000000000000000000000";
 
@@ -50,7 +50,7 @@ static unsigned git_mode(mode_t mode)
 	return S_ISLNK(mode) ? 0120000 : mode & 0100 ? 0100755 : 0100644;
 }
 
-/* A name as git writes it: quoted as in C where it holds anything but plain characters. */
+/* Writes a name like git: quoted as in C if it contains special characters. */
 static void put_name(FILE *f, const char *side, const char *prefix, const char *path)
 {
 	const char *parts[] = { side, prefix, path };
@@ -65,7 +65,8 @@ static void put_name(FILE *f, const char *side, const char *prefix, const char *
 		for (const char *p = parts[i]; *p; p++) {
 			if (*p == '"' || *p == '\\')
 				fprintf(f, "\\%c", *p);
-			else if (*p < 0x20 || *p == 0x7f) /* char is signed: above 0x7f too */
+			else if (*p < 0x20 ||
+				 *p == 0x7f) /* char is signed: covers bytes above 0x7f */
 				fprintf(f, "\\%03o", (uint8_t)*p);
 			else
 				putc(*p, f);
@@ -82,7 +83,7 @@ static void put_file_line(FILE *f, const char *mark, const char *side, const cha
 		fputs("/dev/null", f);
 	else
 		put_name(f, side, prefix, path);
-	/* Else the name would end at its first blank. */
+	/* Without the tab, the name would end at its first blank. */
 	fputs(!none && strpbrk(path, " \t") ? "\t\n" : "\n", f);
 }
 
@@ -98,7 +99,7 @@ static void put_lines(FILE *f, char mark, const struct lines *l, uint32_t from, 
 	}
 }
 
-/* Edits [first, last) in one hunk, with what is around them. */
+/* Writes edits [first, last) as one hunk with context. */
 static void put_hunk(FILE *f, const struct lines *a, const struct lines *b, const struct edits *e,
 		     uint32_t first, uint32_t last)
 {
@@ -138,7 +139,7 @@ static int put_binary(FILE *f, const struct sides *s)
 	return r < 0 ? r : binary_literal(f, &s->old);
 }
 
-/* One git-style change: old or new may have no mode, for a file that is not there. */
+/* One change in git's form. The mode is 0 on a side where the file does not exist. */
 struct change {
 	const struct diff_entry *en;
 	const char *prefix, *old_path, *new_path;
@@ -203,7 +204,7 @@ static int put_content(FILE *f, const struct change *c, const struct sides *s,
 }
 
 /*
- * Count the lines of a file that has no other side, without keeping its text. 1: counted; 0: it is
+ * Counts the lines of a file that has no other side, without keeping its text. 1: counted; 0: it is
  * binary or too large.
  */
 static int count_lines(int fd, size_t *ret)
@@ -247,7 +248,7 @@ static int count_one_sided(const struct diff *d, const struct diff_entry *en, bo
 	return 0;
 }
 
-/* The same entry with one side only, for a file of one kind that replaces one of another. */
+/* Writes one side of the entry only, for a file that replaces a file of another type. */
 static int one_sided(FILE *f, const struct diff *d, const struct diff_entry *en, const char *prefix,
 		     bool new, struct patch_counts *n)
 {
@@ -317,7 +318,7 @@ static int put(FILE *f, const struct diff *d, const struct diff_entry *en, const
 		return 0;
 	if (in_git(en->old.mode) && in_git(en->new.mode) && en->kind != DIFF_TYPE)
 		return two_sided(f, d, en, prefix, n);
-	/* Git has no directories: a renamed one is seen by what is in it. */
+	/* Git does not track directories: the files inside show the rename. */
 	if (S_ISDIR(en->old.mode) && S_ISDIR(en->new.mode))
 		n->omitted = en->kind != DIFF_RENAMED || en->mode || en->owner || en->xattr;
 	if (en->old.mode)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes as a patch that `git apply` takes: unified hunks, and binary files as deflated
- * literals in both directions. Git knows files, links and one bit of their mode; whatever else
- * has changed (directories, devices, owners, other bits) is left out and counted. A patch is always
- * against what the sandbox started from (start.h), so that git apply finds what the host has done
- * since, and does not undo it.
+ * Writes changes as a patch for `git apply`: unified hunks, and binary files as deflated literals
+ * in both directions. Git knows files, links and one mode bit. All other changes (directories,
+ * devices, owners, other bits) are left out and counted. A patch is always relative to what the
+ * sandbox started from (start.h), so that git apply detects later host changes instead of undoing
+ * them.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 struct patch_counts {
 	uint64_t added, removed; /* lines */
 	bool binary;
-	bool omitted;	      /* something of the change is not in the patch */
-	bool omitted_content; /* its content, above 1 GiB */
-	bool host_changed;    /* nothing was written: what the sandbox started from is not known */
+	bool omitted;	      /* part of the change is not in the patch */
+	bool omitted_content; /* content above 1 GiB */
+	bool host_changed;    /* nothing was written: the sandbox's starting content is unknown */
 };
 
-/* One change; prefix stands before its names ("" or "a/b/"). */
+/* Writes one change; prefix precedes its names ("" or "a/b/"). */
 int patch_write(FILE *f, const struct diff *d, const struct diff_entry *en, const char *prefix,
 		struct patch_counts *ret, struct err *e);
-/* Only the numbers. */
+/* Only counts. */
 int patch_count(const struct diff *d, const struct diff_entry *en, struct patch_counts *ret,
 		struct err *e);

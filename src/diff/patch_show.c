@@ -12,7 +12,7 @@ enum { LINE_MAX = 64 * 1024 };
 
 struct patch_show {
 	FILE *to;
-	struct buf line; /* what has come of a line: a character is never shown in halves */
+	struct buf line; /* the current line so far: a character is never split */
 };
 
 static int show_line(struct patch_show *s)

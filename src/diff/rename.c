@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renames, as git finds them: of files that are gone and files that are new, those with the
- * same content are pairs, then those that have at least half of it in common.
+ * Finds renames like git: first pairs deleted and added files with the same content, then those
+ * that share at least half of their content.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "diff/compare.h"
 
 enum {
-	MOST_EXACT = 100000,	 /* files on either side */
-	MOST_SIMILAR = 200,	 /* the same for those that are compared with each other */
-	SIMILAR_BYTES = 1 << 20, /* of one such file */
-	EXACT_BYTES = 256 << 20, /* of one whose hash is taken */
+	MOST_EXACT = 100000,	 /* files on each side */
+	MOST_SIMILAR = 200,	 /* files on each side that are compared with each other */
+	SIMILAR_BYTES = 1 << 20, /* size limit of such a file */
+	EXACT_BYTES = 256 << 20, /* size limit of a file that is hashed */
 	LONGEST_PIECE = 64,
 	ALIKE = 50, /* per cent */
 };
@@ -64,7 +64,7 @@ static bool is_candidate(const struct diff_entry *en, enum diff_kind kind)
 	       (S_ISREG(node_of(en)->mode) || S_ISLNK(node_of(en)->mode));
 }
 
-/* By size, so that those that may be equal stand together. */
+/* Sorts by size, so that files that may be equal are adjacent. */
 static int by_size(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -155,7 +155,7 @@ static int join(struct candidate *gone, struct candidate *new, int percent)
 	return 0;
 }
 
-/* Among equal ones the one of the same name, else the first. */
+/* Among equal files, prefers the one with the same name, else the first. */
 static int join_exact(struct pairing *p, struct candidate *new, size_t first)
 {
 	struct candidate *best = NULL;
@@ -186,7 +186,7 @@ static int pair_exact(struct pairing *p)
 	for (size_t i = 0; i < p->nnew && r == 0; i++) {
 		while (first < p->ngone && p->gone[first].en->old.size < p->new[i].en->new.size)
 			first++;
-		/* Thousands of equal files: finding the best name among them is not worth it. */
+		/* With thousands of equal files, a search for the best name is not worth it. */
 		while (first < p->ngone && p->gone[first].taken)
 			first++;
 		r = join_exact(p, &p->new[i], first);
@@ -201,7 +201,7 @@ static int by_hash(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Lines, cut where they are long; equal ones summed up. */
+/* Splits text into lines, cuts long ones, and sums up equal ones. */
 static int cut_pieces(struct candidate *c, struct str text)
 {
 	struct piece *v = malloc((text.n + 1) * sizeof *v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renamed directories: a directory that is gone and a new one are a pair if at least half of the
- * entries of the new one were renamed out of the old one, each under its own name. The entries are
- * sorted by path, so from the last to the first each directory comes after all that is in it.
+ * Finds renamed directories: a deleted and an added directory are a pair if at least half of the
+ * new one's entries were renamed from the old one, each keeping its name. The entries are sorted by
+ * path, so in reverse order each directory comes after its contents.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,18 +10,18 @@
 
 #include "diff/compare.h"
 
-/* What is in a new directory. */
+/* Counts the entries of a new directory. */
 struct tally {
-	size_t from; /* the directory that most came from, + 1 */
+	size_t from; /* index + 1 of the directory that most entries came from */
 	uint32_t votes, entries;
 };
 
 struct dir_pairing {
 	struct diff *d;
-	struct tally *tally; /* by entry */
+	struct tally *tally; /* one per entry */
 };
 
-/* The number of the directory that holds the path, + 1; 0: it is no entry. */
+/* Index + 1 of the directory that contains the path; 0: it is not an entry. */
 static size_t parent_of(const struct diff *d, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -60,7 +60,7 @@ static int join_dir(struct dir_pairing *p, struct diff_entry *en, const struct t
 {
 	struct diff_entry *gone = &p->d->v[t->from - 1];
 
-	/* Another directory has taken it if its tally says so. */
+	/* Skip it if its tally says that another directory has it already. */
 	if (!S_ISDIR(gone->old.mode) || p->tally[t->from - 1].from)
 		return 0;
 	en->old_path = strdup(gone->path);
@@ -91,7 +91,7 @@ static int pair_dirs(struct dir_pairing *p)
 	return 0;
 }
 
-/* Nothing more is to be said of what only came along. */
+/* Entries that only moved with their directory need no line of their own. */
 static void mark_implied(struct dir_pairing *p)
 {
 	for (size_t i = 0; i < p->d->n; i++) {

@@ -51,7 +51,7 @@ bool stack_same_layer(const struct stack_layer *a, const struct stack_layer *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* The kernel takes paths below 4096 bytes: longer ones in several steps. */
+/* The kernel accepts paths below 4096 bytes: open longer ones in several steps. */
 int stack_open_at(int fd, const char *path, int flags)
 {
 	enum { MOST = LIMIT_PATH - 2 };
@@ -79,7 +79,7 @@ int stack_open_at(int fd, const char *path, int flags)
 
 int stack_open_file(const struct stack *s, int layer, const char *path)
 {
-	/* What is a pipe by now must not hold us up. */
+	/* The file may have become a pipe, which must not block us. */
 	auto_close int fd = stack_open_at(s->layers[layer].fd, path,
 					  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	struct stat st;
@@ -91,7 +91,7 @@ int stack_open_file(const struct stack *s, int layer, const char *path)
 	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EINVAL;
 }
 
-/* "/proc/self/fd/N/NAME", for calls that take no directory. "": the directory itself. */
+/* "/proc/self/fd/N/NAME", for calls without a directory argument. "": the directory itself. */
 static void proc_path(char out[300], int dirfd, const char *name)
 {
 	(void)snprintf(out, 300, "/proc/self/fd/%d/%s", dirfd, name[0] ? name : ".");
@@ -338,7 +338,9 @@ void stack_names_sort(struct stack_names *n)
 	n->n = kept;
 }
 
-/* Overlayfs' own, and what a host's security module writes on every file. */
+/*
+ * True for attributes of overlayfs, and those that the host's security module sets on every file.
+ */
 static bool is_own(const struct stack *s, const char *name)
 {
 	return !attrs_is_overlay(name, !s->userxattr) && strcmp(name, "security.selinux") != 0 &&

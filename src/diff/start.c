@@ -11,7 +11,7 @@ static bool has_copy(const struct diff_start *s, const char *path)
 	return fd >= 0;
 }
 
-/* The host has written to this file since, and it was not us. */
+/* True if the host has written to this file since, except through cay apply. */
 static bool is_changed(const struct diff_start *s, const struct stack_node *n, const char *path,
 		       int host_layer, uint64_t base_ns)
 {
@@ -20,7 +20,7 @@ static bool is_changed(const struct diff_start *s, const struct stack_node *n, c
 	return !s->is_ours || !s->is_ours(s->ctx, path, n->ino, n->ctime_ns, n->size);
 }
 
-/* The same of the old side, which may be a frozen copy with an inode of its own. */
+/* The same for the old side, which may be a frozen copy with its own inode. */
 static bool is_old_changed(const struct diff_start *s, const struct diff_entry *en)
 {
 	struct stack_node n = en->old;
@@ -31,7 +31,7 @@ static bool is_old_changed(const struct diff_start *s, const struct diff_entry *
 	return is_changed(s, &n, diff_old_path(en), s->old_host, s->old_ns);
 }
 
-/* The host has removed the file that the sandbox changed, so that it looks like a new one. */
+/* True if the host has removed the file that the sandbox changed, so that it looks new. */
 static bool is_removed(const struct diff_start *s, const struct diff_entry *en)
 {
 	int ours = s->was_ours ? s->was_ours(s->ctx, en->path) : 0;
@@ -50,7 +50,7 @@ static void find_one(struct diff *d, const struct diff_start *s, struct diff_ent
 		en->old = en->new;
 		old_changed = true;
 	}
-	/* Without content there is nothing to undo. */
+	/* An entry without content has nothing to undo. */
 	if (!en->content)
 		return;
 	if (old_changed && S_ISREG(en->old.mode))
