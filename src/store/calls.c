@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index of calls. The trace is the truth; the rows follow it. `indexed` in the sandbox's row is
- * the offset after the last line read. It moves in the same transaction as the rows, so each line
- * counts once, whoever reads it and whenever a reader is interrupted. Lines of other kinds and
- * invalid lines are skipped: checking a trace is the verifier's task.
+ * The index of calls. The trace is authoritative; the rows follow it. `indexed` in the sandbox's
+ * row is the offset after the last line read. It moves in the same transaction as the rows, so each
+ * line counts once, even if several processes read or a reader is interrupted. Lines of other kinds
+ * and invalid lines are skipped: the verifier checks traces.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -210,7 +210,7 @@ static int take_lines(struct catalog *c, const char *id, struct reader *r, struc
 	return 0;
 }
 
-/* A segment ends with a line, so nothing is left of it. */
+/* A segment ends with a complete line, so r->text is empty. */
 static bool next_segment(const char *id, struct reader *r)
 {
 	int fd = r->text.len || (uint64_t)r->at == r->start
@@ -225,7 +225,10 @@ static bool next_segment(const char *id, struct reader *r)
 	return true;
 }
 
-/* Where to go on; 1, or 0 where there is no trace. What was dropped meanwhile is skipped. */
+/*
+ * Opens the trace at the next offset. 1, or 0 if there is no trace. Skips segments that were
+ * deleted meanwhile.
+ */
 static int open_at(const char *id, struct reader *r, struct err *e)
 {
 	r->fd = trace_file_find(r->state_fd, id, (uint64_t)r->at, &r->start);
@@ -312,7 +315,7 @@ static int index_from(struct catalog *c, const struct state *s, const char *id, 
 	return 0;
 }
 
-/* Whether there is more than was read. 1, 0 or -1. */
+/* Whether the trace has more than was read. 1, 0 or -1. */
 static int has_more(const struct state *s, const char *id, int64_t at, struct err *e)
 {
 	auto_close int fd = FD_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of calls against traces as wardens write them, and as they must not. */
+/* Tests the index of calls against valid and invalid traces. */
 #include <signal.h>
 
 #include "base/clock.h"
@@ -152,7 +152,7 @@ static void lines_end_at_their_limit(void)
 	put_event_of(10 << 20, "3");
 	put_event_of(200, "4");
 	CHECK(look().n == 2 && look().last.call == 4);
-	/* Without an end for now: what follows its end is found later. */
+	/* The line is incomplete for now: the reader finds later lines once it ends. */
 	put_event_of(300 * 1024, "5");
 	{
 		auto_close int fd = openat(s.fd, PATH, O_WRONLY | O_CLOEXEC);
@@ -167,7 +167,7 @@ static void lines_end_at_their_limit(void)
 	catalog_close(cat);
 }
 
-/* What follows a limit's worth of bytes in the same line looks like an event, and is none. */
+/* The rest of an overlong line looks like an event, but is not one. */
 static void the_end_of_a_long_line_is_not_a_line(void)
 {
 	auto_free char *text = calloc(1, 2 * LIMIT_EVENT + 1);
@@ -225,7 +225,7 @@ static void index_in_child(pid_t *ret)
 	_exit(0);
 }
 
-/* Larger than one transaction takes in; also by many at once, where each line counts once. */
+/* Larger than one transaction; also with several readers at once, where each line counts once. */
 static void a_large_trace_is_indexed_whole(void)
 {
 	struct seen seen = { 0 };

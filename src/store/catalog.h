@@ -34,7 +34,7 @@ struct sandbox_row {
 	bool ephemeral;
 	int uid_slot; /* -1: rootless, none */
 	uint64_t created_ns;
-	char owner[ID_SIZE]; /* id of the key that made it (store/keys.h); empty: none */
+	char owner[ID_SIZE]; /* id of the API key that created it (store/keys.h); empty: none */
 	char top[ID_SIZE];   /* topmost sealed layer (store/snapshots.h); empty: none */
 	struct str recipe;   /* only for adding, borrowed; none: no snapshots can be taken */
 	const char (*layers)[ID_SIZE]; /* only for adding: the stack that the warden was given */

@@ -251,7 +251,7 @@ static void a_missing_sandbox_gives_a_hint(void)
 static int gather(void *ctx, const struct sandbox_row *row)
 {
 	memcpy((char *)ctx + strlen(ctx), row->name, strlen(row->name) + 1);
-	/* The catalog can be used while rows are gone through. */
+	/* The callback may use the catalog. */
 	OK(catalog_set_state(c, row->id, "running", &t_e));
 	if (strcmp(row->name, "b") == 0)
 		OK(catalog_del_sandbox(c, "cccccccc", &t_e));
@@ -336,7 +336,7 @@ static void the_catalog_is_closed_to_others(void)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		CHECK(fstatat(s.fd, names[i], &st, 0) == 0 && (st.st_mode & 07777) == 0600);
 	catalog_close(c);
-	/* One that an earlier version made. */
+	/* A database of an earlier version. */
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		CHECK(fchmodat(s.fd, names[i], 0644, 0) == 0);
 	OK(catalog_open(&s, &c, &t_e));
@@ -378,7 +378,7 @@ static void a_directory_that_cannot_be_written_is_named(void)
 	CHECK(fchmod(s.fd, 0700) == 0);
 }
 
-/* Leaves no free block behind. */
+/* Leaves no free block. */
 static void fill_disk(void)
 {
 	auto_close int fd = openat(s.fd, "fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -428,7 +428,7 @@ static void a_full_disk_fails_cleanly_and_heals(void)
 	CHECK(umount2(s.dir, MNT_DETACH) == 0);
 }
 
-/* Each writer opens its own: first all at once, where the database is not there yet. */
+/* Each writer opens the database itself; at first all at once, while it does not exist yet. */
 static void write_much(int writer, bool slots)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -490,7 +490,7 @@ static void eight_writers_never_share_a_slot(void)
 	write_at_once(true);
 }
 
-/* The change to a write-ahead log needs the database alone. */
+/* Switching to a write-ahead log needs exclusive access. */
 static void eight_openers_make_one_database(void)
 {
 	t_state(&s);

@@ -31,7 +31,7 @@ static int some_size(uint32_t r)
 	return 1 + (int)(r / 16 % (uint32_t)most[r % 9]);
 }
 
-/* Whatever is taken, resized and given back: no block ever touches another. */
+/* Take, resize and free blocks at random: no block ever overlaps another. */
 static void blocks_are_apart(void)
 {
 	uint32_t r = 1;

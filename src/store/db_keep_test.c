@@ -49,7 +49,7 @@ static void a_returned_statement_is_reused_reset(void)
 	db_keep(q);
 	again = take(db, insert);
 	CHECK(again == q);
-	/* NULL: x is bound no more. */
+	/* NULL: x is no longer bound. */
 	CHECK(sqlite3_step(again) == SQLITE_DONE);
 	db_keep(again);
 	CHECK(how_many(db) == 2);

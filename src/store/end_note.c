@@ -18,7 +18,7 @@
 
 enum { NOTE_MAX = 16 * 1024, LOG_TAIL = 2048 };
 
-/* Its trace was last written before this system started. */
+/* True if its trace was last written before this system started. */
 static bool is_older_than_boot(const struct state *s, const char *id)
 {
 	auto_close int fd = FD_NONE;
@@ -35,7 +35,7 @@ static bool is_older_than_boot(const struct state *s, const char *id)
 	return written_ns + up_ns < clock_real_ns();
 }
 
-/* The last line of what the warden wrote to its stderr. */
+/* The last line of the warden's stderr log. */
 static struct str last_line(int dir, char text[LOG_TAIL])
 {
 	auto_close int fd =
@@ -77,7 +77,7 @@ void end_note_write(const struct state *s, const char *id)
 	struct err ignored = { 0 };
 	uint64_t start;
 
-	/* One that never began, such as a ready one of a pool, has no trace and no end. */
+	/* A sandbox that never started, such as a ready one of a pool, has no trace and no end. */
 	trace = trace_file_last(s->fd, id, &start);
 	if (trace < 0 || state_sandbox_open(s, id, &dir, &ignored) < 0 ||
 	    faccessat(dir, END_NOTE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays of ended sandboxes: the segments of their traces, and the note of an end that a trace
- * does not have. They are kept by number and by age; all files of one sandbox go together.
+ * What is kept of ended sandboxes: the segments of their traces, and the note of an end that is
+ * missing in the trace. Limited by number and by age; all files of one sandbox are removed
+ * together.
  */
 #include <errno.h>
 #include <fcntl.h>

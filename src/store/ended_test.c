@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stays of ended sandboxes: segments of traces, notes, and for how long. */
+/* Tests what is kept of ended sandboxes, and for how long. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -67,7 +67,7 @@ static void the_segment_of_an_offset_is_found(void)
 	check_found(&s, 3, 3);
 	check_found(&s, 100, 9);
 	CHECK(unlinkat(s.fd, "sandboxes/" ID "/trace.jsonl", 0) == 0);
-	check_found(&s, 0, 3); /* the beginning was dropped */
+	check_found(&s, 0, 3); /* the beginning was deleted */
 	fd = trace_file_last(s.fd, ID, &start);
 	CHECK(fd >= 0 && start == 9);
 	close(fd);
@@ -106,13 +106,13 @@ static void a_note_tells_a_restart_and_the_last_words(void)
 	CHECK_STR(json_string_value(json_object_get(note, "reason")), "the machine was restarted");
 	CHECK_STR(json_string_value(json_object_get(note, "log")), "last words");
 	json_decref(note);
-	/* The first finder knows best. */
+	/* The first note stays: later processes know less. */
 	age(&s, "sandboxes/" ID "/trace.jsonl", 0);
 	end_note_write(&s, ID);
 	note = end_note_read(&s, ID);
 	CHECK_STR(json_string_value(json_object_get(note, "reason")), "the machine was restarted");
 	json_decref(note);
-	/* One that never began has no end. */
+	/* A sandbox that never started has no end. */
 	CHECK(mkdirat(s.fd, "sandboxes/cccccccc", 0700) == 0);
 	end_note_write(&s, "cccccccc");
 	CHECK(!t_there(&s, "sandboxes/cccccccc/end.json"));

@@ -16,7 +16,7 @@ static void read_key(sqlite3_stmt *q, struct key_row *ret)
 	db_text(q, 0, ret->id, sizeof ret->id);
 	db_text(q, 1, ret->name, sizeof ret->name);
 	db_text(q, 2, ret->shown, sizeof ret->shown);
-	/* A row that is damaged matches no key. */
+	/* A damaged row matches no key. */
 	if (digest && sqlite3_column_bytes(q, 3) == SHA256_SIZE)
 		memcpy(ret->digest, digest, SHA256_SIZE);
 }

@@ -22,12 +22,12 @@ enum { LAYER_GONE = ENOMEDIUM };
 int layer_open(const struct layer_roots *r, const char *path, int flags);
 
 /*
- * A layer whose id begins with '0' is a frozen start (store/starts.h). What it has of a mount takes
- * the place of all lowers of that mount, wherever it lies in the stack; the topmost start counts.
+ * A layer whose id begins with '0' is a frozen start (store/starts.h). Its content of a mount
+ * replaces all lowers of that mount, wherever the start is in the stack; the topmost start counts.
  */
 static inline bool layer_is_start(const char *id)
 {
 	return id[0] == '0';
 }
-/* Mount i of a start; -ENOENT also for a layer that is none. */
+/* Opens mount i of a start; -ENOENT also for a layer that is not a start. */
 int layer_open_start(const struct layer_roots *r, const char *id, int i, int flags);

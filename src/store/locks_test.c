@@ -13,7 +13,7 @@ static void begin(void)
 	OK(catalog_open(&s, &catalog, &t_e));
 }
 
-/* The lock's descriptor. */
+/* Returns the lock's descriptor. */
 static int make(const char *id, uint64_t created_ns, const char *options)
 {
 	struct sandbox_row row = { .uid_slot = 7, .created_ns = created_ns, .ephemeral = true };
@@ -46,7 +46,7 @@ static void a_living_sandbox_without_a_row_is_found_by_id_and_by_prefix(void)
 	OK(catalog_find(catalog, "abc", &row, &t_e));
 	CHECK_STR(row.id, "abcdefgh");
 	sandbox_row_done(&row);
-	/* Dead, it is not there any more, whatever its file says. */
+	/* A dead sandbox is not listed, whatever its file says. */
 	fd_close(&fd);
 	FAILS(catalog_find(catalog, "abcdefgh", &row, &t_e), ERR_NOT_FOUND);
 	FAILS(catalog_find(catalog, "abc", &row, &t_e), ERR_NOT_FOUND);
@@ -88,10 +88,10 @@ static void lists_hold_rows_and_records_oldest_first_and_each_once(void)
 	begin();
 	young = make("youngest", UINT64_MAX - 1, NULL);
 	old = make("eldereld", 1, NULL);
-	both = make("rowrowrow", 3, NULL); /* its row came later: it is listed by that */
+	both = make("rowrowrow", 3, NULL); /* its row was added later: the row lists it */
 	in.created_ns = 2;
 	OK(catalog_add_sandbox(catalog, &in, false, &t_e));
-	OK(state_lock(&s, "readyone", &none, &t_e)); /* no record: nobody's sandbox yet */
+	OK(state_lock(&s, "readyone", &none, &t_e)); /* no record: not claimed yet */
 	OK(catalog_each(catalog, note_id, NULL, &t_e));
 	CHECK_STR(seen, "eldereld- rowrowrow+ youngest- ");
 	seen[0] = '\0';
@@ -100,7 +100,7 @@ static void lists_hold_rows_and_records_oldest_first_and_each_once(void)
 	catalog_close(catalog);
 }
 
-/* A record that is cut off, of another sandbox, or no record at all. */
+/* A truncated record, a record of another sandbox, or no record. */
 static void incomplete_records_do_not_count(void)
 {
 	struct sandbox_row row = { 0 };
@@ -125,7 +125,7 @@ static void incomplete_records_do_not_count(void)
 	CHECK(lock_record_read(s.fd, "../../etc", &row) == 0);
 	CHECK(mkfifoat(s.fd, "locks/fifofifo", 0600) == 0);
 	CHECK(lock_record_read(s.fd, "fifofifo", &row) == 0);
-	/* One byte more than a record may have. */
+	/* One byte more than the limit of a record. */
 	CHECK(ftruncate(fd, LOCK_RECORD_MAX + 1) == 0);
 	CHECK(lock_record_read(s.fd, "hgfedcba", &row) == 0);
 }
@@ -168,7 +168,7 @@ static void the_dead_among_the_next_names_are_found_also_behind_the_last(void)
 		else
 			fd_close(&fd);
 	}
-	OK(state_lock(&s, "hhhhhhhi", &fd, &t_e)); /* dead, but of one that has a row */
+	OK(state_lock(&s, "hhhhhhhi", &fd, &t_e)); /* dead, but it has a row */
 	fd_close(&fd);
 	CHECK(lock_records_dead(&s, "bbbbbbbb", ids, 3) == 3);
 	CHECK_STR(ids[0], "cccccccc");

@@ -39,7 +39,10 @@ static void seal(const char *box, const char *layer, const char *snapshot)
 	OK(catalog_op_done(cat, &op, OP_SEALED, top, &t_e));
 }
 
-/* The second would be sealed, and could never be acknowledged, nor could anything after it. */
+/*
+ * The second snapshot would be sealed but could never be recorded, and neither could later
+ * operations.
+ */
 static void a_name_is_taken_when_an_operation_begins(void)
 {
 	struct op_row one = op_of("aaaaaaaa", "layer00001", "snap000001", "x");
@@ -56,7 +59,7 @@ static void a_name_is_taken_when_an_operation_begins(void)
 	OK(catalog_del_snapshot(cat, "snap000001", &t_e));
 	OK(catalog_op_begin(cat, &two, &t_e));
 	OK(catalog_op_cancel(cat, "bbbbbbbb", &t_e));
-	/* A rollback to one that has a name does not take it. */
+	/* A rollback to a named snapshot does not take the name. */
 	two.kind = OP_ROLLBACK;
 	OK(catalog_op_begin(cat, &two, &t_e));
 	one = op_of("aaaaaaaa", "layer00003", "snap000003", "x");
@@ -64,8 +67,7 @@ static void a_name_is_taken_when_an_operation_begins(void)
 	catalog_close(cat);
 }
 
-/* Its warden died after it had answered, and who looks after the dead was faster than its client.
- */
+/* The warden died after its answer, and reconcile was faster than the client. */
 static void an_operation_is_settled_once(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "layer00001" };
@@ -91,7 +93,7 @@ static int64_t count_uses(void)
 	return sqlite3_column_int64(q, 0);
 }
 
-/* Nobody can tell whether one that goes back to where it is has been switched. */
+/* A rollback to the current layer may or may not have switched. */
 static void mounted_layers_are_released_only_after_a_switch(void)
 {
 	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "layer00001" };
@@ -123,7 +125,7 @@ static void the_latest_is_the_latest_also_when_the_clock_was_set_back(void)
 	catalog_close(cat);
 }
 
-/* To show what is left of it would show other files than there were. */
+/* Showing the rest of the stack would show wrong files. */
 static void a_stack_that_is_not_whole_is_refused(void)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
@@ -162,7 +164,7 @@ static void put_kind(enum snapshot_kind kind, const char *layer, const char *sna
 	OK(catalog_op_done(cat, &op, OP_SEALED, top, &t_e));
 }
 
-/* What somebody took stays; the begin of a transaction has no end any more. */
+/* Snapshots of a user stay; the start of a transaction is deleted with its sandbox. */
 static void only_snapshots_of_a_removed_sandbox_stay(void)
 {
 	begin();
@@ -175,7 +177,9 @@ static void only_snapshots_of_a_removed_sandbox_stay(void)
 	catalog_close(cat);
 }
 
-/* Who was killed over it was told nothing: an abort of the one before would go back to here. */
+/*
+ * The killed client never heard of this transaction: an abort of the previous one would stop here.
+ */
 static void a_transaction_that_nobody_heard_of_was_not_begun(void)
 {
 	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", ""), found = { 0 };
@@ -196,7 +200,7 @@ static void a_transaction_that_nobody_heard_of_was_not_begun(void)
 
 static int synced;
 
-/* In place of the library's: what is in memory only would not show. */
+/* Replaces the library function, because data in memory only cannot be observed. */
 int fdatasync(int fd)
 {
 	char link[32], path[512] = "";
@@ -207,7 +211,7 @@ int fdatasync(int fd)
 	return 0;
 }
 
-/* The files move next: after a power failure nobody would know whereto. */
+/* Next the files move: after a power failure their new place would be unknown. */
 static void an_operation_is_on_the_disk_when_it_begins(void)
 {
 	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", "");

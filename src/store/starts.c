@@ -32,7 +32,7 @@ static int exists_now(struct catalog *c, const char *start, struct err *e)
 	return db_step(c, q, e);
 }
 
-/* In one transaction: it is gone, or there and held. */
+/* One transaction: the start is either gone, or exists and is held. */
 static int add_hold(struct catalog *c, const char *start, bool exists, const char *id,
 		    struct err *e)
 {

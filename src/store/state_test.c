@@ -156,7 +156,7 @@ static void new_ids_are_well_formed_and_differ(void)
 			seen[(unsigned char)id[k]]++;
 		(void)snprintf(last, sizeof last, "%s", id);
 	}
-	/* 22,000 characters of 36: 611 each, 24 the standard deviation. */
+	/* 22,000 characters of 36: 611 each, standard deviation 24. */
 	for (const char *p = "az09"; *p; p++)
 		CHECK(seen[(unsigned char)*p] > 450 && seen[(unsigned char)*p] < 770);
 }
@@ -202,7 +202,7 @@ static void a_lock_lives_as_long_as_an_heir_holds_it(void)
 	CHECK(!state_is_alive(&s, "aaaaaaaa"));
 }
 
-/* state_is_alive() holds the lock, shared, for a moment: here it is a long one. */
+/* state_is_alive() holds the lock, shared, for a moment; here for long. */
 static void looking_does_not_keep_a_lock_from_being_taken(void)
 {
 	struct state s;
@@ -231,11 +231,11 @@ static void looking_does_not_keep_a_lock_from_being_taken(void)
 		}
 		CHECK(waitpid(pid, NULL, 0) == pid);
 	}
-	/* On a busy machine the moment may be too long once. */
+	/* On a busy machine the moment may occasionally be too long. */
 	CHECK(taken >= 5);
 }
 
-/* Lockers and removers of one id: the lock is never held twice, nor on a file that is gone. */
+/* Processes lock and remove one id: the lock is never held twice, nor on a removed file. */
 static void a_lock_is_never_held_on_a_removed_file(void)
 {
 	struct state s;
@@ -365,7 +365,7 @@ static void traces_never_pass_the_limit_and_an_eighth(void)
 	CHECK(!t_there(&s, "ended/aaaaaa00.jsonl"));
 }
 
-/* The group of a sandbox with a call's leaf below it and a process in the leaf. */
+/* The group of a sandbox, with a leaf for a call and a process in the leaf. */
 static void remove_kills_and_removes_the_control_groups(void)
 {
 	int own = groups_open(), leaf;
@@ -448,7 +448,7 @@ static void a_slot_is_never_given_twice_while_it_is_held(void)
 	CHECK(again == slot[3]);
 }
 
-/* Holds what it inherited until the pipe ends, as a warden does. */
+/* Holds what it inherited until the pipe closes, like a warden. */
 static pid_t hold_slot(int go)
 {
 	pid_t pid = fork();
@@ -479,7 +479,7 @@ static void a_slot_is_free_when_its_last_holder_ends(void)
 	FAILS(state_take_slot(&s, 1, &slot, &fd, &t_e), ERR_LIMIT);
 	CHECK(close(go[1]) == 0);
 	while (state_take_slot(&s, 1, &slot, &fd, &t_e) < 0)
-		CHECK(t_e.kind == ERR_LIMIT); /* the test's alarm ends a wait in vain */
+		CHECK(t_e.kind == ERR_LIMIT); /* the test's alarm ends a wait that never succeeds */
 	CHECK(slot == 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the store share: a state directory of their own that goes away again. */
+/* Shared by the tests of the store: each gets its own temporary state directory. */
 #pragma once
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static inline void t_remove_dir(void)
 	auto_close int shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	/* From its own file system on: no other is gone into. */
+	/* Start at its own file system: rmtree enters no other. */
 	(void)rmtree_at(strncmp(t_dir, "/tmp/", 5) == 0 ? tmp : shm, strrchr(t_dir, '/') + 1);
 }
 
@@ -35,7 +35,7 @@ static inline void t_state(struct state *s)
 {
 	char dir[80];
 
-	/* In memory: durable writes of many at once take seconds on a busy disk. */
+	/* In memory: many durable writes at once take seconds on a busy disk. */
 	t_scratch(t_dir, sizeof t_dir);
 	CHECK(atexit(t_remove_dir) == 0);
 	snprintf(dir, sizeof dir, "%s/s", t_dir);
@@ -112,7 +112,7 @@ static inline void t_nothing(void)
 {
 }
 
-/* In place of a test that this machine cannot run: TAP says so, loudly. */
+/* For a test that this machine cannot run: reports it as skipped in TAP. */
 #define T_SKIP(fn, why) \
 	{ \
 #fn " # SKIP " why, t_nothing \

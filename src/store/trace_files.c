@@ -33,7 +33,7 @@ int trace_file_open(int state_fd, const char *id, uint64_t start)
 	return fd == -ENOENT ? open_below(state_fd, "ended", id, start) : fd;
 }
 
-/* What is looked for: the greatest start up to `offset`, else the least one. */
+/* Searches the greatest start up to `offset`, else the smallest one. */
 struct search {
 	const char *stem;
 	uint64_t offset, below, above;
