@@ -5,7 +5,7 @@
 
 #define HASH "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* Checks on the way that a glance never skips what is wanted. */
+/* Also checks that the glance never skips a wanted event. */
 static bool passes(struct trace_filter *f, const char *fields)
 {
 	auto_done(trace_event_done) struct trace_event ev = { 0 };

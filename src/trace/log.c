@@ -50,7 +50,7 @@ void trace_limit(struct trace *t, int dirfd, uint64_t bytes)
 		t->segment_max = SEGMENT_LEAST;
 }
 
-/* Say that the oldest segment is gone, and only then remove it. */
+/* Record that the oldest segment is dropped, and only then remove it. */
 static void drop_oldest(struct trace *t)
 {
 	struct trace_segment s = t->old[0];
@@ -63,14 +63,14 @@ static void drop_oldest(struct trace *t)
 	trace_num(t, "up_to", (int64_t)s.seq);
 	trace_text(t, "hash", str_of(hash));
 	trace_text(t, "what", STR("older events, so that the trace stays within its size"));
-	/* What was not said stays: a verifier would take it for somebody else's work. */
+	/* Keep a segment whose removal was not recorded: a verifier would suspect somebody else. */
 	if (trace_end(t) < 0 || trace_flush(t) < 0)
 		return;
 	trace_name(name, "trace", s.start);
 	(void)unlinkat(t->dirfd, name, 0);
 }
 
-/* Go on in another file. If that cannot be made, the trace goes on in this one. */
+/* Continue in a new file. If it cannot be created, continue in this one. */
 static void rotate(struct trace *t)
 {
 	char name[TRACE_NAME];

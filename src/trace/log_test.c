@@ -49,7 +49,7 @@ static void content(struct buf *b)
 	CHECK(io_read_file(dirfd, "t", b) == 0);
 }
 
-/* The file is a chain up to the head that the writer has. */
+/* Checks that the file is a chain up to the writer's head. */
 static void check_chain(const struct trace *t)
 {
 	auto_close int fd = openat(dirfd, "t", O_RDONLY | O_CLOEXEC);
@@ -112,7 +112,7 @@ static void an_existing_trace_is_never_written_over(void)
 	remove_dir();
 }
 
-/* Both sides of LIMIT_EVENT, to the byte. */
+/* Events just below and just above LIMIT_EVENT. */
 static void an_event_too_long_is_dropped_and_its_number_used_again(void)
 {
 	static char big[LIMIT_EVENT];
@@ -222,7 +222,7 @@ static void an_idle_trace_holds_little_memory(void)
 	remove_dir();
 }
 
-/* The segments of a trace as one stream, from the first that there is. */
+/* The segments of a trace as one stream, starting at the first existing one. */
 static struct {
 	uint64_t start;
 	int fd;
@@ -264,7 +264,7 @@ static int verify_segments(uint64_t start, struct trace_summary *ret, struct err
 	return r;
 }
 
-/* Writes until n segments have begun. */
+/* Writes until n segments exist. */
 static void write_segments(struct trace *t, int n)
 {
 	static char text[8 * 1024];
@@ -295,7 +295,7 @@ static void segments_are_one_chain_and_the_oldest_is_dropped_with_notice(void)
 	write_segments(&t, 1);
 	CHECK(faccessat(dirfd, "trace.jsonl", F_OK, 0) < 0);
 	CHECK(verify_segments(first, &got, &e) == 0 && got.dropped > 0 && got.head.seq == t.seq);
-	/* One more that the trace does not know of. */
+	/* One more missing segment that the trace does not mention. */
 	CHECK(verify_segments(t.old[1].start, &got, &e) < 0 && strstr(e.msg, "were removed"));
 	for (unsigned i = 0; i <= t.nold; i++) {
 		char name[TRACE_NAME];

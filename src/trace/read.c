@@ -45,7 +45,7 @@ static ssize_t fill(struct trace_lines *l)
 	return n < 0 ? -errno : n;
 }
 
-/* A segment ends with a line: only there the trace goes on in another file. */
+/* The trace continues in another file only after a complete line. */
 static bool next_file(struct trace_lines *l)
 {
 	int fd = l->next ? l->next(l->ctx) : FD_NONE;

@@ -14,8 +14,7 @@
 
 struct trace_lines {
 	int fd; /* borrowed */
-	/* At the end of a file: the next one of the trace, or FD_NONE; the old fd is closed by it.
-	 */
+	/* At the end of a file: closes fd and returns the next file of the trace, or FD_NONE. */
 	int (*next)(void *ctx);
 	void *ctx;
 	struct buf in;

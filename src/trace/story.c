@@ -11,7 +11,7 @@
 
 enum { HEAD = 2 * LIMIT_EVENT, TAIL = 4 * LIMIT_EVENT };
 
-/* Text at key, plain or {"b64":…}, cut to its room; "" where there is none. */
+/* Text at key, plain or {"b64":…}, cut to fit; "" if there is none. */
 static void take_text(const json_t *ev, const char *key, char *out, size_t size)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_EVENT);
@@ -62,7 +62,7 @@ static void on_last(struct trace_story *s, const struct trace_event *ev)
 	}
 }
 
-/* Most lines are of other kinds; of them only the last one counts, for its time. */
+/* Most lines are of other kinds; only the last of them counts, for its time. */
 static bool is_wanted(struct str line, bool is_tail)
 {
 	struct str kind;
@@ -87,7 +87,7 @@ static void read_part(int fd, off_t from, size_t size, bool is_tail, struct trac
 	n = pread(fd, b.data, size, from);
 	buf_grew(&b, n > 0 ? (size_t)n : 0);
 	at = b.data;
-	if (from > 0 && b.len) { /* not the beginning of a line */
+	if (from > 0 && b.len) { /* skip a partial first line */
 		const char *nl = memchr(b.data, '\n', b.len);
 
 		at = nl ? nl + 1 : b.data + b.len;

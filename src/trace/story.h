@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The beginning and the end of a trace: what sandbox it was, what ran first, and why it ended.
- * Reads a bounded part of both ends, so that a list of many traces takes no longer for large ones.
+ * The beginning and the end of a trace: which sandbox it was, what ran first, and why it ended.
+ * Reads a bounded part of both ends, so that a list of traces does not take longer for large ones.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 struct trace_story {
 	char name[64], template_[256];
 	char created[40], last[40]; /* times of the first and of the last event, as in the trace */
-	char *argv;	 /* JSON array of the first call in the part that was read, or NULL */
-	uint64_t events; /* number of the last event */
+	char *argv;		    /* JSON array of the first call found, or NULL */
+	uint64_t events;	    /* number of the last event */
 	/* The last call that ended, if it is near the end of the trace. */
 	uint64_t call;	      /* 0: none */
 	char call_reason[32]; /* exit, signal, timeout, oom, ... */
@@ -22,7 +22,7 @@ struct trace_story {
 	/* sandbox.end */
 	bool has_end;
 	char cause[16], reason[256];
-	char by[64];		/* the program that asked for it */
+	char by[64];		/* the program that requested the end */
 	int64_t by_pid, by_uid; /* or -1 */
 };
 

@@ -27,7 +27,7 @@ static void in_utc(struct trace_text *t, bool color)
 	t->day = 126001;
 }
 
-/* fields: what stands after the sandbox's id. */
+/* fields: the text after the sandbox's id. */
 static void check(const char *fields, const char *want)
 {
 	auto_done(buf_done) struct buf out = BUF_INIT(1 << 20);

@@ -14,7 +14,7 @@ struct verifier {
 	struct trace_lines *lines;
 	const struct trace_head *head; /* or NULL */
 	char first_prev[SHA256_HEX];   /* of the first event, if it is not event 1 */
-	bool drop_seen;		       /* the trace says that the events before it were dropped */
+	bool drop_seen; /* a trace.drop event says that the earlier events were dropped */
 	struct trace_summary so_far;
 	struct err *e;
 };
@@ -145,7 +145,7 @@ static bool same_sandbox(struct verifier *v, struct str id)
 	return id.n > 0 && str_copy(v->so_far.sandbox, sizeof v->so_far.sandbox, id);
 }
 
-/* The first line may be that of a later segment. Then the trace has to say so (note_drop). */
+/* The first line may belong to a later segment. Then the trace must say so (note_drop). */
 static void begin_late(struct verifier *v, const struct trace_event *ev)
 {
 	struct trace_head *last = &v->so_far.head;
@@ -193,7 +193,7 @@ static int check_line(struct verifier *v, struct str line)
 	return 0;
 }
 
-/* The beginning is missing, and the sandbox did not say that it dropped it. */
+/* The beginning is missing, and no trace.drop event says why. */
 static int not_dropped(struct verifier *v)
 {
 	uint64_t n = v->so_far.dropped;

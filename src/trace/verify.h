@@ -22,8 +22,8 @@ struct trace_lines;
 
 struct trace_summary {
 	char sandbox[32];
-	uint64_t
-		dropped; /* events before the first; the trace itself says that they were dropped */
+	uint64_t dropped; /* events missing before the first; the trace itself says that they were
+			     dropped */
 	struct trace_head head; /* the last event; seq 0: the trace is empty */
 };
 
@@ -33,12 +33,12 @@ struct trace_summary {
  * line may be unfinished.
  *
  * A trace that does not begin with event 1 is complete only if it has a trace.drop event with the
- * number and the hash of the last event that is missing.
+ * number and hash of the last missing event.
  *
  * FAILED, with the line and the reason.
  */
 int trace_verify(int fd, const char *sandbox, const struct trace_head *head,
 		 struct trace_summary *ret, struct err *e);
-/* The same of a trace in several files. lines: at its beginning. */
+/* The same for a trace in several files. lines: positioned at its beginning. */
 int trace_verify_lines(struct trace_lines *lines, const char *sandbox,
 		       const struct trace_head *head, struct trace_summary *ret, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A real trace of ten events, damaged in every way that must be found and named. */
+/* A real trace of ten events, damaged in every way that the verifier must detect. */
 #include "trace/verify.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void write_trace(const char *sandbox)
 	CHECK(lines[EVENTS]);
 }
 
-/* order: the numbers of the lines to write, 0 at the end. */
+/* order: the line numbers to write, ended by 0. */
 static int file_of(const int *order)
 {
 	int fd = memfd_create("trace", MFD_CLOEXEC);
@@ -95,7 +95,7 @@ static void a_whole_trace_passes(void)
 	check_fd(memfd_create("empty", MFD_CLOEXEC), NULL, NULL);
 }
 
-/* Every single byte of the file, flipped: found whatever it was. */
+/* Flips every single byte of the file: each change is detected. */
 static void no_changed_byte_passes(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
