@@ -60,7 +60,7 @@ static void missing_keys_get_defaults(void)
 	CHECK(p->rules[4].nports == 0 && p->rules[4].nhosts == 0);
 }
 
-/* Wrong documents, and what is said about them. */
+/* Invalid documents and their error messages. */
 static const struct {
 	const char *yaml, *message;
 } wrong[] = {

@@ -250,8 +250,8 @@ static void decide_default(const struct policy *p, const struct policy_query *q,
 }
 
 /*
- * Opaque bytes may be a request that only their server can read. A rule that denies requests could
- * deny that one, so it is asked as if they were one.
+ * Opaque bytes may be a request that only their server can read. A deny rule for requests might
+ * apply to it, so judge that rule as if the bytes were a request.
  */
 static enum match denies_opaque(const struct policy_rule *r, const struct policy_query *q,
 				unsigned *ret_needs)
@@ -272,9 +272,10 @@ static enum match denies_opaque(const struct policy_rule *r, const struct policy
 	return *ret_needs ? MAYBE : YES;
 }
 
-/* What the rules said, in their order, as far as the first that decides. */
+/* The results of the rules in order, up to the first that decides. */
 struct asked {
-	const struct policy_rule *decider, *opaque; /* opaque: denies requests, and it may be one */
+	const struct policy_rule *decider,
+		*opaque; /* opaque: a deny rule for requests that might apply */
 	bool waits, can_allow;
 };
 

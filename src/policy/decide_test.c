@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-/* One question, and the answer that is wanted. */
+/* One query and the expected verdict. */
 struct row {
 	const char *name, *addr;
 	unsigned port;
@@ -283,10 +283,10 @@ static void connections_to_addresses_take_a_rule_for_addresses(void)
 		{ 0, "8.8.8.8", 443, 0, 0, 0, NOTHING },
 		{ 0, "10.1.2.3", 5432, 0, 0, 0, POLICY_DENY, "default", REASON_ADDRESS },
 		{ 0, "127.0.0.1", 8080, 0, 0, 0, POLICY_DENY, "default", REASON_NEVER },
-		/* a range that is allowed says nothing about names */
+		/* an allowed range says nothing about names */
 		{ "x.test", 0, 8080, 0, 0, 0, NOTHING },
 		{ "x.test", "192.168.1.7", 8080, 0, 0, 0, POLICY_DENY, "default", REASON_ADDRESS },
-		/* no name: nothing that a server name could differ from */
+		/* without a name, no server name can differ */
 		{ 0, "192.168.1.7", 8080, PROTO_TLS, "any.test", 0, ALLOWED("lan") },
 	};
 
@@ -388,7 +388,7 @@ static void the_verdict_says_what_to_inspect(void)
 	CHECK(v.kind == POLICY_PENDING && v.needs == POLICY_NEEDS_ADDR);
 }
 
-/* The line that a denial offers, put in front, allows exactly that. */
+/* The line that a denial suggests, added first, allows exactly that connection. */
 static void check_fix(const char *name, const char *addr, unsigned port, enum policy_proto proto,
 		      const char *sni)
 {

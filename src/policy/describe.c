@@ -9,7 +9,7 @@
 #include "base/safe.h"
 #include "policy/format.h"
 
-/* Appends until something fails; then `r` says why. */
+/* Appends until an error occurs; then `r` holds the error. */
 struct describer {
 	struct buf *out;
 	int r;
@@ -128,7 +128,7 @@ static void put_lenient(struct describer *d, unsigned set)
 		put_c(d, "}");
 }
 
-/* `before` the braces; nothing where there is no limit. */
+/* `before` comes before the braces; writes nothing if there is no limit. */
 static void put_limits(struct describer *d, const char *before, const struct policy_limits *l)
 {
 	bool any = false;
@@ -181,7 +181,7 @@ int policy_describe_rule(const struct policy_rule *r, struct buf *out)
 	return describe_rule(r, true, out);
 }
 
-/* The name of a file may hold any byte. */
+/* A file name may contain any byte. */
 static void put_comment(struct describer *d, const char *before, struct str text)
 {
 	put_c(d, before);
@@ -214,13 +214,13 @@ int policy_describe(const struct policy *p, struct buf *out)
 	return d.r;
 }
 
-/* The ids of --allow and --deny are numbers, which change with what stands beside them. */
+/* Rules of --allow and --deny have numbered ids, which change with their neighbours. */
 static bool is_counted(struct str id)
 {
 	return str_starts(id, STR("cli/"));
 }
 
-/* What makes a rule the same rule, of all rules, each between two newlines. */
+/* Writes the identity of each rule, each between two newlines. */
 static int key_lines(const struct policy *p, struct buf *out)
 {
 	int r = buf_add_c(out, "\n");

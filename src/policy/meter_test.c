@@ -18,7 +18,7 @@ static void a_bucket_fills_with_time_and_not_beyond(void)
 	CHECK(bucket_ready(&b, S * 3600) == 500);
 	bucket_take(&b, 9999, S * 3600);
 	CHECK(bucket_ready(&b, S * 3600) == 0);
-	CHECK(bucket_ready(&b, S) == 0); /* a clock that goes back gives nothing */
+	CHECK(bucket_ready(&b, S) == 0); /* a clock that goes back yields nothing */
 }
 
 static void small_steps_lose_nothing(void)
