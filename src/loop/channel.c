@@ -56,14 +56,14 @@ static bool may_send(const struct channel *c)
 	return c->drops || (c->credit && conn_backlog(c->conn) < LIMIT_CONN_HIGH);
 }
 
-/* A pipe without a writer is always ready: one that waits is not in the loop at all. */
+/* A pipe without a writer is always ready: remove a waiting source from the loop. */
 static void source_wait(struct channel_source *s)
 {
 	loop_del(s->channel->loop, &s->io);
 	s->waits = true;
 }
 
-/* Bytes of one read, 0 at the end, -errno. */
+/* Returns the number of bytes of one read, 0 at the end, or -errno. */
 static ssize_t source_read(struct channel_source *s)
 {
 	struct channel *c = s->channel;
@@ -81,7 +81,7 @@ static ssize_t source_read(struct channel_source *s)
 	return n;
 }
 
-/* True when there is nothing more to be read now. */
+/* True if there is nothing more to read now. */
 static bool source_pump(struct channel_source *s)
 {
 	for (int i = 0; i < READS_PER_TURN && s->fd >= 0; i++) {
@@ -134,7 +134,7 @@ void channel_resume(struct channel *c)
 	for (int i = 0; i < CHANNEL_ENDS; i++) {
 		struct channel_source *s = &c->source[i];
 
-		/* One that cannot be watched any more has ended for us. */
+		/* A source that can no longer be watched counts as ended. */
 		if (s->fd >= 0 && s->waits && may_send(c) && source_watch(s) < 0)
 			source_close(s);
 	}
@@ -170,7 +170,7 @@ static void give_credit(struct channel *c, size_t n)
 		(void)CONN_SAY(c->conn, c->credit_type, c->id, { TAG_BYTES, n, NULL });
 }
 
-/* Nobody reads it any more: what comes is taken and dropped. */
+/* The reader is gone: accept further bytes and drop them. */
 static void sink_give_up(struct channel_sink *s)
 {
 	give_credit(s->channel, s->pending.len);

@@ -71,7 +71,7 @@ static void begin(void)
 	CHECK(fcntl(feed, F_SETFL, O_NONBLOCK) == 0 && fcntl(drink, F_SETFL, O_NONBLOCK) == 0);
 }
 
-/* As much as the other side takes: how much that was. */
+/* Writes as much as the other side accepts; returns how much. */
 static size_t pour(void)
 {
 	static char block[4096];
@@ -114,7 +114,7 @@ static void bytes_and_their_end_pass(void)
 	CHECK(channel_is_over(&near_end) && channel_is_over(&far_end));
 }
 
-/* Nobody reads: the source stops at the window, and goes on when somebody does. */
+/* Without a reader the source stops at the window, and continues when the reader reads. */
 static void a_reader_that_waits_stops_the_writer(void)
 {
 	size_t in, out;
@@ -122,7 +122,7 @@ static void a_reader_that_waits_stops_the_writer(void)
 	begin();
 	in = pour();
 	CHECK(near_end.credit == 0 && far_end.sink[0].pending.len <= LIMIT_CHANNEL && !broken);
-	/* The window, and what the pipes hold. */
+	/* The window, plus what the pipes hold. */
 	CHECK(in >= LIMIT_CHANNEL && in <= LIMIT_CHANNEL + 3 * 65536);
 	out = swallow();
 	CHECK(out == in && near_end.credit == LIMIT_CHANNEL && far_end.owed == 0);

@@ -53,8 +53,10 @@ struct conn {
 	bool waits;		/* everything in out may wait for the next frame */
 	struct loop_timer patience;
 	bool *gone; /* set by conn_done() while a callback runs */
-	/* Set by the owner of a socket that no other process of ours has: conn_done() also clears
-	 * away the descriptors that the peer left in it (base/fds.h). */
+	/*
+	 * Set by the owner of a socket that no other process of ours shares: conn_done() then also
+	 * discards the descriptors that the peer left in it (base/fds.h).
+	 */
 	bool hostile;
 };
 

@@ -71,7 +71,7 @@ static inline void on_closed(struct conn *c, int err)
 	loop_stop(&l);
 }
 
-/* Send what is left, as far as the backlog allows. */
+/* Send the rest, as far as the backlog allows. */
 static inline void pump(struct side *s)
 {
 	static char piece[PIECE];

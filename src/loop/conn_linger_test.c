@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A peer passes sockets whose last close(2) waits for a minute: no connection waits with it. */
+/* A peer passes sockets whose last close(2) blocks for a minute: no connection blocks with it. */
 #include "base/lingering_fixture.h"
 #include "loop/conn_fixture.h"
 

@@ -20,7 +20,7 @@ void relay_done(struct relay *r)
 	}
 }
 
-/* From e to its other end. -1: it broke. */
+/* Moves bytes from e to its other end. -1: the connection broke. */
 static int pass(struct relay_end *e)
 {
 	struct relay_end *o = other(e);

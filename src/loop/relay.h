@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes both ways between two sockets, with half-closes and back-pressure. One of them may be
- * shared with a hostile process, which could make it blocking: every call says that it must not.
+ * Copies bytes both ways between two sockets, with half-closes and back-pressure. A hostile process
+ * may share one of them and make it blocking, so every call passes a non-blocking flag.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct relay_end {
 	struct relay *r;
 	int fd;
 	bool eof, shut;
-	size_t from, to; /* what of `data` is still to be sent to the other end */
+	size_t from, to; /* range of `data` still to be sent to the other end */
 	char *data;
 };
 
@@ -24,6 +24,6 @@ struct relay {
 	void (*ended)(struct relay *r);
 };
 
-/* Takes both descriptors. `ended` runs once, when both directions are over; it frees r. */
+/* Takes both descriptors. `ended` runs once, when both directions have ended; it frees r. */
 int relay_begin(struct relay *r, struct loop *l, int a, int b, void (*ended)(struct relay *r));
 void relay_done(struct relay *r);
