@@ -54,7 +54,7 @@ static inline struct str buf_str(const struct buf *b)
 	return (struct str){ b->data, b->len };
 }
 
-/* The bytes behind the first `from`. */
+/* The bytes after the first `from`. */
 static inline struct str buf_behind(const struct buf *b, size_t from)
 {
 	return b->len > from ? (struct str){ b->data + from, b->len - from } : STR_NONE;

@@ -17,7 +17,7 @@
 
 enum { STACK = 16 * 1024, DRAIN_MOST = 4096 };
 
-/* The child that holds descriptors until we have closed ours, on a stack in our own memory. */
+/* A child that holds descriptors until we have closed ours. It uses a stack in our own memory. */
 struct holder {
 	pid_t pid;
 	uint32_t done;
@@ -32,14 +32,18 @@ static int hold_until_done(void *arg)
 	_exit(0);
 }
 
-/* Without an exit signal: nobody else hears of it. One thread: one stack is enough. */
+/*
+ * Without an exit signal, so that nothing else notices the child. One stack is enough for one
+ * thread.
+ */
 static void holder_start(struct holder *h)
 {
 	static char stack[STACK] __attribute__((aligned(16)));
 	sigset_t all, old;
 
 	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_BLOCK, &all, &old); /* our handlers are not for the child */
+	(void)sigprocmask(SIG_BLOCK, &all,
+			  &old); /* our signal handlers must not run in the child */
 	h->pid = clone(hold_until_done, stack + sizeof stack, CLONE_VM, h);
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 }
@@ -61,13 +65,19 @@ static bool is_socket(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* A process that exits never lingers (inet_release in the kernel): so a child closes them last. */
+/*
+ * An exiting process never lingers (inet_release in the kernel): so a child closes the sockets
+ * last.
+ */
 static void close_sockets(int *fds, int n)
 {
 	static const struct linger off = { 0 };
 	struct holder h = { .pid = -1 };
 
-	/* Where no child can be had this is all; a sender who keeps a copy could set it again. */
+	/*
+	 * If no child can be started, clearing SO_LINGER is all we can do; a sender with a copy
+	 * could set it again.
+	 */
 	for (int i = 0; i < n; i++)
 		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &off, sizeof off);
 	holder_start(&h);
@@ -125,7 +135,7 @@ int fds_take(const struct msghdr *m, int *fds, int room)
 	return came;
 }
 
-/* True: a message was there. */
+/* True if there was a message. */
 static bool drop_message(int sock)
 {
 	union fds_control ctl;
@@ -147,7 +157,7 @@ void fds_close_socket(int *sock)
 	int saved = errno;
 
 	if (*sock >= 0) {
-		(void)shutdown(*sock, SHUT_RD); /* nothing more can come */
+		(void)shutdown(*sock, SHUT_RD); /* nothing more can arrive */
 		for (int i = 0; i < DRAIN_MOST && drop_message(*sock); i++)
 			;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that came with a message (SCM_RIGHTS), maybe from a hostile process.
+ * Descriptors received with a message (SCM_RIGHTS), possibly from a hostile process.
  *
- * The last close(2) of a TCP socket with SO_LINGER waits until its peer has taken all data, for as
- * long as the sender of the descriptor chose. recvmsg(2) closes what does not fit its buffer. So a
- * process that must not wait takes every descriptor of a message (union fds_control), and closes
- * those that it does not want with fds_discard().
+ * The last close(2) of a TCP socket with SO_LINGER blocks until its peer has taken all data, for as
+ * long as the sender of the descriptor chose. recvmsg(2) closes descriptors that do not fit its
+ * buffer. So a process that must not block receives every descriptor of a message (union
+ * fds_control), and closes the unwanted ones with fds_discard().
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { FDS_MOST = 253 }; /* SCM_MAX_FD: no message carries more */
 
-/* Room for all that can come with one message. */
+/* Room for all descriptors of one message. */
 union fds_control {
 	char bytes[CMSG_SPACE(sizeof(int) * FDS_MOST) + CMSG_SPACE(sizeof(struct ucred))];
 	struct cmsghdr align;
@@ -24,10 +24,9 @@ union fds_control {
  * descriptors the message carried.
  */
 int fds_take(const struct msghdr *m, int *fds, int room);
-/* Close them without waiting for anybody, whatever they are. They become FD_NONE. */
+/* Close descriptors of any kind without blocking. They become FD_NONE. */
 void fds_discard(int *fds, int n);
-/* The same for a descriptor that is only discarded if it is an Internet socket: cheap for others.
- */
+/* The same for one descriptor. It is cheap unless the descriptor is an Internet socket. */
 void fds_close_sent(int *fd);
 /* Close our end of a unix socket, with the descriptors that a hostile peer left in it. */
 void fds_close_socket(int *sock);

@@ -30,7 +30,7 @@ static void its_data_still_arrives(void)
 	fds_discard(&fd, 1);
 	while ((n = read(reader, data, sizeof data)) > 0)
 		got += (size_t)n;
-	CHECK(n == 0 && got > sizeof data); /* an orderly end, no reset */
+	CHECK(n == 0 && got > sizeof data); /* a normal end, not a reset */
 }
 
 static void what_does_not_fit_is_closed_at_once(void)
@@ -73,7 +73,7 @@ static void a_socket_is_closed_with_what_waits_in_it(void)
 	}
 }
 
-/* A unix socket that holds such a socket, passed in its turn. */
+/* A unix socket that contains such a socket, passed on in turn. */
 static void a_socket_within_a_socket_is_closed_at_once(void)
 {
 	int sv[2], fd = lingering();

@@ -122,7 +122,7 @@ int __fprintf_chk(FILE *f, int flag, const char *format, ...)
 }
 
 #ifndef __GLIBC__
-/* OpenSSL names these for asynchronous jobs, which nothing here starts. */
+/* OpenSSL refers to these for asynchronous jobs, which we never start. */
 int getcontext(void *context)
 {
 	(void)context;

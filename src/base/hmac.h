@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HMAC-SHA256 (RFC 2104), and comparing secrets. */
+/* HMAC-SHA256 (RFC 2104), and comparison of secrets. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,5 +8,5 @@
 #include "base/str.h"
 
 void hmac_sha256(struct str key, struct str text, uint8_t out[SHA256_SIZE]);
-/* Takes as long wherever they differ. */
+/* Constant time: does not reveal where they differ. */
 bool secret_eq(struct str a, struct str b);

@@ -11,7 +11,7 @@ enum {
 	LIMIT_ORDER = 32 * 1024,      /* request to a spare child */
 	LIMIT_CONN_OUT = 4 << 20,     /* unsent bytes of one connection */
 	LIMIT_CONN_HIGH = 256 * 1024, /* above this, stop reading the sources */
-	LIMIT_CHANNEL = 256 * 1024,   /* of one channel and direction, where no descriptors pass */
+	LIMIT_CHANNEL = 256 * 1024,   /* per direction of one channel without descriptor passing */
 	LIMIT_STDIN_WINDOW = 256 * 1024, /* stdin that a client may send unacknowledged */
 	LIMIT_ARGS = 4096,		 /* arguments of one command */
 	LIMIT_ENV = 4096,		 /* variables of one command */
@@ -39,9 +39,9 @@ enum {
 	LIMIT_TRACE_BATCH = 1 << 20,	 /* events queued for a trace */
 	LIMIT_PROCESSES = 65536,	 /* processes watched in one sandbox */
 	LIMIT_ENDED = 256,		 /* traces kept after their sandbox ended */
-	LIMIT_ENDED_DAYS = 30,		 /* and for how long */
-	LIMIT_TRACE_SEGMENT = 16 << 20,	 /* bytes of a trace before it goes on in another file */
-	LIMIT_TRACE_SEGMENTS = 16,    /* files of one trace; the oldest is dropped for the next */
+	LIMIT_ENDED_DAYS = 30,		 /* maximum age of those traces */
+	LIMIT_TRACE_SEGMENT = 16 << 20,	 /* bytes of a trace before it continues in another file */
+	LIMIT_TRACE_SEGMENTS = 16,    /* files of one trace; the oldest is deleted for the next */
 	LIMIT_PAX = 64 * 1024,	      /* extended header of one tar entry */
 	LIMIT_TAR_TRAILER = 1 << 20,  /* bytes after the end marker of a tar stream */
 	LIMIT_TREE_ENTRIES = 4 << 20, /* entries of one copied tree */

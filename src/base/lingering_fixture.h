@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: a socket whose last close(2) would wait for a minute, and how to pass it. */
+/* For tests: a socket whose last close(2) would block for a minute, and how to pass it. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -16,9 +16,9 @@
 
 enum { LINGER_S = 60, SOON_S = 5 };
 
-static int reader = FD_NONE; /* the other end, which takes nothing */
+static int reader = FD_NONE; /* the other end, which never reads */
 
-/* A TCP socket of which the last close(2) waits for LINGER_S. */
+/* A TCP socket whose last close(2) blocks for LINGER_S. */
 static inline int lingering(void)
 {
 	const struct linger on = { 1, LINGER_S };
@@ -40,7 +40,7 @@ static inline int lingering(void)
 	return fd;
 }
 
-/* The kernel's clock: tests of a warden have another. */
+/* Read from the kernel: tests of a warden replace the clock. */
 static time_t began;
 
 static inline time_t seconds(void)

@@ -16,8 +16,8 @@
 #include "base/buf.h"
 
 /*
- * Characters that a terminal obeys (controls, marks and overrides of direction, ends of lines) or
- * shows nothing for (tags, variation selectors, joiners, fillers): text can hide behind them.
+ * Characters that a terminal obeys (controls, direction marks and overrides, line ends) or shows as
+ * nothing (tags, variation selectors, joiners, fillers): they can hide text.
  */
 bool text_is_hostile(uint32_t c);
 /* Append. 0 or -errno as buf_add(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the segments of a trace. The first has the name of the trace alone; the others add the
- * offset of their first byte in the whole trace: trace.jsonl, trace.16777301.jsonl. So whoever has
- * read a segment to its end knows the name of the next one.
+ * Names of the segments of a trace. The first segment has just the trace's name; the others add the
+ * offset of their first byte in the whole trace: trace.jsonl, trace.16777301.jsonl. So a reader at
+ * the end of a segment knows the name of the next one.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ static inline void trace_name(char out[TRACE_NAME], const char *stem, uint64_t s
 		(void)snprintf(out, TRACE_NAME, "%.32s.jsonl", stem);
 }
 
-/* True, with the stem and the offset, where trace_name() makes this name. */
+/* True, with the stem and the offset, if trace_name() makes this name. */
 static inline bool trace_name_parse(const char *name, struct str *ret_stem, uint64_t *ret_start)
 {
 	const char *dot = strchr(name, '.');

@@ -10,7 +10,7 @@
 size_t utf8_next(struct str s, uint32_t *ret_cp);
 bool utf8_valid(struct str s);
 /*
- * Default_Ignorable_Code_Point of Unicode: shown as nothing. File systems that ignore case drop all
+ * Default_Ignorable_Code_Point of Unicode: shown as nothing. Case-insensitive file systems drop all
  * of these from names (casefold of Linux) or some (HFS+).
  */
 bool utf8_is_ignorable(uint32_t c);
