@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion: a small script per shell, which asks `cay __complete WORD...` for candidates.
- * The last word is the one being written. Each line of the answer is a candidate with, after
- * a tab, its description; or one of
+ * Completion: a small script per shell, which asks `cay __complete WORD...` for candidates. The
+ * last word is the one being typed. Each line of the answer is a candidate, with its description
+ * after a tab; or one of
  *   :file      complete files
  *   :command   complete programs
  * The candidate for --name=value is the whole word.

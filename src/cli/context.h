@@ -15,7 +15,7 @@ int cli_open(struct cay *c, struct err *e);
 void cli_done(struct cay *c);
 DEFINE_AUTO(struct cay, cli_done)
 
-/* The same, but keep the loop and the connection: a long command must not hold the catalog. */
+/* The same, but close only the catalog, which a long command must not hold. */
 void cli_let_go(struct cay *c);
 
 /* Print the warnings of an operation on stderr. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking changes of a sandbox over into a directory of the host, all or nothing.
+ * Applies changes of a sandbox to a host directory, all or nothing.
  *
- *   plan     the difference becomes a list of steps; what may not be taken over is refused
- *   stage    every new file is written below DIR/.cay-apply, and synced
- *   journal  the steps are written there, and the journal's hash into the state directory; from
- *            now on the work can be finished or undone
- *   commit   each step is one rename (or mkdir, rmdir, chmod), so it is done or not done, and
- *            which of both can be told from the inodes: no step is ever marked as done
- *   clean    the journal goes first, then the rest
+ *   plan     turn the difference into a list of steps; refuse changes that must not be applied
+ *   stage    write every new file below DIR/.cay-apply, and sync it
+ *   journal  write the steps there, and the journal's hash into the state directory; from now on
+ *            the run can be finished or undone
+ *   commit   each step is one rename (or mkdir, rmdir, chmod), so it is done or not done. The
+ *            inodes show which: no step is ever marked as done
+ *   clean    remove the journal first, then the rest
  *
- * A replaced file is exchanged with the staged one, so that the old one is looked at after it
- * can no longer change under us; where it is not the one that was planned for, everything is
- * undone. Parents are opened beneath DIR without following a symbolic link.
+ * A replaced file is exchanged with the staged file. So we check the old file after it can no
+ * longer change. If it is not the planned one, everything is undone. Parents are opened beneath DIR
+ * without following a symbolic link.
  */
 #pragma once
 

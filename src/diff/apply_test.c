@@ -310,7 +310,7 @@ static void an_undo_that_fails_tells_both_reasons_once(void)
 	t_tree_end();
 }
 
-/* The stage holds only the new files, and the files they replaced. */
+/* The stage holds the only copies of the running apply's files. */
 static void one_that_is_at_work_is_left_alone(void)
 {
 	struct fixture f;

@@ -271,7 +271,7 @@ static int look_at(struct walk *w, const struct places *at, const char *path, co
 	return r;
 }
 
-/* Lists names only where the two sides do not end in the same lower layers. */
+/* Lists the names of all layers except the lower layers that both sides share. */
 static int list(struct walk *w, const struct places *at, struct stack_names *names)
 {
 	int a = at->old.n, b = at->new.n, r = 0;

@@ -66,8 +66,8 @@ static bool sandbox_has(const struct guard *g, const char *path)
 }
 
 /*
- * True if the same name arrives in other letter case. The host's file system tells whether it is
- * the same there.
+ * True if the difference adds the same name in other letter case. For the host's names, its file
+ * system decides.
  */
 static bool arrives(const struct guard *g, const struct part *p, const char *name)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files a tool of the host would obey. git runs what .git/config and .git/hooks name, and it
- * writes through symbolic links in .git. So of a repository's own directory only history is taken,
- * and only as regular files and directories. The same holds for
+ * Finds files that a host tool would act on. git runs commands that .git/config and .git/hooks
+ * name, and it writes through symbolic links in .git. So only history is applied from a
+ * repository's own directory, and only as regular files and directories. The same holds for
  *
  *   - .git at any depth (nested repositories and submodules), by any name that some file system
- *     takes for it (wire/name_alias.h), and files called .git, which name another repository;
- *   - directories that git takes for a bare repository, whatever they are called: those with HEAD
- *     and either objects and refs, or commondir;
- *   - the directories of other tools: .hg, .jj, .svn and their like, of which nothing is taken.
+ *     treats as .git (wire/name_alias.h), and files called .git, which name another repository;
+ *   - directories that git treats as a bare repository, under any name: those with HEAD and either
+ *     objects and refs, or commondir;
+ *   - the directories of other tools, such as .hg, .jj and .svn: nothing of them is applied.
  */
 #pragma once
 

@@ -16,8 +16,8 @@
 
 struct diff_start {
 	/*
-	 * Layers from this index on are the host's. Files there that changed after base_ns differ
-	 * from the start.
+	 * Layers from these indices on are the host's. A file there that changed after old_ns or
+	 * new_ns differs from the start.
 	 */
 	int old_host, new_host;
 	uint64_t old_ns, new_ns;

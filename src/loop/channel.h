@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One channel of a frame connection, and the descriptors that its bytes come from and go to: the
- * stdio of a call, or a connection to a port, where no descriptors pass between both ends.
+ * One channel of a frame connection, with the descriptors that its bytes come from and go to. Used
+ * for the stdio of a call, or a connection to a port, if no descriptors pass between the two ends.
  *
- *   source: read the descriptor, send data frames, within the credit that the peer gave
- *   sink:   write data frames to the descriptor, and give credit for what it took
+ *   source: read the descriptor, send data frames, within the credit from the peer
+ *   sink:   write data frames to the descriptor, and give credit for the written bytes
  *
- * Both ends begin with a window of LIMIT_CHANNEL bytes in each direction. A sink keeps at most that
- * much; a peer that sends more breaks the protocol. A source also stops while the connection has
- * a backlog: the owner calls channel_resume() when that is gone.
+ * Both ends start with a window of LIMIT_CHANNEL bytes in each direction. A sink keeps at most that
+ * much; a peer that sends more breaks the protocol. A source also stops while the connection has a
+ * backlog: the owner calls channel_resume() afterwards.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking a sandbox's changes over into the directories of the host that it was given (diff/apply.h
- * says how, all or nothing):
+ * Applies a sandbox's changes to the host directories that it was given. diff/apply.h explains how:
+ * all or nothing.
  *
- *   op_apply_plan    what would be done, and what may not be done. Writes nothing.
- *   op_apply_run     do what was planned
- *   op_apply_finish  finish or undo what an earlier run was cut off in; best before a plan
+ *   op_apply_plan    compute what would be done and what is refused. Writes nothing.
+ *   op_apply_run     carry out the plan
+ *   op_apply_finish  finish or undo an interrupted run; call it before a plan
  */
 #pragma once
 

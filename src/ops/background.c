@@ -17,7 +17,7 @@ static void spawn(const char *program, char **argv, char **envp)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
-	sigset_t none; /* signals to block in the child, whatever this process blocks now */
+	sigset_t none; /* the child blocks no signals, whatever we block now */
 	pid_t pid;
 
 	if (posix_spawn_file_actions_init(&fa) != 0)

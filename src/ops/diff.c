@@ -176,10 +176,7 @@ static int compare_mount(struct job *j, const struct diff_mount *m, const struct
 	auto_done(frozen_index_done) struct frozen_index index = FROZEN_INDEX_INIT;
 	struct diff_start start;
 
-	/*
-	 * Applied changes are in the lower directory now; the kernel has not noticed that they were
-	 * removed since.
-	 */
+	/* If the sandbox removed applied files since, overlayfs made no whiteout: add them. */
 	if (diff_compare(j->two ? &m->now : &m->base, &other->now, scope, &d, e) < 0 ||
 	    load_memory(j, m, &memory, e) < 0 ||
 	    (memory.dir_fd >= 0 && apply_memory_add_deleted(&memory, scope, &d, e) < 0))

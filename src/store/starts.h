@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frozen starts. A sandbox with --dir begins on the host's directory itself. Before its first
- * snapshot that directory is copied (sys/freeze), and the copy takes its place in everything that
- * is made of the sandbox from then on: a snapshot never changes with the host.
+ * Frozen starts. A sandbox with --dir starts on the host directory itself. Before its first
+ * snapshot that directory is copied (sys/freeze). From then on the copy replaces it in everything
+ * that is made from the sandbox: a snapshot never changes with the host.
  *
  * A start is a layer (store/layer_open.h) with an id that begins with '0':
  *
- *   layers/0ID/N         the whole directory of mount N: what the template's lowers were
- *   layers/0ID/N.index   what its files looked like on the host
- *   starts/HASH          link to 0ID/N: the last copy of a directory, HASH being that of its path
+ *   layers/0ID/N         the whole directory of mount N; replaces the template's lowers
+ *   layers/0ID/N.index   the state of its files on the host
+ *   starts/HASH          link to 0ID/N: the last copy of a directory; HASH is the hash of its path
  *
- * It is never merged with others, and freed as they are. While it is made or chosen, a snapshot of
- * the kind SNAPSHOT_FORK holds it: whatever a killed process left goes with the next
- * catalog_free_layers().
+ * A start is never merged with other layers, and freed like them. While it is made or chosen, a
+ * snapshot of kind SNAPSHOT_FORK holds it. If its process is killed, the next layers_free() removes
+ * it.
  */
 #pragma once
 

@@ -8,11 +8,13 @@
  *                         kind SNAPSHOT_FORK, the forking process holds it
  *   uids                  one byte per range of uids, locked by the warden that has it
  *   sandboxes/ID/         sock, trace.jsonl and its further segments (base/trace_name.h), policy
- *                         (compiled, what the gateway obeys), upper/N, work/N.G, stage, files.index
- * (when large), op (lock of snapshots and rollbacks), next, old (during a switch) layers/ID/N
- * sealed layers (store/snapshots.h) ended/ID.jsonl        traces of ended sandboxes, with their
- * segments: the latest LIMIT_ENDED, or CAY_KEEP_ENDED (up to an eighth more until trimmed), for
- *                         LIMIT_ENDED_DAYS, or CAY_KEEP_DAYS (0: any age)
+ *                         (compiled, as the gateway enforces it), upper/N, work/N.G, stage,
+ *                         files.index (when large), op (lock of snapshots and rollbacks), next,
+ *                         old (during a switch)
+ *   layers/ID/N           sealed layers (store/snapshots.h)
+ *   ended/ID.jsonl        traces of ended sandboxes, with their segments: the latest
+ *                         LIMIT_ENDED, or CAY_KEEP_ENDED (up to an eighth more until trimmed),
+ *                         for LIMIT_ENDED_DAYS, or CAY_KEEP_DAYS (0: any age)
  *   ended/ID.end.json     the end of a sandbox that could not write it itself (store/end_note.h)
  *   templates/            layers
  *   applying/NONCE        hash of the journal of a running cay apply (diff/apply_note.c)

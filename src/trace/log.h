@@ -15,9 +15,9 @@
  * If the disk is full, events collect up to LIMIT_TRACE_BATCH. Further events are lost and counted;
  * a trace.gap event reports them before the next event that fits.
  *
- * A trace with trace_limit() is written in segments (base/trace_name.h). The chain of hashes goes
- * on from one to the next. Where there are too many, the oldest is dropped: first a trace.drop
- * event says up to which event, and with which hash, so that a verifier knows what is missing and
+ * A trace with trace_limit() is written in segments (base/trace_name.h). The chain of hashes
+ * continues across segments. If there are too many, the oldest is deleted. Before that, a
+ * trace.drop event records its last event and hash, so that a verifier knows what is missing and
  * that nobody else removed it.
  *
  * Text that is not valid UTF-8 is written as {"b64":"…"}: no byte of a sandbox is lost, and none

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 /*
- * The value of a cookie in one Cookie header. 1: found; 0: absent; -EEXIST: there are several, of
- * which an attacker may have set one; -EBADMSG.
+ * The value of a cookie in one Cookie header. 1: found; 0: absent; -EEXIST: there are several, and
+ * an attacker may have set one of them; -EBADMSG.
  */
 int cookie_get(struct str header, const char *name, struct str *ret);
 

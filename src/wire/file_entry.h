@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries of directories as find(1) prints them inside a sandbox with FILE_ENTRY_FORMAT. The text
- * is hostile: whoever is root inside can replace find.
+ * Directory entries as find(1) prints them inside a sandbox with FILE_ENTRY_FORMAT. The text is
+ * hostile: root inside can replace find.
  */
 #pragma once
 
@@ -15,17 +15,17 @@ enum { FILE_ENTRY_FIELDS = 10 };
 
 /* Texts are views of the input. */
 struct file_entry {
-	char type;   /* f, d, l, …: of the entry itself */
-	char target; /* of what a link leads to; N: to nothing */
+	char type;   /* f, d, l, …: type of the entry itself */
+	char target; /* type of a link's target; N: missing */
 	uint64_t size;
 	unsigned mode; /* permission bits */
 	struct str permissions, owner, group;
 	uint64_t mtime_ns;
-	struct str link; /* of a link: where it leads */
+	struct str link; /* target of a link */
 	struct str path;
 };
 
-/* The next one. 1 and *ret, 0 at the end, or -EBADMSG. */
+/* Takes the next entry. 1 and *ret, 0 at the end, or -EBADMSG. */
 int file_entry_next(struct str *rest, struct file_entry *ret);
-/* Directories before what they hold, else by name. */
+/* Sorts directories before their contents, else by name. */
 int file_entry_compare(struct str a, struct str b);

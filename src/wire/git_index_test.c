@@ -176,7 +176,7 @@ static void put_eoie(struct buf *b, uint32_t end)
 	CHECK(buf_add(b, hash, sizeof hash) == 0);
 }
 
-/* Where git finds it, and from there a table of blocks with other entries. */
+/* The place where git finds it, and from there a block table with other entries. */
 static void an_end_of_entries_inside_another_extension_is_found(void)
 {
 	for (int hidden = 0; hidden < 2; hidden++) {

@@ -21,8 +21,8 @@ int gunzip_init(struct gunzip *g, uint64_t most);
 void gunzip_done(struct gunzip *g);
 /*
  * Use bytes from the front of *in. GUNZIP_DATA: *ret is valid until the next call. GUNZIP_END: one
- * member is complete; input behind it is an error. -EBADMSG; -E2BIG above `most` or if the
- * output is more than LIMIT_GUNZIP_RATIO times the input.
+ * member is complete; input after it is an error. -EBADMSG; -E2BIG above `most` or if the output is
+ * more than LIMIT_GUNZIP_RATIO times the input.
  */
 int gunzip_next(struct gunzip *g, struct str *in, struct str *ret);
 /* Append text as one gzip member. */

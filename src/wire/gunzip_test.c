@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "t.h"
 
-/* Decode in pieces of `step` bytes: the last result. */
+/* Decodes in pieces of `step` bytes; returns the last result. */
 static int decode(struct str in, uint64_t most, size_t step, struct buf *out)
 {
 	struct gunzip g;
@@ -65,7 +65,7 @@ static void other_bytes_are_refused(void)
 
 	CHECK(decode(STR("hello hello hello"), 0, 100, &out) == -EBADMSG);
 	CHECK(gzip_put(&b, STR("a")) == 0 && buf_add_c(&b, "x") == 0);
-	CHECK(decode(buf_str(&b), 0, 100, &out) == -EBADMSG); /* bytes behind the end */
+	CHECK(decode(buf_str(&b), 0, 100, &out) == -EBADMSG); /* bytes after the end */
 	b.data[b.len - 5] ^= 1;				      /* the length at the end */
 	CHECK(decode((struct str){ b.data, b.len - 1 }, 0, 100, &out) == -EBADMSG);
 }

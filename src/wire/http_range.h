@@ -9,7 +9,7 @@
 /*
  * value: of Range. size: of the file. Returns:
  * - 1: send *ret_n bytes from *ret_from, status 206
- * - 0: send everything, status 200; so it is for other units, several ranges and malformed values
+ * - 0: send everything, status 200; also for other units, several ranges and malformed values
  * - -ERANGE: status 416
  */
 int http_range_parse(struct str value, uint64_t size, uint64_t *ret_from, uint64_t *ret_n);

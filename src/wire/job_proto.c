@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Texts of one message: where each goes. */
+/* The texts of one message and their destinations. */
 struct text_place {
 	uint16_t tag;
 	char *to;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames between a job queue and its workers (ops/job). Pure: any bytes give a whole result or
- * an error.
+ * The frames between a job queue and its workers (ops/job). Pure: any bytes give a complete result
+ * or an error. The channel is the job's number.
  *
- *   W_DO        queue to worker   KIND KEY TIMEOUT_MS IN          do this job; the channel is its
- * number W_PROGRESS  worker to queue   STAGE DONE TOTAL W_DONE      worker to queue   OUT and 0 to
- * 2 descriptors, or ERROR and its parts
+ *   W_DO        queue to worker   KIND KEY TIMEOUT_MS IN
+ *   W_PROGRESS  worker to queue   STAGE DONE TOTAL
+ *   W_DONE      worker to queue   OUT and 0 to 2 descriptors, or ERROR and its parts
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum job_message { W_DO = 1, W_PROGRESS = 2, W_DONE = 3 };
 enum job_tag {
 	JOB_TAG_KIND = 1,
 	JOB_TAG_KEY,
-	JOB_TAG_TIMEOUT_MS, /* time that is left */
+	JOB_TAG_TIMEOUT_MS, /* remaining time */
 	JOB_TAG_IN,
 	JOB_TAG_STAGE,
 	JOB_TAG_DONE,
@@ -30,7 +30,7 @@ enum job_tag {
 	JOB_TAG_ABOUT,
 	JOB_TAG_TEXT,
 	JOB_TAG_HINT,
-	/* Of a link that is handed over, inside OUT. */
+	/* Fields of a link that is passed on, inside OUT. */
 	JOB_TAG_ID,
 	JOB_TAG_VERSION,
 	JOB_TAG_CHANNEL,
@@ -52,18 +52,18 @@ struct job_progress {
 
 struct job_done {
 	bool failed;
-	struct err why; /* where it failed */
+	struct err why; /* if it failed */
 	struct str out; /* borrowed */
 };
 
-/* A connection to a warden that goes with an answer. */
+/* A connection to a warden that travels with an answer. */
 struct job_link {
 	char id[JOB_KEY_SIZE];
 	uint64_t version, channel;
-	struct str more; /* what else the job answers; borrowed */
+	struct str more; /* the rest of the answer; borrowed */
 };
 
-/* Append the fields. 0 or -errno; -EMSGSIZE where they do not fit into a frame. */
+/* Append the fields. 0 or -errno; -EMSGSIZE if they do not fit into a frame. */
 int job_do_put(struct buf *b, const struct job_do *d);
 int job_progress_put(struct buf *b, const struct job_progress *p);
 int job_done_put(struct buf *b, const struct job_done *d);

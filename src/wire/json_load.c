@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/json_load.h"
 
-/* Brackets outside of strings; whatever else is wrong, jansson finds. */
+/* Counts brackets outside of strings; jansson finds all other errors. */
 static bool too_deep(struct str text)
 {
 	bool quoted = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading JSON that a client wrote: strict, with a bound on its depth. */
+/* Reads JSON from a client: strict, with bounded depth. */
 #pragma once
 
 #include <jansson.h>
@@ -10,8 +10,8 @@
 enum { JSON_LOAD_DEPTH = 32 };
 
 /*
- * An object; the caller owns it. NULL for anything else, for duplicate keys, for invalid UTF-8 and
- * for more than JSON_LOAD_DEPTH levels.
+ * Returns an object, which the caller owns. NULL for anything else, for duplicate keys, for invalid
+ * UTF-8 and for more than JSON_LOAD_DEPTH levels.
  */
 json_t *json_load_object(struct str text);
 static inline void json_free(json_t *v)

@@ -12,7 +12,7 @@
 
 enum {
 	AT_FIRST, /* the first mark, without its CRLF */
-	AT_AFTER, /* behind a mark: CRLF, or "--" for the last one */
+	AT_AFTER, /* after a mark: CRLF, or "--" for the last one */
 	AT_AFTER_CR,
 	AT_AFTER_DASH,
 	AT_HEAD,

@@ -13,7 +13,7 @@ enum multipart_event {
 	MULTIPART_PART,	    /* a part begins: m->name, m->filename, m->type */
 	MULTIPART_DATA,	    /* *ret: the next bytes of the part */
 	MULTIPART_PART_END, /* the part is complete */
-	MULTIPART_END,	    /* the last part was complete; anything behind is ignored */
+	MULTIPART_END,	    /* the last part was complete; anything after it is ignored */
 };
 
 enum { MULTIPART_BOUNDARY = 70 };

@@ -8,7 +8,7 @@
 #define TYPE "multipart/form-data; boundary=xyz"
 #define DISP "Content-Disposition: form-data; name=\"file\"; filename=\"a b.txt\"\r\n"
 
-/* Everything that is read, as "[name|filename|content]…"; "!" for an error, "." for the end. */
+/* Everything read, as "[name|filename|content]…"; "!" for an error, "." for the end. */
 static const char *read_in_steps(const char *type, struct str in, size_t step)
 {
 	static char text[4096];

@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-/* One character in lower case, or 0 where the name ends or its stream begins. */
+/* One character in lower case, or 0 at the end of the name or the start of its stream. */
 static uint32_t next_char(struct str *rest)
 {
 	while (rest->n) {

@@ -141,7 +141,7 @@ bool url_query_next(struct str *rest, struct str *ret_name, struct str *ret_valu
 	return false;
 }
 
-/* Whether a raw name of a query is `name`, whatever its spelling. -EBADMSG for a bad escape. */
+/* True if a raw name of a query equals `name` after decoding. -EBADMSG for a bad escape. */
 static int is_named(struct str raw, const char *name)
 {
 	size_t n = 0, len = strlen(name);

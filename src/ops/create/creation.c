@@ -247,7 +247,7 @@ static int add_row(struct creation *n, struct err *e)
 	return 0;
 }
 
-/* Without a row, record separately what the sandbox holds exclusively. */
+/* Without a row: check the uid slot and pin the layers. */
 static int hold(struct creation *n, struct err *e)
 {
 	if (n->row.uid_slot >= 0 && catalog_check_slot(n->cay->catalog, n->row.uid_slot, e) < 0)

@@ -2,7 +2,7 @@
 /*
  * cay doctor works in three steps. doctor_gather() probes the host and records facts.
  * doctor_checks() and doctor_levels() judge the facts without I/O, so that tests cover every kind
- * of host. The command line prints.
+ * of host. cli/host/doctor.c prints.
  */
 #pragma once
 

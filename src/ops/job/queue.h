@@ -2,18 +2,18 @@
 /*
  * The queue of jobs, on the loop of the process that asks. Never blocks.
  *
- *   job_start ──> waits in the lane of its sandbox ──> runs in a worker ──> done (told once)
+ *   job_start ──> waits in the lane of its sandbox ──> runs in a worker ──> done (called once)
  *
- * Lanes: jobs of one sandbox begin in the order of job_start(). An exclusive job runs alone in its
- * lane; others run side by side. Jobs without a sandbox wait for nothing but a worker.
+ * Lanes: jobs of one sandbox start in the order of job_start(). An exclusive job runs alone in its
+ * lane; others run in parallel. Jobs without a sandbox wait only for a worker.
  *
- * Workers come in two classes: quick ones, and ones for jobs that take long. The queue asks the
- * host (struct job_host) for processes; in a jail the host is another process.
+ * There are two classes of workers: for quick jobs and for long jobs. The queue asks the host
+ * (struct job_host) for processes; in a jail the host is another process.
  *
  *   worker:  NONE ──> STARTING ──> IDLE <──> BUSY        any ──> ENDING ──> RESTING ──> NONE
  *
- * A worker that dies in a job: the job is answered FAILED, code outcome.unknown, or runs once more
- * if it is read-only. A worker that is busy 5 s after its job's deadline is killed.
+ * If a worker dies, its job fails with FAILED, code outcome.unknown, or runs once more if it is
+ * read-only. A worker that is still busy 5 s after its job's deadline is killed.
  */
 #pragma once
 

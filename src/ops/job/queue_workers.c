@@ -190,7 +190,7 @@ struct job_worker *worker_idle(struct job_queue *q, enum job_class class_)
 	}
 	if (none && starting < q->waiting_of[class_]) {
 		none->state = WORKER_STARTING;
-		q->again = true; /* at most as many as there are jobs or workers */
+		q->again = true; /* bounded by the number of jobs and of workers */
 		q->host.start(q->host.ctx, slot_of(none));
 	}
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On a directory of plain files that stand for a group's. */
+/* On a directory of plain files that stand for a group's files. */
 #include "sys/cgroup/cgroup_limit.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static void no_controller_is_enabled_beside_foreign_processes(void)
 	put("cgroup.controllers", "cpu memory pids\n");
 	put("cgroup.subtree_control", "");
 	put("cgroup.procs", "1\n");
-	/* The kernel would take it, and make every group below invalid. */
+	/* The kernel would accept it and make every group below invalid. */
 	CHECK(cgroup_v2_enable(fd, CGROUP_PIDS, why) == -EBUSY);
 	CHECK(strstr(why, "other processes share the control group"));
 	holds("cgroup.subtree_control", "");

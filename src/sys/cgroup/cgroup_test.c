@@ -39,7 +39,7 @@ static void begin(void)
 	CHECK(r == 0 && atexit(remove_group) == 0);
 }
 
-/* A process in the leaf that waits for ever. */
+/* Starts a process in the leaf that waits for ever. */
 static pid_t inhabit(int leaf_fd)
 {
 	struct raw_clone_args args = { .flags = RAW_CLONE_INTO_CGROUP,

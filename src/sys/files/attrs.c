@@ -42,7 +42,7 @@ static int copy_one(const char *from, const char *to, const char *name, char *va
 	return setxattr(to, name, value, (size_t)n, 0) < 0 ? -errno : 0;
 }
 
-/* mine: whether this attribute is wanted. */
+/* mine: returns true for the attributes to copy. */
 static int copy_each(int from_fd, int to_fd, bool (*mine)(const char *name, bool privileged),
 		     bool privileged)
 {

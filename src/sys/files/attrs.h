@@ -20,8 +20,8 @@ bool attrs_is_overlay(const char *name, bool privileged);
  */
 int attrs_copy(int from, int to, bool privileged);
 /*
- * Copy the extended attributes alone, marks of overlayfs too, as the file of another tree has them;
- * without privileges those that any owner may set. 0 or -errno.
+ * Copy only the extended attributes, including marks of overlayfs, as in the other tree; without
+ * privileges only those that any owner may set. 0 or -errno.
  */
 int attrs_copy_all_xattrs(int from, int to, bool privileged);
 /* True if both have the same extended attributes. b may be negative: a file without attributes. */

@@ -39,7 +39,7 @@ static void run_mkfs(const char *file)
 	CHECK(r == 0 && waitpid(pid, &st, 0) == pid && st == 0);
 }
 
-/* Mounted in a namespace of the test's own: gone with it, and the loop device too. */
+/* Mounted in the test's own namespace: the mount and the loop device go with it. */
 static void begin(void)
 {
 	char file[] = "/tmp/btrfs-test-XXXXXX", dir[] = "/tmp/btrfs-mount-XXXXXX", device[32];
@@ -71,7 +71,7 @@ static int open_sub(const char *name)
 	return fd;
 }
 
-/* Until it fails; the errno, and how many bytes there were. */
+/* Writes until it fails. Returns the errno and the number of bytes. */
 static int fill(int dirfd, const char *name, size_t *ret)
 {
 	static char block[65536];
@@ -190,7 +190,7 @@ static void only_quota_groups_of_deleted_subvolumes_are_removed(void)
 	begin();
 	CHECK(btrfs_forget_gone(pool) == 0); /* no quota, no groups */
 	CHECK(btrfs_quota_enable(pool, BTRFS_QUOTA_FULL) == 0);
-	for (int i = 0; i < 40; i++) { /* more than are looked at in one go */
+	for (int i = 0; i < 40; i++) { /* more than one batch */
 		char name[8];
 
 		(void)snprintf(name, sizeof name, "%d", i);
@@ -199,7 +199,9 @@ static void only_quota_groups_of_deleted_subvolumes_are_removed(void)
 	sub = open_sub("39");
 	CHECK(btrfs_id(sub, &id) == 0);
 	CHECK(btrfs_forget_gone(pool) == 0 && btrfs_usage(pool, id, &u) == 0);
-	/* Newer kernels do not let a group be made for nothing, and forget those of what is gone.
+	/*
+	 * Newer kernels refuse to create an unused group, and remove the groups of deleted
+	 * subvolumes.
 	 */
 	if (ioctl(pool, BTRFS_IOC_QGROUP_CREATE, &made) < 0)
 		t_skip("this kernel keeps no such groups");

@@ -15,7 +15,7 @@ static int copy_range(int from, int to, off_t at, off_t end, char *chunk)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : 0; /* it is shorter than it said */
+			return n < 0 ? -errno : 0; /* the file is shorter than fstat said */
 		for (ssize_t done = 0; done < n;) {
 			ssize_t w = pwrite(to, chunk + done, (size_t)(n - done), at + done);
 
@@ -42,7 +42,7 @@ int filecopy_data(int from, int to, off_t size, char *chunk, bool *clone)
 		if (data < 0 && errno == ENXIO)
 			break;
 		if (data < 0)
-			data = at; /* a file system that does not know holes */
+			data = at; /* a file system without support for holes */
 		hole = lseek(from, data, SEEK_HOLE);
 		if (hole <= data || hole > size)
 			hole = size;

@@ -31,7 +31,7 @@ static int next(void)
 	return n;
 }
 
-/* A pipe that nobody writes to would be waited for by who opens it. */
+/* Opening a pipe without a writer would block. */
 static void paths_of_the_template_are_looked_up_but_not_opened(void)
 {
 	char outside[64];

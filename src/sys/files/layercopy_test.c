@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real overlays: a few layers of random changes, seen through overlayfs as they are, and with
- * some or all of them merged into one. Both must show the same.
+ * Real overlays: a few layers of random changes, viewed through overlayfs unchanged, and with some
+ * or all of them merged into one. Both views must be equal.
  */
 #include "sys/files/layercopy.h"
 
@@ -52,7 +52,7 @@ static void random_path(char out[64])
 			       'a' + (int)rnd(NAMES));
 }
 
-/* Most steps cannot be done: the names are what they are by chance. */
+/* Most steps fail, because the names are random. */
 static void tried(int r)
 {
 	(void)r;
@@ -92,7 +92,10 @@ static void random_step(int i)
 		tried(symlink(text, a));
 		break;
 	case 9:
-		/* Of the others some are overlayfs' own: not by what is written through it. */
+		/*
+		 * Some of the other attributes belong to overlayfs: set these in the layer
+		 * directly.
+		 */
 		(void)setxattr(a, xattrs[rnd(ARRAY_LEN(xattrs))], rnd(2) ? "y" : text, 1, 0);
 		break;
 	case 10:
@@ -146,7 +149,7 @@ static void dump(struct buf *out, const char *path)
 	}
 	if (S_ISLNK(st.st_mode))
 		CHECK(readlink(path, text, sizeof text - 1) > 0);
-	/* Not the number of names: those that a layer above hides count only before. */
+	/* Not the link count: names hidden by a layer above count only before the merge. */
 	CHECK(buf_printf(out, "\n%s %o %u:%u %lld.%ld '%s'", path, st.st_mode, st.st_uid, st.st_gid,
 			 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, text) == 0);
 	dump_xattrs(out, path);
@@ -220,7 +223,7 @@ static void make_layers(void)
 	}
 }
 
-/* Layers from..to, topmost last, as `name`. */
+/* Merges layers first..last, topmost last, into `name`. */
 static void merge(int first, int last, const char *name)
 {
 	int fds[LAYERS + 1], n = 0, m, cwd = open(".", O_PATH | O_CLOEXEC);
@@ -264,7 +267,7 @@ static void merged_layers_show_the_same_files(void)
 	free(as_is);
 }
 
-/* By chance this is too rare: each of the ways in which a name of a layer hides those below. */
+/* Random changes rarely cover this: each way in which a name of a layer hides lower names. */
 static void hidden_files_stay_hidden(void)
 {
 	char *as_is;
@@ -298,7 +301,7 @@ static void hidden_files_stay_hidden(void)
 	CHECK(strstr(as_is, "/low") == NULL && strstr(as_is, "in/anew/mid") != NULL);
 	merge(0, 1, "all");
 	shows("all:base", as_is);
-	/* Where there is nothing left to be hidden, some kernels would list what hides it. */
+	/* With nothing left to hide, some kernels would list the whiteout. */
 	CHECK(access("all/only", F_OK) == 0 && access("all/only/mid", F_OK) < 0);
 	CHECK(access("all/gone", F_OK) == 0);
 	merge(0, 0, "low");

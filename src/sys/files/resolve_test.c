@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths in a tree whose owner is hostile: root/ is the tree, outside/ what must not be reached. */
+/* Paths in a tree with a hostile owner: root/ is the tree, outside/ must stay unreachable. */
 #include "sys/files/resolve.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static void build(void)
 	file(root, "d/f");
 }
 
-/* Which file a path led to, or -errno. */
+/* The file that a path led to, or -errno. */
 static int64_t at(const char *path)
 {
 	auto_close int fd = resolve_open(root, path, O_RDONLY);
@@ -217,7 +217,7 @@ static void a_missing_file_is_made_empty_and_another_is_kept(void)
 	CHECK(mkfile("/dangling") < 0 && faccessat(outside, "new", F_OK, 0) < 0);
 }
 
-/* A process of the test's that does one thing until the test ends. */
+/* Starts a process that repeats one action until the test ends. */
 static void meanwhile(void (*fn)(void))
 {
 	pid_t pid = fork();

@@ -16,9 +16,11 @@ enum { DEEP = 10000, NOBODY = 65534 };
 
 static char scratch[64];
 
-/* A fresh directory, open, that the test empties by the function under test. */
-/* In memory where that is: an ext4 without a journal looks at every inode that was deleted of late
-   before it makes a new one, and takes seconds for thousands. */
+/*
+ * Opens a new directory, which the test empties with the function under test. In memory if
+ * possible: an ext4 without a journal checks every recently deleted inode before it makes a new
+ * one, and takes seconds for thousands.
+ */
 static int scratch_open(void)
 {
 	int fd;
@@ -102,7 +104,7 @@ static void links_are_removed_and_not_followed(void)
 	scratch_close(d);
 }
 
-/* Deeper than PATH_MAX, than the number of descriptors, and than a stack of frames allows. */
+/* Deeper than PATH_MAX, than the descriptor limit, and than a recursive walk could go. */
 static void deep_tree_is_removed_with_few_descriptors(void)
 {
 	struct rlimit few = { 64, 64 };
@@ -184,7 +186,7 @@ static void first_failure_is_returned_and_the_rest_removed(void)
 	pid_t pid;
 	int st;
 
-	/* nobody's tree with a directory of root's in it, which nobody cannot empty. */
+	/* nobody's tree with a directory of root in it, which nobody cannot empty. */
 	put_dir(d, "t");
 	put_dir(d, "t/a");
 	put_dir(d, "t/roots");
@@ -220,7 +222,7 @@ static void mounts_are_not_entered(void)
 	put_dir(d, "t/m");
 	put_file(d, "t/file");
 	put_dir(d, "m");
-	/* Of the same file system: st_dev alone would not tell. */
+	/* On the same file system: st_dev alone would not show the mount. */
 	CHECK(mount("outside", "t/m", NULL, MS_BIND, NULL) == 0);
 	CHECK(mount("outside", "m", NULL, MS_BIND, NULL) == 0);
 	CHECK(rmtree_at(d, "t") == -EXDEV);

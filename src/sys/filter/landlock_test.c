@@ -29,7 +29,7 @@ static void put(int dir, const char *name)
 	CHECK(fd >= 0 && close(fd) == 0);
 }
 
-/* Directories in/a, in/b, and out with a file f; the last one's descriptor is returned. */
+/* Makes directories in/a, in/b, and out with a file f. Returns a descriptor of out. */
 static int make_dirs(void)
 {
 	int outside;
@@ -47,7 +47,10 @@ static void remove_dirs(void)
 	CHECK(rmdir("in/a") == 0 && rmdir("in/b") == 0 && rmdir("in") == 0 && rmdir(top) == 0);
 }
 
-/* In a child that has `in` as its root; it leaves without the sanitizers' last look around. */
+/*
+ * Runs fn in a child that has `in` as its root. The child exits without the sanitizers' final
+ * checks.
+ */
 static void inside(void (*fn)(int outside, int abi))
 {
 	int outside = make_dirs(), st, abi, root;
@@ -176,7 +179,7 @@ static void scopes_alone_leave_files_and_mounts_open(void)
 		&(struct landlock){ .root_fd = fd, .queues_fd = -1, .only_scopes = true });
 	CHECK(abi >= 0);
 	CHECK(open("/proc/self/status", O_RDONLY | O_CLOEXEC) >= 0);
-	/* A domain that restricts files says EPERM before it looks at the arguments. */
+	/* A domain that restricts files returns EPERM before it checks the arguments. */
 	CHECK(geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
 	      mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 }

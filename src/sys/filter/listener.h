@@ -19,9 +19,9 @@ void listener_bufs_done(struct listener_bufs *b);
 /* The two tasks alternate: let them wake each other on one CPU if the kernel can (6.6). */
 void listener_sync_wake_up(int fd);
 /*
- * The next waiting call stands in b->notif. 0 or -errno; -ENOENT where its task was killed. -EINTR
- * where nothing waits: the kernel has no RECV that does not block, and an init in the hands of an
- * attacker can keep a copy of the listener and take what poll() has announced to us.
+ * Receive the next waiting call in b->notif. 0 or -errno; -ENOENT if its task was killed. -EINTR if
+ * nothing waits: the kernel has no non-blocking RECV, and a compromised init can keep a copy of the
+ * listener and receive the call that poll() announced to us.
  */
 enum { LISTENER_RECEIVE_MS = 20 };
 int listener_receive(int fd, struct listener_bufs *b);

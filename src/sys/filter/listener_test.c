@@ -12,7 +12,7 @@
 
 static struct listener_bufs bufs;
 
-/* A task that waits in its exec, and the listener for it. */
+/* Starts a task that waits in its exec; *ret_listener is its listener. */
 static pid_t begin_exec(int *ret_listener)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -37,7 +37,7 @@ static void end_exec(pid_t pid)
 	listener_bufs_done(&bufs);
 }
 
-/* Without a bound this test never ends. */
+/* Without a time limit this test never ends. */
 static void a_call_that_another_holder_took_does_not_block_us(void)
 {
 	struct listener_bufs theirs = { 0 };

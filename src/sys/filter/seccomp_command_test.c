@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* Run one exec under the filter and give its notification; the program then goes on. */
+/* Runs one exec under the filter and returns its notification; then the program continues. */
 static void notified(int nr, struct seccomp_notif *n)
 {
 	struct seccomp_notif_resp r = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
@@ -53,7 +53,7 @@ static void execveat_waits_for_the_listener_and_continues(void)
 	notified(SYS_execveat, &n);
 }
 
-/* All of them, or a program would find the one that still says EXDEV. */
+/* All of them, because a program would find the variant that still fails with EXDEV. */
 static void every_rename_waits_and_is_done_by_the_kernel(void)
 {
 	static const long calls[] = {
@@ -115,7 +115,7 @@ static int try(long nr)
 static void refuses(bool locked)
 {
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	/* Not refused before, or it would prove nothing. */
+	/* Not refused before, otherwise the test would prove nothing. */
 	CHECK(try(SYS_setns) == EBADF && try(SYS_clone3) != ENOSYS && try(SYS_chroot) == EFAULT);
 	CHECK(seccomp_command_install(locked, false, false) == 0);
 	CHECK(try(SYS_setns) == EPERM && try(SYS_clone3) == ENOSYS && try(SYS_read) == EBADF);
@@ -131,7 +131,7 @@ static void commands_lose_calls_reserved_for_init(void)
 static void locked_commands_lose_more(void)
 {
 	refuses(true);
-	_exit(0); /* the sanitizers' look at the end needs ptrace */
+	_exit(0); /* the sanitizers' final check needs ptrace */
 }
 
 T_MAIN(T(commands_lose_calls_reserved_for_init), T(locked_commands_lose_more),

@@ -279,7 +279,7 @@ static const struct seccomp_span inet_types[] = {
 	{ SOCK_STREAM, SOCK_DGRAM, SECCOMP_ASK_INET_PROTOCOL },
 };
 
-/* ICMP: of a datagram socket, which sends and receives echoes only (ping). */
+/* ICMP datagram sockets, which only send and receive echoes (ping). */
 static const struct seccomp_span inet_protocols[] = {
 	{ 0, IPPROTO_ICMP, SECCOMP_ALLOW },
 	{ IPPROTO_TCP, IPPROTO_TCP, SECCOMP_ALLOW },

@@ -65,8 +65,8 @@ struct seccomp_question {
 extern const struct seccomp_call seccomp_calls[];
 extern const int seccomp_ncalls;
 /*
- * What this call gets. nested: in a sandbox with --nested, in which commands may make namespaces
- * and mounts of their own, and see keyrings as missing instead of refused.
+ * The answer for this call. nested: in a sandbox with --nested, where commands may make their own
+ * namespaces and mounts, and where keyrings are missing instead of refused.
  */
 uint8_t seccomp_answer_of(const struct seccomp_call *c, bool nested);
 /* Indexed by answer - SECCOMP_ASK_FIRST. */

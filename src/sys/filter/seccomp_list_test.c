@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list, the program made of it, and what the kernel makes of that. */
+/* Tests the list, the program made from it, and the kernel's behaviour with it. */
 #include "sys/filter/seccomp_list.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static uint32_t load(const struct seccomp_data *d, uint32_t at)
 	return v;
 }
 
-/* Classic BPF, as much of it as the program uses; anything else is a failure. */
+/* The part of classic BPF that the program uses; any other instruction is a failure. */
 static uint32_t run(const struct seccomp_data *d)
 {
 	uint32_t a = 0;
@@ -77,7 +77,7 @@ static uint32_t call(uint32_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
 	return run(&d);
 }
 
-/* The same question put to the list itself, row by row. */
+/* Looks up the answer in the list itself, row by row. */
 static uint8_t answer_of(uint32_t nr)
 {
 	for (int i = 0; i < seccomp_ncalls; i++)
@@ -116,7 +116,7 @@ static uint32_t expected(uint32_t nr, const uint64_t *args)
 	return of[answer];
 }
 
-/* Every edge of every question, one less and one more, with noise in the upper half. */
+/* Every edge of every question, with one less and one more, and noise in the upper half. */
 static int values_of(int answer, uint64_t *out)
 {
 	const struct seccomp_question *q = &seccomp_questions[answer - SECCOMP_ASK_FIRST];
@@ -181,7 +181,9 @@ static void every_instruction_is_reached(void)
 {
 	static bool jumped[SECCOMP_PROGRAM_MOST + 1];
 
-	/* Every range has its leaf: what no jump and no predecessor reaches is dead. */
+	/*
+	 * Every range has its leaf: an instruction that no jump and no predecessor reaches is dead.
+	 */
 	CHECK(seccomp_program_build(&program, false) == 0);
 	jumped[0] = true;
 	for (int i = 0; i < program.n; i++) {
@@ -252,7 +254,7 @@ static void other_abis_are_killed(void)
 	CHECK(call(~0u, 0, 0, 0) == (SECCOMP_RET_ERRNO | ENOSYS));
 }
 
-/* With --nested: namespaces and mounts, and nothing else. */
+/* With --nested: only namespaces and mounts are added. */
 static void nesting_opens_namespaces_and_mounts_only(void)
 {
 	static const uint32_t ok = SECCOMP_RET_ALLOW, no = SECCOMP_RET_ERRNO | EPERM;
@@ -281,7 +283,7 @@ static void nesting_opens_namespaces_and_mounts_only(void)
 	      call(SYS_open_by_handle_at, 0, 0, 0) == no);
 }
 
-/* Claims that the list must not lose, whatever becomes of it. */
+/* Verdicts that the list must never lose. */
 static void important_calls_have_their_verdict(void)
 {
 	static const uint32_t ok = SECCOMP_RET_ALLOW, no = SECCOMP_RET_ERRNO | EPERM;
@@ -316,7 +318,7 @@ static void important_calls_have_their_verdict(void)
 	CHECK(call(SYS_unshare, CLONE_NEWNS, 0, 0) == no && call(SYS_mount, 0, 0, 0) == no);
 }
 
-/* With arguments that are wrong for every call: whoever gets through does no harm. */
+/* Uses invalid arguments, so that an allowed call does no harm. */
 static int try(uint32_t nr)
 {
 	errno = 0;
@@ -329,7 +331,7 @@ static int try_all_refused(int *errs)
 	int n = 0;
 
 	for (int i = 0; i < seccomp_ncalls; i++) {
-		/* Takes no argument that could be wrong. */
+		/* This call takes no argument that could be invalid. */
 		if (seccomp_calls[i].answer == SECCOMP_REFUSE && seccomp_calls[i].nr != SYS_vhangup)
 			errs[n++] = try(seccomp_calls[i].nr);
 	}
@@ -349,7 +351,7 @@ static void the_kernel_refuses_what_the_list_refuses(void)
 		CHECK(after[i] == EPERM);
 		filtered += before[i] != EPERM;
 	}
-	/* Those that fail with EPERM anyway, for want of a capability, prove nothing. */
+	/* Calls that fail with EPERM anyway, for lack of a capability, prove nothing. */
 	printf("# of %d refused calls %d reached the kernel before\n", n, filtered);
 	CHECK(n > 40 && filtered > 15);
 	CHECK(try(SYS_read) == EBADF && try(511) == ENOSYS);

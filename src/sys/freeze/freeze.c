@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers take directories from a heap, the last one first. What they find in one is copied at
- * once, and directories go on the heap. When a directory has all its names it gets its times.
+ * Workers take directories from a stack, the last one first. They copy files at once and push
+ * directories. A directory gets its times after all its names.
  */
 #include "sys/freeze/freeze.h"
 
@@ -82,7 +82,7 @@ static int add_to_index(struct freeze_worker *w, const char *name, const struct 
 	return r;
 }
 
-/* A directory that is mounted over shows only itself. */
+/* A directory that is a mount point stays empty in the copy. */
 static int make_dir(struct freeze_worker *w, int to, const char *name, bool is_mount,
 		    const struct frozen_key *key)
 {
@@ -90,7 +90,7 @@ static int make_dir(struct freeze_worker *w, int to, const char *name, bool is_m
 
 	if (mkdirat(to, name, is_mount ? 0755 : 0700) < 0)
 		return -errno;
-	seen.nlink = 0; /* what lies below the mount is not known */
+	seen.nlink = 0; /* the content below the mount is unknown */
 	return add_to_index(w, name, &seen, !is_mount);
 }
 
@@ -117,7 +117,7 @@ static int copy_name(struct freeze_worker *w, int from, int to, const char *name
 	return r <= 0 ? r : add_to_index(w, name, &key, false);
 }
 
-/* All names of one directory. *ret_settled: none came or went without showing. */
+/* Copies all names of one directory. *ret_settled: no name can have come or gone unnoticed. */
 static int copy_names(struct freeze_worker *w, int from, int to, const struct frozen_key *before,
 		      bool *ret_settled)
 {
@@ -180,7 +180,7 @@ static int copy_dir(struct freeze_worker *w)
 	return r;
 }
 
-/* The next directory in w->dir; false: there will be no more. */
+/* Takes the next directory into w->dir; false: there will be no more. */
 static bool take_dir(struct freeze_worker *w)
 {
 	struct freezing *z = w->z;
@@ -309,7 +309,7 @@ struct comparing {
 
 static int same_dir(struct comparing *c, int fd, size_t len);
 
-/* 1, 0 or -errno; len: of the path of the directory, with its '/'. */
+/* 1, 0 or -errno; len: length of the directory's path, with its '/'. */
 static int same_name(struct comparing *c, int dir, const char *name, size_t len)
 {
 	struct frozen_key key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file of a copy. */
+/* Copies one file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
@@ -19,7 +19,9 @@
 
 enum { TRIES = 4 };
 
-/* Times advance in ticks; file systems without nanoseconds count whole seconds, or two. */
+/*
+ * Times advance in ticks; file systems without nanoseconds have a resolution of one or two seconds.
+ */
 #define TICK_NS	  (20 * NS_PER_MS)
 #define COARSE_NS (2100 * NS_PER_MS)
 
@@ -95,7 +97,7 @@ void freeze_note(struct freeze_names *n, const char *dir, const char *name, int 
 
 static uint32_t swap(const struct freeze *f, uint32_t id)
 {
-	/* An id that is not in the map of a sandbox stays outside of it. */
+	/* An id outside the sandbox's map stays outside. */
 	if (id == f->user)
 		return f->owner < 65536 ? f->owner : UINT16_MAX - 1;
 	return id == f->owner ? f->user : id;
@@ -116,7 +118,7 @@ int freeze_like(const struct freeze *f, int from, int to, const struct frozen_ke
 	r = attrs_copy_all_xattrs(from, to, f->privileged);
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;
-	/* After the owner and the access list, which change it. */
+	/* After the owner and the access list, which change the mode. */
 	(void)snprintf(proc, sizeof proc, "/proc/self/fd/%d", to);
 	if (chmod(proc, key->mode & 07777) < 0 ||
 	    utimensat(to, "", (struct timespec[]){ t, t }, AT_EMPTY_PATH) < 0)
@@ -124,7 +126,10 @@ int freeze_like(const struct freeze *f, int from, int to, const struct frozen_ke
 	return 0;
 }
 
-/* The same for a new file that was made with its mode and has, as most, no further attributes. */
+/*
+ * The same for a new file that was created with its mode and, like most files, has no other
+ * attributes.
+ */
 static int like_quickly(const struct freeze *f, int from, int to, const struct frozen_key *key)
 {
 	struct timespec t = time_of(key->mtime_ns);
@@ -162,7 +167,7 @@ static void nap(uint64_t ns)
 	(void)nanosleep(&t, NULL);
 }
 
-/* One attempt. 1: the file stayed the same all the time. 0: it did not. */
+/* One attempt. 1: the file did not change meanwhile. 0: it did. */
 static int copy_once(struct freeze_worker *w, int from, int to, struct frozen_key *key)
 {
 	struct frozen_key now;
@@ -192,7 +197,10 @@ static int fill(struct freeze_worker *w, int from, int to, const char *name, str
 {
 	int r = 0;
 
-	/* Not of a new file: ext4 takes that for a replacement, and waits for the disk at close. */
+	/*
+	 * Not for a new file: ext4 takes truncation for a replacement, and waits for the disk at
+	 * close.
+	 */
 	for (int i = 0; i < TRIES && r == 0; i++)
 		r = i && ftruncate(to, 0) < 0 ? -errno : copy_once(w, from, to, key);
 	if (r < 0)
@@ -272,7 +280,7 @@ static int copy_new(struct freeze_worker *w, int from, int to, const char *name,
 	return r;
 }
 
-/* 1: the earlier copy has it as it is, and lends it. */
+/* 1: the earlier copy has the same file, and it was linked. */
 static int link_last(const struct freeze_worker *w, int to, const char *name,
 		     const struct frozen_key *key)
 {
@@ -282,7 +290,7 @@ static int link_last(const struct freeze_worker *w, int to, const char *name,
 	if (!f->last || snprintf(path, sizeof path, "%s%s", w->dir, name) >= LIMIT_PATH ||
 	    !frozen_index_has(f->last, path, key))
 		return 0;
-	/* It may have been removed, or have as many names as a file can have: then copy. */
+	/* The file may be removed or have the maximum of names: then copy. */
 	return linkat(f->last_fd, path, to, name, 0) == 0;
 }
 
@@ -317,7 +325,7 @@ static int copy_twin(struct freeze_worker *w, int from, int to, const char *name
 	if (r == 0 && !twin)
 		r = twins_add(t, key->dev, key->ino, w->dir, name, key->nlink ? key->ctime_ns : 0);
 	(void)pthread_mutex_unlock(&w->z->twins_lock);
-	/* What was copied under the first name is older than what this one looks like. */
+	/* The copy under the first name is older than the state under this name. */
 	if (twin && copied_ns != key->ctime_ns)
 		key->nlink = 0;
 	return r;

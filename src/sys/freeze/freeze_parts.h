@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of freeze/. */
+/* Shared between the files of freeze/. */
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 struct freezing {
 	const struct freeze *f;
 	int to_fd;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t more;
 	struct frozen_index *index;
 	struct freeze_result *ret;
@@ -27,20 +27,24 @@ struct freezing {
 
 struct freeze_worker {
 	struct freezing *z;
-	char dir[LIMIT_PATH]; /* the one being copied, with a '/' at the end; "" for the first */
+	char dir[LIMIT_PATH]; /* the directory being copied, with a '/' at the end; "" for the first
+			       */
 	char *chunk;
-	bool clone; /* as of filecopy_data() */
+	bool clone; /* as for filecopy_data() */
 	struct freeze_result did;
 };
 
-/* What a name is, and whether something is mounted there. 0 or -errno. */
+/* Reads the key of a name, and whether it is a mount point. 0 or -errno. */
 int freeze_look(int dir, const char *name, struct frozen_key *ret, bool *ret_mount);
-/* False while a change right now might leave the ctime as it is. Then *ret_nap_ns may help. */
+/*
+ * False while a change right now might leave the ctime unchanged. Waiting *ret_nap_ns may then
+ * help.
+ */
 bool freeze_is_settled(const struct frozen_key *key, uint64_t *ret_nap_ns);
-/* Owner, extended attributes, mode and times of a copy; fds as for attrs_copy(). */
+/* Sets owner, extended attributes, mode and times of a copy; fds as for attrs_copy(). */
 int freeze_like(const struct freeze *f, int from, int to, const struct frozen_key *key);
 /*
- * Copy anything but a directory. *key is what was copied, with nlink 0 if it must not be
+ * Copies anything but a directory. *key describes what was copied, with nlink 0 if it must not be
  * trusted. 1; 0: there is nothing to copy; -errno.
  */
 int freeze_entry(struct freeze_worker *w, int from, int to, const char *name,

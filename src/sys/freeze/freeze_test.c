@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "t.h"
 
-/* A directory `from`, copies beside it. */
+/* A directory `from`, with copies beside it. */
 static int from_fd;
 
 static void put(const char *path, const char *text)
@@ -86,7 +86,7 @@ static void everything_of_a_file_is_kept(void)
 	CHECK(ftruncate(fd, 8 << 20) == 0 && pwrite(fd, "x", 1, 4 << 20) == 1 && close(fd) == 0);
 	copy_to(&f, "to", &x, &r);
 	CHECK(r.left_out.n == 0 && r.unsteady.n == 0 && r.linked == 0);
-	CHECK(unlink("from/fifo") == 0 && unlink("to/fifo") == 0); /* diff would wait for it */
+	CHECK(unlink("from/fifo") == 0 && unlink("to/fifo") == 0); /* diff would block on it */
 	CHECK(stat("to/text", &a) == 0 && stat("to/sub/twin", &b) == 0 && a.st_ino == b.st_ino);
 	CHECK(a.st_nlink == 2 && stat("to/sparse", &b) == 0 && b.st_blocks < 1024);
 	CHECK(stat("from", &a) == 0 &&
@@ -111,7 +111,7 @@ static void an_unchanged_directory_is_recognised(void)
 	f.last = &x;
 	f.last_fd = open("to", O_PATH | O_CLOEXEC);
 	CHECK(freeze_is_same(&f) == 1);
-	/* Of the same size, and with its time set back. */
+	/* Same size, and with its mtime set back. */
 	put("from/a", "eno");
 	CHECK(utimensat(AT_FDCWD, "from/a", t, 0) == 0);
 	CHECK(freeze_is_same(&f) == 0);
@@ -159,7 +159,7 @@ static void the_next_copy_links_what_is_unchanged(void)
 	CHECK(system("[ $(cat to/changed again/changed) = twoTWO ]") == 0);
 }
 
-/* By inode and ctime alone the files of both would be taken for what lay there before. */
+/* By inode and ctime alone, the files of both would pass for the previous ones. */
 static void directories_that_change_places_are_noticed(void)
 {
 	auto_done(frozen_index_done) struct frozen_index x = FROZEN_INDEX_INIT,

@@ -54,7 +54,7 @@ static uint64_t hash_of(const char *path)
 	return h ^ h >> 29;
 }
 
-/* The path of the record at this place, and in *ret_next where the next one begins. */
+/* The path of the record at this offset; *ret_next is the offset of the next record. */
 static const char *record_at(const struct frozen_index *x, size_t at, size_t *ret_next)
 {
 	size_t left = x->records.len - at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of a directory looked like when it was frozen (freeze.h). A file of which all of
- * this is the same has not been changed since: writing to it, renaming it or setting an attribute
- * gives it another ctime, which nobody can set back.
+ * The state of a directory's files when it was frozen (freeze.h). A file with an equal key has not
+ * changed since: a write, a rename or a new attribute changes its ctime, which no process can set
+ * back.
  */
 #pragma once
 
@@ -15,14 +15,14 @@ struct frozen_key {
 	uint64_t dev, ino, size, mtime_ns;
 	uint64_t ctime_ns;
 	uint32_t mode, uid, gid;
-	uint32_t nlink; /* 0: a later change might not show */
+	uint32_t nlink; /* 0: a later change might go unnoticed */
 };
 
 struct frozen_index {
 	struct buf records;
 	uint64_t n;
-	uint32_t *slots; /* where the record of a path begins, plus 1, by hash; of one that was read
-			  */
+	uint32_t *slots; /* hash table: offset of each path's record plus 1; only for an index that
+			    was read */
 	uint64_t nslots;
 };
 
@@ -34,7 +34,7 @@ struct frozen_index {
 void frozen_index_done(struct frozen_index *x);
 DEFINE_AUTO(struct frozen_index, frozen_index_done)
 
-/* Add one; path is relative to the directory, "" for itself. 0 or -errno. */
+/* Add a record; path is relative to the directory, "" for itself. 0 or -errno. */
 int frozen_index_add(struct frozen_index *x, const char *path, const struct frozen_key *key);
 /* Write it to dirfd/name, and read it back. -EBADMSG for a file that we would not write. */
 int frozen_index_write(const struct frozen_index *x, int dirfd, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In a user namespace of each test's own, in which it has every capability there is. */
+/* Each test runs in its own user namespace, in which it has every capability. */
 #include "sys/ns/caps.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define BIT(c) (1ull << (c))
 
-/* One of the lines Cap...: of /proc/self/status. */
+/* A "Cap...:" line of /proc/self/status. */
 static uint64_t line(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -36,7 +36,7 @@ static void the_bounding_set_is_reduced_to_keep(void)
 	CHECK(now("CapBnd") & BIT(CAP_SYS_ADMIN));
 	CHECK(caps_bound(caps_root_inside) == 0);
 	CHECK(now("CapBnd") == caps_root_inside);
-	CHECK(now("CapEff") & BIT(CAP_SYS_ADMIN)); /* it counts only for what is executed */
+	CHECK(now("CapEff") & BIT(CAP_SYS_ADMIN)); /* it counts only after exec */
 	CHECK(caps_bound(0) == 0 && now("CapBnd") == 0);
 }
 
@@ -75,7 +75,7 @@ static void dropped_capabilities_do_not_return(void)
 	CHECK(caps_set(0) == 0 && now("CapPrm") == 0);
 }
 
-/* The effective set of a program that somebody who is not root executes. */
+/* The effective set of a program executed by a user other than root. */
 static uint64_t after_exec(void)
 {
 	auto_done(buf_done) struct buf text = BUF_INIT(64 * 1024);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mounts in user and mount namespaces of each test's own, below a tmpfs on /tmp. */
+/* Each test mounts in its own user and mount namespaces, below a tmpfs on /tmp. */
 #include "sys/ns/mnt.h"
 
 #include <errno.h>
@@ -184,7 +184,7 @@ static void pivot_leaves_nothing_of_the_old_root(void)
 	CHECK(there("/f") && !there("/tmp") && !there("/etc") && !there("/proc"));
 	CHECK(there("/../../f") && chdir("..") == 0 && there("f"));
 	CHECK(mnt_pivot(tmp) < 0);
-	_exit(0); /* the sanitizers' look at the end needs a /proc */
+	_exit(0); /* the sanitizers' final check needs a /proc */
 }
 
 static void an_id_map_changes_who_owns_what(void)

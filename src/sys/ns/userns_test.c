@@ -94,7 +94,7 @@ static void a_swap_maps_every_id_correctly(void)
 	}
 }
 
-/* What the kernel says that the map of the namespace is, seen from a process in it. */
+/* The kernel's map of the namespace, read by a process in it. */
 static void read_map(int fd, const char *file, char *out, size_t size)
 {
 	int p[2], st;

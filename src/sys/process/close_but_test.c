@@ -16,7 +16,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* In a child: what is closed here the test needs. */
+/* In a child, because the test itself needs the descriptors that are closed here. */
 static int left_after(int *keep, int n)
 {
 	int left = 0;

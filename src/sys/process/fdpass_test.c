@@ -24,7 +24,10 @@ static void begin(void)
 	theirs = sv[1];
 }
 
-/* Send the write ends of pipes and keep no copy: their ends tell whether the peer holds them. */
+/*
+ * Sends the write ends of pipes and keeps no copy: a read end then shows whether the peer holds
+ * them.
+ */
 static void send_pipes(const char *msg, size_t size, int n)
 {
 	int fds[FDPASS_FDS] = { 0 };
@@ -166,7 +169,7 @@ static void a_message_with_descriptors_has_a_sender_too(void)
 	CHECK(fdpass_recv_from(ours, msg, 4, &fd, 1, &n, &sender) == -EPIPE && sender == 0);
 }
 
-/* Another process of this user takes away what is under way, while we wait for that. */
+/* While we wait, another process of this user receives the descriptors in flight. */
 static void a_user_with_too_many_descriptors_in_flight_waits(void)
 {
 	struct rlimit few, before;
@@ -188,7 +191,8 @@ static void a_user_with_too_many_descriptors_in_flight_waits(void)
 	CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	CHECK(fdpass_send(theirs, "x", 1, (int[]){ 0 }, 1) == 0);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0); /* the leak sanitizer needs some */
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) ==
+	      0); /* the leak sanitizer needs some descriptors */
 }
 
 T_MAIN(T(a_message_and_its_descriptors_arrive_in_order), T(a_message_may_come_without_descriptors),

@@ -29,7 +29,7 @@ static int set_timer(int ms)
 
 int patience_begin(int ms, sigjmp_buf *jump)
 {
-	/* NODEFER: the handler may be left by a jump, which then has no mask to put back. */
+	/* NODEFER: a jump may leave the handler, and then no mask has to be restored. */
 	const struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_NODEFER };
 	static bool handled;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bound on the time of one system call that has no timeout of its own. SIGALRM comes after `ms`
- * and then again and again, so that it also ends a call that begins only after the first signal.
- * For processes of one thread.
+ * Bounds the time of one system call that has no timeout of its own. SIGALRM arrives after `ms` and
+ * then repeatedly, so that it also ends a call that starts after the first signal. For
+ * single-threaded processes.
  */
 #pragma once
 

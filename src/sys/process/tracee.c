@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PTRACE_SEIZE takes a mutex of the task's process (cred_guard_mutex). Another thread of that
- * process can hold the mutex for as long as a debugger inside likes: in an exec that waits for a
- * dead thread which the debugger does not reap. The wait for the mutex is restarted after every
- * signal, so a timer's handler jumps out of it (patience.h).
+ * process can hold the mutex for as long as a debugger inside chooses: during an exec that waits
+ * for a dead thread which the debugger does not reap. The kernel restarts the wait for the mutex
+ * after every signal, so a timer's handler jumps out of it (patience.h).
  */
 #include "sys/process/tracee.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_race_test.c has the ordinary course; here is what a debugger inside can do against it. */
+/*
+ * watch_race_test.c tests the normal case; this file tests what a debugger inside can do against
+ * it.
+ */
 #include "sys/process/tracee.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 #include "base/clock.h"
 #include "t.h"
 
-static volatile int *thread; /* of the process below, shared with it; 0: not yet */
+static volatile int *thread; /* thread id, shared with the process below; 0: not yet */
 static volatile int *go;
 
 static void *sleep_on(void *arg)
@@ -49,7 +52,7 @@ static pid_t start_threads(void)
 	return pid;
 }
 
-/* A debugger that takes the thread and never reaps it. */
+/* A debugger that attaches to the thread and never reaps it. */
 static pid_t start_debugger(int ready)
 {
 	pid_t pid = fork();
