@@ -22,5 +22,10 @@ struct move_order {
 
 /* 0 or -EBADMSG. */
 int move_order_parse(struct move_order *o, struct str body);
+/*
+ * The stage that we have made. Whoever may change the parent can put another directory in its
+ * place, and would be at home in it: -EBUSY for one that others can use. For tests.
+ */
+int mover_open_stage(int parent, const char *name);
 /* In a child of init; ends it with the errno, or 0. */
 void mover_run(const struct move_order *o) __attribute__((noreturn));
