@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/dir.h"
@@ -203,6 +204,19 @@ static int work_in_child(const struct move_order *o, struct pure *p, const struc
 	return r < 0 ? r : WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
+int mover_open_stage(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
+		return fd;
+	(void)close(fd);
+	return -EBUSY;
+}
+
 static int prepare(const struct move_order *o, const struct side side[2], uint64_t mount)
 {
 	struct pure p = { .mount = mount,
@@ -220,9 +234,9 @@ static int prepare(const struct move_order *o, const struct side side[2], uint64
 	(void)snprintf(name, sizeof name, ".cay-mv.%d", getpid());
 	if (mkdirat(side[0].parent, name, 0700) < 0)
 		return -errno;
-	stage = openat(side[0].parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	stage = mover_open_stage(side[0].parent, name);
 	if (stage < 0)
-		return -errno;
+		return stage;
 	/* New entries must not inherit more rights than the replaced directory gives. */
 	(void)fremovexattr(stage, "system.posix_acl_default");
 	p.stage = stage;

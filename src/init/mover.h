@@ -22,5 +22,10 @@ struct move_order {
 
 /* 0 or -EBADMSG. */
 int move_order_parse(struct move_order *o, struct str body);
+/*
+ * Open the stage directory that the mover has just made. A process that may change the parent can
+ * put its own directory there: -EBUSY if others can use it. For tests.
+ */
+int mover_open_stage(int parent, const char *name);
 /* Run in a child of init; exits with the errno, or 0. */
 void mover_run(const struct move_order *o) __attribute__((noreturn));

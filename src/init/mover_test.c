@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "init/caller.h"
 #include "t.h"
@@ -73,5 +76,27 @@ static void our_own_rights_come_back(void)
 	(void)caller_leave(&c);
 }
 
+static void a_stage_of_somebody_else_is_refused(void)
+{
+	char dir[] = "/tmp/mover_test.XXXXXX";
+	auto_close int parent = FD_NONE, stage = FD_NONE;
+
+	CHECK(mkdtemp(dir));
+	parent = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CHECK(parent >= 0 && mkdirat(parent, "s", 0700) == 0);
+	stage = mover_open_stage(parent, "s");
+	CHECK(stage >= 0 && fchmod(stage, 0710) == 0);
+	CHECK(mover_open_stage(parent, "s") == -EBUSY);
+	CHECK(fchmod(stage, 0700) == 0);
+	if (geteuid() == 0) {
+		CHECK(fchown(stage, 1000, 1000) == 0);
+		CHECK(mover_open_stage(parent, "s") == -EBUSY);
+	}
+	CHECK(unlinkat(parent, "s", AT_REMOVEDIR) == 0 && symlinkat("/tmp", parent, "s") == 0);
+	CHECK(mover_open_stage(parent, "s") == -ENOTDIR);
+	CHECK(unlinkat(parent, "s", 0) == 0 && rmdir(dir) == 0);
+}
+
 T_MAIN(T(an_order_is_read), T(an_order_without_all_its_parts_is_refused),
-       T(the_rights_of_a_thread_are_those_for_files), T(our_own_rights_come_back))
+       T(the_rights_of_a_thread_are_those_for_files), T(our_own_rights_come_back),
+       T(a_stage_of_somebody_else_is_refused))
