@@ -2,7 +2,19 @@
 // What people do with the npm package e2b, against a server of ours. E2B_* in the environment say
 // where it is. One line of TAP per claim; usage: node client.mjs [CLAIM...]
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { Sandbox, CommandExitError, TimeoutError, NotFoundError, FileType } from 'e2b'
+
+// As a browser would, where names below the domain lead to the server.
+function get(host, path) {
+  const at = new URL(process.env.E2B_SANDBOX_URL)
+  return new Promise((resolve, reject) => {
+    http.get({ host: at.hostname, port: at.port, path, headers: { host } }, async (r) => {
+      const parts = await r.toArray()
+      resolve([r.statusCode, Buffer.concat(parts).toString()])
+    }).on('error', reject)
+  })
+}
 
 const claims = {
   async commands_give_their_output_and_exit_code(box) {
@@ -105,6 +117,17 @@ const claims = {
     assert.deepEqual([got.status, await got.text()], [200, 'signed'])
     assert.equal((await fetch(url.replace('hello', 'other'), routed)).status, 401)
     assert.equal((await fetch(url.replace(/signature=[^&]*/, ''), routed)).status, 401)
+  },
+  async ports_are_reached_by_the_name_of_their_host(box) {
+    await box.files.write('www/index.html', 'from inside')
+    const handle = await box.commands.run('exec python3 -m http.server 8000 --bind 127.0.0.1 -d www', { background: true })
+    for (;;) {
+      const [status, text] = await get(box.getHost(8000), '/')
+      if (status === 200) { assert.equal(text, 'from inside'); break }
+      assert.deepEqual([status, JSON.parse(text).port], [502, 8000])
+    }
+    assert.equal((await get(box.getHost(8000), '/missing'))[0], 404)
+    await handle.kill()
   },
   async sandboxes_are_listed_with_their_metadata(box) {
     const info = await box.getInfo()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
 
+import hashlib
 import http.client
 import json
 import os
@@ -212,6 +213,144 @@ def test_the_token_of_a_sandbox_opens_that_one_only(server):
         assert server.ask('POST', '/process.Process/List', {}, key=False, headers=headers)[0] == 401
     status, answer, _ = server.ask('GET', '/health', headers={**envd(a), 'E2b-Sandbox-Id': 'aaaaaaaaaaaa'})
     assert (status, answer['message']) == (502, 'The sandbox was not found')
+
+
+INSIDE = r'''
+import hashlib, json, socketserver, sys
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        line = self.rfile.readline().decode().split()
+        headers = {}
+        while (text := self.rfile.readline().decode().strip()):
+            name, value = text.split(': ', 1)
+            headers[name.lower()] = value
+        if headers.get('upgrade') == 'echo':
+            self.wfile.write(b'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
+            while (data := self.rfile.readline()):
+                self.wfile.write(data.upper())
+            return
+        body = self.rfile.read(int(headers.get('content-length', 0)))
+        if line[1] == '/garbage':
+            self.wfile.write(b'this is not HTTP\r\n\r\n')
+            return
+        out = json.dumps({'line': line, 'headers': headers, 'body': hashlib.sha256(body).hexdigest()}).encode()
+        self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(out) + out)
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+'''
+
+
+def start(server, box, cmd, *args):
+    """A process inside that goes on."""
+    c = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    message = json.dumps({'process': {'cmd': cmd, 'args': list(args)}}).encode()
+    c.request('POST', '/process.Process/Start', b'\0' + len(message).to_bytes(4, 'big') + message,
+              {**envd(box), 'Content-Type': 'application/connect+json'})
+    assert b'"start"' in c.getresponse().read1()
+    c.close()
+
+
+def port(box, number, **more):
+    return {'E2b-Sandbox-Id': box['sandboxID'], 'E2b-Sandbox-Port': str(number), **more}
+
+
+def serve_inside(server, box, number, **more):
+    start(server, box, 'python3', '-c', INSIDE, str(number))
+    caylib.wait_until(lambda: server.ask('GET', '/', headers=port(box, number, **more))[0] == 200, what=f'port {number} inside')
+
+
+def test_requests_to_ports_go_inside(server):
+    box = server.create()
+    status, answer, _ = server.ask('GET', '/', key=False, headers=port(box, 8000))
+    assert (status, answer) == (502, {'sandboxId': box['sandboxID'], 'message': 'The sandbox is running but port is not open',
+                                      'port': 8000, 'code': 502})
+    serve_inside(server, box, 8000)
+    body = os.urandom(3_000_000)
+    status, got, _ = server.ask('POST', '/a%2Fb?q=1', body, headers=port(box, 8000, Authorization='Bearer own', Cookie='c=1'))
+    assert status == 200
+    assert got['line'] == ['POST', '/a%2Fb?q=1', 'HTTP/1.1']
+    assert got['body'] == hashlib.sha256(body).hexdigest()
+    assert got['headers']['authorization'] == 'Bearer own' and got['headers']['cookie'] == 'c=1'
+    assert got['headers']['x-forwarded-for'] == '127.0.0.1'
+    # By the name of the host, too.
+    host = f'8000-{box["sandboxID"]}.sandboxes.test'
+    status, got, _ = server.ask('GET', '/', key=False, headers={'Host': host})
+    assert (status, got['headers']['host']) == (200, host)
+    assert server.ask('GET', '/garbage', headers=port(box, 8000))[0] == 502
+    assert server.ask('GET', '/', key=False, headers={'Host': '8000-aaaaaaaaaaaa.sandboxes.test'})[0] == 502
+
+
+def test_what_opens_the_server_stays_outside(server):
+    box = server.create()
+    serve_inside(server, box, 8000)
+    for sent in ({'X-API-Key': server.key}, {'Authorization': f'Bearer {server.key}'}, {'X-Access-Token': box['envdAccessToken']},
+                 {'E2b-Traffic-Access-Token': 'tat'}):
+        _, got, _ = server.ask('GET', '/', key=False, headers=port(box, 8000, **sent))
+        assert not set(got['headers']) & {name.lower() for name in sent}
+        assert list(sent.values())[0] not in json.dumps(got)
+
+
+def test_ports_of_a_private_sandbox_need_its_token(server):
+    box = server.create(network={'allowPublicTraffic': False})
+    token = box['trafficAccessToken']
+    assert server.create()['trafficAccessToken'] is None
+    serve_inside(server, box, 8000, **{'E2b-Traffic-Access-Token': token})
+    for wrong, what in (({}, 'missing'), ({'E2b-Traffic-Access-Token': token[:-1] + '-'}, 'invalid')):
+        status, answer, _ = server.ask('GET', '/', headers=port(box, 8000, **wrong))
+        assert (status, answer['code'], answer['sandboxId']) == (403, 403, box['sandboxID'])
+        assert what in answer['message']
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 204  # envd has a token of its own
+    path = f'/sandboxes/{box["sandboxID"]}'
+    assert server.ask('POST', path + '/connect', {'timeout': 60})[1]['trafficAccessToken'] == token
+    info = server.ask('GET', path)[1]
+    assert (info['network']['allowPublicTraffic'], info['metadata']) == (False, {})
+    status, answer, _ = server.ask('POST', '/sandboxes', {'templateID': 'base', 'metadata': {'cay/traffic': 'x'}})
+    assert (status, 'reserved' in answer['message']) == (400, True)
+
+
+def test_one_connection_reaches_only_what_each_request_may(server):
+    """A proxy that authorised connections would let the second request in."""
+    a, b = server.create(), server.create(network={'allowPublicTraffic': False})
+    serve_inside(server, a, 8000)
+    serve_inside(server, b, 8000, **{'E2b-Traffic-Access-Token': b['trafficAccessToken']})
+    c = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    for box, want in ((a, 200), (b, 403), (a, 200)):
+        c.request('GET', '/', headers=port(box, 8000))
+        r = c.getresponse()
+        r.read()
+        assert r.status == want
+    c.close()
+
+
+def upgrade(server, box, number):
+    host, at = server.address.split(':')
+    s = socket.create_connection((host, int(at)), timeout=20 * caylib.SLOWER)
+    s.sendall(f'GET /up HTTP/1.1\r\nHost: {number}-{box["sandboxID"]}.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'.encode())
+    f = s.makefile('rwb')
+    assert f.readline().startswith(b'HTTP/1.1 101')
+    while f.readline().strip():
+        pass
+    return s, f
+
+
+def test_an_upgraded_connection_is_a_tunnel_and_ends_with_its_key(server):
+    key = server.cay('key', 'create', '-q', 'short').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')
+    box = server.create(key=key)
+    serve_inside(server, box, 8000)
+    s, f = upgrade(server, box, 8000)
+    for text in (b'hello\n', b'again\n'):
+        f.write(text)
+        f.flush()
+        assert f.readline() == text.upper()
+    server.cay('key', 'revoke', 'short', check=True)
+    try:
+        assert f.readline() == b''
+    except ConnectionResetError:
+        pass
+    s.close()
+    assert server.ask('GET', '/', headers=port(box, 8000))[0] == 403
 
 
 def test_the_front_is_jailed(server, mode):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/answer.h"
+#include "api/e2b/network.h"
 #include "api/server_key.h"
 #include "base/clock.h"
 
@@ -84,7 +85,7 @@ int e2b_answer_empty(struct job_run *r, int status, struct err *e)
 }
 
 int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
-		       struct err *e)
+		       bool is_private, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char token[TOKEN_SIZE];
@@ -99,7 +100,8 @@ int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char
 	json_put_c(&j, "clientID", "cay");
 	json_put_c(&j, "envdVersion", E2B_ENVD_VERSION);
 	json_put_c(&j, "envdAccessToken", token);
-	json_put_nil(&j, "trafficAccessToken");
+	server_token(r->ctx, "traffic", id, token);
+	json_put_c(&j, "trafficAccessToken", is_private ? token : NULL);
 	json_put_nil(&j, "domain");
 	json_end(&j);
 	return json_done(&j) < 0 ? err_sys(e, ENOMEM, "answer") : e2b_answer(r, status, &b, e);
@@ -129,7 +131,8 @@ static void put_labels(struct json *j, const json_t *options)
 	{
 		const char *text = options_text(value, NULL);
 
-		json_put_c(j, key, text ? text : "");
+		if (strcmp(key, E2B_PRIVATE_KEY) != 0)
+			json_put_c(j, key, text ? text : "");
 	}
 	json_end(j);
 }

@@ -41,7 +41,7 @@ int e2b_answer(struct job_run *r, int status, const struct buf *body, struct err
 int e2b_answer_empty(struct job_run *r, int status, struct err *e);
 /* {"sandboxID":…}: what a client needs to use it. */
 int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
-		       struct err *e);
+		       bool is_private, struct err *e);
 /* The members of an entry of a list; an object is open. */
 void e2b_put_listed(struct json *j, const struct sandbox_row *row,
 		    const struct sandbox_status *status);

@@ -2,9 +2,11 @@
 #include "api/e2b/sandboxes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/e2b/common.h"
+#include "api/e2b/network.h"
 #include "api/server_key.h"
 #include "base/clock.h"
 #include "ops/destroy.h"
@@ -47,6 +49,9 @@ static void put_lifecycle(struct json *j, const struct sandbox_row *row)
 	json_put_bool(j, "autoResume", false);
 	json_end(j);
 	json_put_bool(j, "allowInternetAccess", options_text(options, "net") != NULL);
+	json_put_obj(j, "network");
+	json_put_bool(j, "allowPublicTraffic", !e2b_is_private(row));
+	json_end(j);
 }
 
 int e2b_info(struct job_run *r, struct err *e)
@@ -174,7 +179,7 @@ int e2b_connect(struct job_run *r, struct err *e)
 	if (about_read(r, &a, e) < 0 || wake(r, &a, &was_paused, e) < 0)
 		return -1;
 	return e2b_answer_sandbox(r, was_paused ? 201 : 200, a.row.id,
-				  e2b_template_theirs(a.row.template_), e);
+				  e2b_template_theirs(a.row.template_), e2b_is_private(&a.row), e);
 }
 
 int e2b_resume(struct job_run *r, struct err *e)
@@ -189,16 +194,19 @@ int e2b_resume(struct job_run *r, struct err *e)
 		return err_set(e, ERR_CONFLICT, "sandbox '%s' is running already", a.row.id);
 	if (wake(r, &a, &was_paused, e) < 0)
 		return -1;
-	return e2b_answer_sandbox(r, 201, a.row.id, e2b_template_theirs(a.row.template_), e);
+	return e2b_answer_sandbox(r, 201, a.row.id, e2b_template_theirs(a.row.template_),
+				  e2b_is_private(&a.row), e);
 }
 
 int e2b_link(struct job_run *r, struct err *e)
 {
 	const struct e2b_ask ask = { .id = r->key };
 	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	char more[ID_SIZE + 1];
 
 	if (e2b_find(r, &ask, &row, e) < 0)
 		return -1;
-	/* The front ends what it has open for a key that is revoked. */
-	return job_give_link(r, row.id, str_of(row.owner), e);
+	/* The front ends what it has open for a key that is revoked, and asks for the token. */
+	(void)snprintf(more, sizeof more, "%s%s", row.owner, e2b_is_private(&row) ? "+" : "");
+	return job_give_link(r, row.id, str_of(more), e);
 }
