@@ -14,6 +14,7 @@ struct fork_spec {
 	 * stay when a later one fails. */
 	int (*fn)(void *ctx, unsigned i, const struct creation *n);
 	void *ctx;
+	const char *owner; /* id of the key that asks; NULL: the host's user */
 };
 
 /* ref: a sandbox, of which a snapshot is taken, or a snapshot. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
 
+import datetime
 import hashlib
 import http.client
 import json
@@ -351,6 +352,104 @@ def test_an_upgraded_connection_is_a_tunnel_and_ends_with_its_key(server):
         pass
     s.close()
     assert server.ask('GET', '/', headers=port(box, 8000))[0] == 403
+
+
+def run_inside(server, box, text):
+    return server.cay('exec', box['sandboxID'], '--', 'sh', '-c', text).out
+
+
+def test_a_snapshot_is_a_template_of_its_key_only(server):
+    other = server.cay('key', 'create', '-q', 'other').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=other)[0] == 200, what='the new key')
+    box = server.create()
+    run_inside(server, box, 'echo one >/tmp/kept')
+    status, plain, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {})
+    assert (status, plain['names']) == (201, [])
+    run_inside(server, box, 'echo two >/tmp/kept')
+    for _ in range(2):  # the second takes the name
+        status, named, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {'name': 'mine'})
+        assert (status, named) == (201, {'snapshotID': 'mine:default', 'names': ['mine:default']})
+    server.cay('snapshot', box['sandboxID'], '--name', 'theirs', check=True)  # of the command line: hidden
+    for ref, text in ((plain['snapshotID'], 'one\n'), ('mine:default', 'two\n'), ('mine', 'two\n')):
+        made = server.create(templateID=ref)
+        assert run_inside(server, made, 'cat /tmp/kept') == text
+    assert server.ask('GET', '/snapshots')[1] == [plain, named]
+    assert server.ask('GET', '/snapshots?name=mine')[1] == [named]
+    assert server.ask('GET', f'/snapshots?sandboxID={box["sandboxID"]}')[1] == [plain, named]
+    _, first, headers = server.ask('GET', '/snapshots?limit=1')
+    assert first == [plain]
+    assert server.ask('GET', f'/snapshots?limit=1&nextToken={headers["x-next-token"]}')[1] == [named]
+    assert server.ask('GET', '/snapshots?limit=x')[0] == 400
+    # Neither seen, nor used, nor deleted by another key.
+    assert server.ask('GET', '/snapshots', key=other)[1] == []
+    for ref in ('mine:default', plain['snapshotID'], 'theirs'):
+        path = '/templates/' + ref.replace(':', '%3A')
+        assert server.ask('POST', '/sandboxes', {'templateID': ref}, key=other)[0] == 404
+        assert server.ask('DELETE', path, key=other)[0] == 404
+    assert server.ask('POST', '/sandboxes', {'templateID': 'theirs'})[0] == 404
+    assert server.ask('DELETE', '/templates/mine%3Adefault')[0] == 204
+    assert server.ask('DELETE', '/templates/mine%3Adefault')[0] == 404
+    assert server.ask('GET', '/snapshots')[1] == [plain]
+    assert server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {'name': 'a b'})[0] == 400
+    assert server.ask('POST', '/sandboxes/aaaaaaaaaaaa/snapshots', {})[0] == 404
+
+
+def test_forks_belong_to_the_key_and_have_a_time_of_their_own(server):
+    box = server.create(metadata={'k': 'v'}, network={'allowPublicTraffic': False})
+    run_inside(server, box, 'echo before >/tmp/kept')
+    status, forks, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/fork', {'count': 2, 'timeout': 1000})
+    assert (status, len(forks)) == (201, 2)
+    for fork in forks:
+        made = fork['sandbox']
+        assert run_inside(server, made, 'cat /tmp/kept') == 'before\n'
+        info = server.ask('GET', f'/sandboxes/{made["sandboxID"]}')[1]
+        assert info['metadata'] == {'k': 'v'} and made['trafficAccessToken']
+        assert 900 < when(info['endAt']) - time.time() < 1001
+        assert server.ask('GET', '/health', headers=envd(made))[0] == 204
+    for count in (0, 101, 'x'):
+        assert server.ask('POST', f'/sandboxes/{box["sandboxID"]}/fork', {'count': count})[0] == 400
+    assert server.ask('POST', '/sandboxes/aaaaaaaaaaaa/fork', {})[0] == 404
+
+
+def when(text):
+    return datetime.datetime.fromisoformat(text.replace('Z', '+00:00')).timestamp()
+
+
+@pytest.mark.parametrize('field, value', [('egressProxy', {'address': 'x:1'}), ('rules', {'a.test': [{}]}), ('maskRequestHost', 'x'),
+                                          ('allowOut', 'a.test'), ('allowOut', [7]), ('allowOut', ['10.0.0.0/8']),
+                                          ('allowOut', ['169.254.169.254']), ('allowOut', ['a b']), ('denyOut', ['a.test'])])
+def test_rules_of_the_network_that_cannot_be_kept_are_refused(server, field, value):
+    status, answer, _ = server.ask('POST', '/v2/sandboxes', {'templateID': 'base', 'network': {field: value}})
+    assert (status, answer['code']) == (400, 400), answer
+    assert server.cay('ls', '-q').out == ''
+
+
+def decision(server, box, host, *more):
+    """0: what holds in the sandbox now allows it, 6: denies it."""
+    file = f'{server.cay.state}/shown.yaml'
+    with open(file, 'w', encoding='utf-8') as f:
+        f.write(server.cay('policy', 'show', box['sandboxID'], check=True).out)
+    return server.cay('policy', 'explain', file, '--host', host, *more).code
+
+
+def test_rules_of_the_network_hold_and_can_be_changed(server):
+    box = server.create(allow_internet_access=True, network={'allowOut': ['a.test', '192.0.9.0/24'], 'denyOut': ['0.0.0.0/0']})
+    path = f'/sandboxes/{box["sandboxID"]}'
+    assert decision(server, box, 'a.test') == 0
+    assert decision(server, box, 'b.test', '--address', '192.0.3.5') == 6
+    assert decision(server, box, 'b.test', '--address', '192.0.9.5') == 0
+    assert server.ask('GET', path)[1]['allowInternetAccess'] is False
+    assert server.ask('PUT', path + '/network', {'denyOut': ['192.0.9.7']})[0] == 204
+    assert (decision(server, box, '192.0.9.7'), decision(server, box, '192.0.9.8')) == (6, 0)
+    assert server.ask('GET', path)[1]['allowInternetAccess'] is True
+    assert server.ask('PUT', path + '/network', {'allow_internet_access': False})[0] == 204
+    assert decision(server, box, '192.0.9.8') == 6
+    assert server.ask('PUT', path + '/network', {'rules': {'a.test': [{}]}})[0] == 400
+    assert server.ask('PUT', '/sandboxes/aaaaaaaaaaaa/network', {})[0] == 404
+    # One that was made without a network stays without one.
+    none = server.create()
+    status, answer, _ = server.ask('PUT', f'/sandboxes/{none["sandboxID"]}/network', {})
+    assert status in (400, 409), answer
 
 
 def test_the_front_is_jailed(server, mode):

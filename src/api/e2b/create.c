@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/e2b/common.h"
 #include "api/e2b/network.h"
 #include "api/e2b/sandboxes.h"
+#include "api/e2b/snapshots.h"
 #include "ops/create/create.h"
 #include "policy/policy.h"
 
@@ -60,6 +62,23 @@ static int read_wanted(const json_t *body, struct wanted *w, struct err *e)
 	return refuse_missing(body, e);
 }
 
+/* One of the asker's snapshots. Another's is as unknown as one that does not exist. */
+static int snapshot_template(struct job_run *r, const struct e2b_ask *a, const char *name,
+			     char ret[SNAPSHOT_REF], struct err *e)
+{
+	char id[ID_SIZE];
+	int k = snapshot_find(r, a->owner, name, id, e);
+
+	if (k < 0)
+		return -1;
+	if (k == 0) {
+		(void)err_set(e, ERR_NOT_FOUND, "template '%.128s' not found", name);
+		return err_code(e, "template.unknown", NULL);
+	}
+	(void)snprintf(ret, SNAPSHOT_REF, "snap:%s", id);
+	return 0;
+}
+
 static int create(struct job_run *r, const struct e2b_ask *a, const struct wanted *w, struct err *e)
 {
 	auto_done(buf_done) struct buf policy = BUF_INIT(LIMIT_POLICY);
@@ -72,10 +91,12 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 		.owner = a->owner,
 	};
 	struct created made;
+	char snapshot[SNAPSHOT_REF];
 
 	if (!spec.template_) {
-		(void)err_set(e, ERR_NOT_FOUND, "template '%.128s' not found", w->template_);
-		return err_code(e, "template.unknown", NULL);
+		if (snapshot_template(r, a, w->template_, snapshot, e) < 0)
+			return -1;
+		spec.template_ = snapshot;
 	}
 	for (int i = 0; i < w->labels.n; i++)
 		labels[i] = w->labels.items[i];
