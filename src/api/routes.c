@@ -7,6 +7,7 @@
 const struct route routes[] = {
 	{ "GET", "/health", NULL, front_health, ROUTE_OPEN },
 	{ "GET", "/ready", NULL, front_is_ready, ROUTE_OPEN },
+	{ "GET", "/metrics", NULL, front_metrics, 0 },
 	/* E2B, of the newest and of older clients */
 	{ "POST", "/v2/sandboxes", "e2b.create", NULL, ROUTE_BODY },
 	{ "POST", "/sandboxes", "e2b.create", NULL, ROUTE_BODY },

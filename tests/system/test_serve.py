@@ -452,6 +452,28 @@ def test_rules_of_the_network_hold_and_can_be_changed(server):
     assert status in (400, 409), answer
 
 
+def test_requests_are_counted_by_route_and_code(server):
+    box = server.create()
+    for _ in range(3):
+        server.ask('GET', '/sandboxes/aaaaaaaaaaaa')
+    server.ask('GET', f'/secret-name-{box["sandboxID"]}')
+    server.ask('GET', '/health', headers=envd(box))
+    server.ask('GET', '/', headers=port(box, 8000))
+    status, text, headers = server.ask('GET', '/metrics')
+    assert (status, headers['Content-Type']) == (200, 'text/plain; version=0.0.4')
+    counted = dict(line.rsplit(' ', 1) for line in text.splitlines() if not line.startswith('#'))
+
+    def count(method, route, code):
+        return counted.get(f'cay_requests_total{{method="{method}",route="{route}",code="{code}"}}')
+    assert count('GET', '/sandboxes/{id}', 404) == '3'
+    assert count('POST', '/v2/sandboxes', 201) == '1'
+    assert count('', 'none', 404) == '1' and box['sandboxID'] not in text
+    assert count('GET', '/health', 204) == '1'
+    assert count('', 'port', 502) == '1'
+    assert counted['cay_connections'] == '1'
+    assert server.ask('GET', '/metrics', key=False)[0] == 401
+
+
 def test_the_front_is_jailed(server, mode):
     front, = server.children('serve-front')
     with open(f'/proc/{front}/status', encoding='ascii') as f:

@@ -164,6 +164,10 @@ void envd_ended(struct http_request *r, enum http_end why)
 	struct envd *v = q->user;
 
 	(void)why;
+	if (v->route)
+		api_count(q, v->route->method, v->route->path);
+	else
+		api_count(q, "", "envd");
 	box_want_drop(&v->want);
 	if (v->own_done)
 		v->own_done(v);

@@ -61,6 +61,7 @@ static void closed(struct port *p)
 
 static void port_free(struct port *p)
 {
+	api_count(p->q, "", "port");
 	box_want_drop(&p->want);
 	link_dial_drop(&p->dial);
 	box_port_remove(&p->in);
