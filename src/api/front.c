@@ -24,6 +24,10 @@ static void on_ended(struct http_request *r, enum http_end why)
 	struct api_request *q = r->user;
 
 	(void)why;
+	if (q->route)
+		api_count(q, q->route->method, q->route->path);
+	else
+		api_count(q, "", "none");
 	if (q->job)
 		job_drop(q->job);
 	free(q);
@@ -112,6 +116,22 @@ void front_is_ready(struct api_request *q)
 		http_answer(q->http, 200, "application/json", STR("{\"status\":\"ready\"}"));
 	else
 		api_refuse(q->http, 503, "no worker has answered yet");
+}
+
+void front_metrics(struct api_request *q)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(1 << 20);
+	int r = metrics_put(&q->front->metrics, &b);
+
+	if (r == 0)
+		r = buf_printf(&b,
+			       "# HELP cay_connections Clients that are connected now.\n"
+			       "# TYPE cay_connections gauge\ncay_connections %u\n",
+			       q->front->http.counters.conns);
+	if (r < 0)
+		api_refuse(q->http, 503, "out of memory");
+	else
+		http_answer(q->http, 200, "text/plain; version=0.0.4", buf_str(&b));
 }
 
 /* ---- the supervisor ---- */

@@ -10,6 +10,7 @@
 
 #include "api/auth.h"
 #include "api/control.h"
+#include "api/metrics.h"
 #include "api/route.h"
 #include "http/listen.h"
 #include "http/request.h"
@@ -28,6 +29,7 @@ struct front {
 	int nlisteners;
 	uint8_t secret[SERVER_SECRET];
 	struct auth auth;
+	struct metrics metrics;
 	bool asking_keys, keys_changed;
 	struct loop_timer keys_retry;
 	struct box *boxes; /* links to sandboxes (api/e2b/box.h) */

@@ -8,3 +8,5 @@ struct api_request;
 void front_health(struct api_request *q);
 /* Workers answer, too. */
 void front_is_ready(struct api_request *q);
+/* Counters, for Prometheus. */
+void front_metrics(struct api_request *q);

@@ -30,6 +30,7 @@ static const uint16_t front_calls[] = {
 	SYS_getpeername,
 	SYS_recvfrom,
 	SYS_recvmsg,
+	SYS_sendto,
 	SYS_shutdown,
 	SYS_read,
 	SYS_write,

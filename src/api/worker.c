@@ -19,12 +19,22 @@ static int job_keys(struct job_run *r, struct err *e)
 }
 
 static const struct job_kind kinds[] = {
-	{ "keys", JOB_READ_ONLY, job_keys },	     { "e2b.create", 0, e2b_create },
-	{ "e2b.list", JOB_READ_ONLY, e2b_list },     { "e2b.info", JOB_READ_ONLY, e2b_info },
-	{ "e2b.kill", JOB_EXCLUSIVE, e2b_kill },     { "e2b.timeout", 0, e2b_timeout },
-	{ "e2b.refresh", 0, e2b_refresh },	     { "e2b.pause", JOB_EXCLUSIVE, e2b_pause },
-	{ "e2b.resume", JOB_EXCLUSIVE, e2b_resume }, { "e2b.connect", JOB_EXCLUSIVE, e2b_connect },
+	{ "keys", JOB_READ_ONLY, job_keys },
+	{ "e2b.create", 0, e2b_create },
+	{ "e2b.list", JOB_READ_ONLY, e2b_list },
+	{ "e2b.info", JOB_READ_ONLY, e2b_info },
+	{ "e2b.kill", JOB_EXCLUSIVE, e2b_kill },
+	{ "e2b.timeout", 0, e2b_timeout },
+	{ "e2b.refresh", 0, e2b_refresh },
+	{ "e2b.pause", JOB_EXCLUSIVE, e2b_pause },
+	{ "e2b.resume", JOB_EXCLUSIVE, e2b_resume },
+	{ "e2b.connect", JOB_EXCLUSIVE, e2b_connect },
 	{ "e2b.link", JOB_READ_ONLY, e2b_link },
+	{ "e2b.network", JOB_EXCLUSIVE, e2b_network },
+	{ "e2b.snapshot", JOB_EXCLUSIVE, e2b_snapshot },
+	{ "e2b.snapshots", JOB_READ_ONLY, e2b_snapshots },
+	{ "e2b.snapshot.remove", 0, e2b_snapshot_remove },
+	{ "e2b.fork", JOB_EXCLUSIVE, e2b_fork },
 };
 const struct job_table api_jobs = { kinds, ARRAY_LEN(kinds) };
 

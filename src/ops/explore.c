@@ -224,7 +224,11 @@ static int check_spec(const struct explore_spec *spec, struct err *e)
 static int explore_from(struct cay *c, const struct fork_source *from,
 			const struct explore_spec *spec, struct explored *x, struct err *e)
 {
-	const struct fork_spec f = { spec->count, spec->name, true, add_branch, x };
+	const struct fork_spec f = { .count = spec->count,
+				     .name = spec->name,
+				     .numbered = true,
+				     .fn = add_branch,
+				     .ctx = x };
 	struct waiter wait = c->wait;
 	struct err ignored = { 0 };
 	int r;

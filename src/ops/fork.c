@@ -217,6 +217,8 @@ int op_fork(struct cay *c, const char *ref, const struct fork_spec *f, struct er
 		r = cay_catalog(c, e);
 	if (r == 0)
 		r = fork_source_open(c, ref, &from, e);
+	if (r == 0 && f->owner)
+		(void)str_copy(from.of.owner, sizeof from.of.owner, str_of(f->owner));
 	if (r == 0)
 		r = warn_live(c, &from, e);
 	if (r == 0)

@@ -2,7 +2,19 @@
 // What people do with the npm package e2b, against a server of ours. E2B_* in the environment say
 // where it is. One line of TAP per claim; usage: node client.mjs [CLAIM...]
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { Sandbox, CommandExitError, TimeoutError, NotFoundError, FileType } from 'e2b'
+
+// As a browser would, where names below the domain lead to the server.
+function get(host, path) {
+  const at = new URL(process.env.E2B_SANDBOX_URL)
+  return new Promise((resolve, reject) => {
+    http.get({ host: at.hostname, port: at.port, path, headers: { host } }, async (r) => {
+      const parts = await r.toArray()
+      resolve([r.statusCode, Buffer.concat(parts).toString()])
+    }).on('error', reject)
+  })
+}
 
 const claims = {
   async commands_give_their_output_and_exit_code(box) {
@@ -106,6 +118,38 @@ const claims = {
     assert.equal((await fetch(url.replace('hello', 'other'), routed)).status, 401)
     assert.equal((await fetch(url.replace(/signature=[^&]*/, ''), routed)).status, 401)
   },
+  async ports_are_reached_by_the_name_of_their_host(box) {
+    await box.files.write('www/index.html', 'from inside')
+    const handle = await box.commands.run('exec python3 -m http.server 8000 --bind 127.0.0.1 -d www', { background: true })
+    for (;;) {
+      const [status, text] = await get(box.getHost(8000), '/')
+      if (status === 200) { assert.equal(text, 'from inside'); break }
+      assert.deepEqual([status, JSON.parse(text).port], [502, 8000])
+    }
+    assert.equal((await get(box.getHost(8000), '/missing'))[0], 404)
+    await handle.kill()
+  },
+  async snapshots_are_taken_started_and_deleted(box) {
+    await box.files.write('kept', 'as it was')
+    const snap = await box.createSnapshot()
+    await box.files.write('kept', 'later')
+    const listed = await box.listSnapshots().nextItems()
+    assert.deepEqual(listed.map((s) => s.snapshotId), [snap.snapshotId])
+    const made = await Sandbox.create(snap.snapshotId, { allowInternetAccess: false })
+    assert.equal(await made.files.read('kept'), 'as it was')
+    await made.kill()
+    assert.equal(await Sandbox.deleteSnapshot(snap.snapshotId), true)
+    assert.equal(await Sandbox.deleteSnapshot(snap.snapshotId), false)
+  },
+  async a_sandbox_is_forked(box) {
+    await box.files.write('kept', 'of the first')
+    const forks = await box.fork({ count: 2 })
+    assert.equal(forks.length, 2)
+    for (const fork of forks) {
+      assert.equal(await fork.files.read('kept'), 'of the first')
+      assert.equal(await fork.kill(), true)
+    }
+  },
   async sandboxes_are_listed_with_their_metadata(box) {
     const info = await box.getInfo()
     assert.equal(info.sandboxId, box.sandboxId)
@@ -119,6 +163,13 @@ const claims = {
     await box.setTimeout(100_000)
     const left = (await box.getInfo()).endAt.getTime() - Date.now()
     assert(left > 60_000 && left < 110_000, `${left}`)
+  },
+  async the_network_is_changed_while_it_runs() {
+    const open = await Sandbox.create('base', { network: { denyOut: ['192.0.9.0/24'] } })
+    assert.equal((await open.getInfo()).allowInternetAccess, true)
+    await open.updateNetwork({ allowOut: ['a.test'], denyOut: ['0.0.0.0/0'] })
+    assert.equal((await open.getInfo()).allowInternetAccess, false)
+    await open.kill()
   },
   async a_second_client_connects(box) {
     const other = await Sandbox.connect(box.sandboxId)

@@ -2,6 +2,7 @@
 """cay serve: its processes, its keys, and E2B's control plane; what its clients see is in tests/e2b."""
 
 import base64
+import datetime
 import hashlib
 import http.client
 import json
@@ -230,6 +231,264 @@ def test_the_token_of_a_sandbox_opens_that_one_only(server):
         assert server.ask('POST', '/process.Process/List', {}, key=False, headers=headers)[0] == 401
     status, answer, _ = server.ask('GET', '/health', headers={**envd(a), 'E2b-Sandbox-Id': 'aaaaaaaaaaaa'})
     assert (status, answer['message']) == (502, 'The sandbox was not found')
+
+
+INSIDE = r'''
+import hashlib, json, socketserver, sys
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        line = self.rfile.readline().decode().split()
+        headers = {}
+        while (text := self.rfile.readline().decode().strip()):
+            name, value = text.split(': ', 1)
+            headers[name.lower()] = value
+        if headers.get('upgrade') == 'echo':
+            self.wfile.write(b'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n')
+            while (data := self.rfile.readline()):
+                self.wfile.write(data.upper())
+            return
+        body = self.rfile.read(int(headers.get('content-length', 0)))
+        if line[1] == '/garbage':
+            self.wfile.write(b'this is not HTTP\r\n\r\n')
+            return
+        out = json.dumps({'line': line, 'headers': headers, 'body': hashlib.sha256(body).hexdigest()}).encode()
+        self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(out) + out)
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+Server(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+'''
+
+
+def start(server, box, cmd, *args):
+    """A process inside that goes on."""
+    c = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    message = json.dumps({'process': {'cmd': cmd, 'args': list(args)}}).encode()
+    c.request('POST', '/process.Process/Start', b'\0' + len(message).to_bytes(4, 'big') + message,
+              {**envd(box), 'Content-Type': 'application/connect+json'})
+    assert b'"start"' in c.getresponse().read1()
+    c.close()
+
+
+def port(box, number, **more):
+    return {'E2b-Sandbox-Id': box['sandboxID'], 'E2b-Sandbox-Port': str(number), **more}
+
+
+def serve_inside(server, box, number, **more):
+    start(server, box, 'python3', '-c', INSIDE, str(number))
+    caylib.wait_until(lambda: server.ask('GET', '/', headers=port(box, number, **more))[0] == 200, what=f'port {number} inside')
+
+
+def test_requests_to_ports_go_inside(server):
+    box = server.create()
+    status, answer, _ = server.ask('GET', '/', key=False, headers=port(box, 8000))
+    assert (status, answer) == (502, {'sandboxId': box['sandboxID'], 'message': 'The sandbox is running but port is not open',
+                                      'port': 8000, 'code': 502})
+    serve_inside(server, box, 8000)
+    body = os.urandom(3_000_000)
+    status, got, _ = server.ask('POST', '/a%2Fb?q=1', body, headers=port(box, 8000, Authorization='Bearer own', Cookie='c=1'))
+    assert status == 200
+    assert got['line'] == ['POST', '/a%2Fb?q=1', 'HTTP/1.1']
+    assert got['body'] == hashlib.sha256(body).hexdigest()
+    assert got['headers']['authorization'] == 'Bearer own' and got['headers']['cookie'] == 'c=1'
+    assert got['headers']['x-forwarded-for'] == '127.0.0.1'
+    # By the name of the host, too.
+    host = f'8000-{box["sandboxID"]}.sandboxes.test'
+    status, got, _ = server.ask('GET', '/', key=False, headers={'Host': host})
+    assert (status, got['headers']['host']) == (200, host)
+    assert server.ask('GET', '/garbage', headers=port(box, 8000))[0] == 502
+    assert server.ask('GET', '/', key=False, headers={'Host': '8000-aaaaaaaaaaaa.sandboxes.test'})[0] == 502
+
+
+def test_what_opens_the_server_stays_outside(server):
+    box = server.create()
+    serve_inside(server, box, 8000)
+    for sent in ({'X-API-Key': server.key}, {'Authorization': f'Bearer {server.key}'}, {'X-Access-Token': box['envdAccessToken']},
+                 {'E2b-Traffic-Access-Token': 'tat'}):
+        _, got, _ = server.ask('GET', '/', key=False, headers=port(box, 8000, **sent))
+        assert not set(got['headers']) & {name.lower() for name in sent}
+        assert list(sent.values())[0] not in json.dumps(got)
+
+
+def test_ports_of_a_private_sandbox_need_its_token(server):
+    box = server.create(network={'allowPublicTraffic': False})
+    token = box['trafficAccessToken']
+    assert server.create()['trafficAccessToken'] is None
+    serve_inside(server, box, 8000, **{'E2b-Traffic-Access-Token': token})
+    for wrong, what in (({}, 'missing'), ({'E2b-Traffic-Access-Token': token[:-1] + '-'}, 'invalid')):
+        status, answer, _ = server.ask('GET', '/', headers=port(box, 8000, **wrong))
+        assert (status, answer['code'], answer['sandboxId']) == (403, 403, box['sandboxID'])
+        assert what in answer['message']
+    assert server.ask('GET', '/health', headers=envd(box))[0] == 204  # envd has a token of its own
+    path = f'/sandboxes/{box["sandboxID"]}'
+    assert server.ask('POST', path + '/connect', {'timeout': 60})[1]['trafficAccessToken'] == token
+    info = server.ask('GET', path)[1]
+    assert (info['network']['allowPublicTraffic'], info['metadata']) == (False, {})
+    status, answer, _ = server.ask('POST', '/sandboxes', {'templateID': 'base', 'metadata': {'cay/traffic': 'x'}})
+    assert (status, 'reserved' in answer['message']) == (400, True)
+
+
+def test_one_connection_reaches_only_what_each_request_may(server):
+    """A proxy that authorised connections would let the second request in."""
+    a, b = server.create(), server.create(network={'allowPublicTraffic': False})
+    serve_inside(server, a, 8000)
+    serve_inside(server, b, 8000, **{'E2b-Traffic-Access-Token': b['trafficAccessToken']})
+    c = http.client.HTTPConnection(server.address, timeout=20 * caylib.SLOWER)
+    for box, want in ((a, 200), (b, 403), (a, 200)):
+        c.request('GET', '/', headers=port(box, 8000))
+        r = c.getresponse()
+        r.read()
+        assert r.status == want
+    c.close()
+
+
+def upgrade(server, box, number):
+    host, at = server.address.split(':')
+    s = socket.create_connection((host, int(at)), timeout=20 * caylib.SLOWER)
+    s.sendall(f'GET /up HTTP/1.1\r\nHost: {number}-{box["sandboxID"]}.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'.encode())
+    f = s.makefile('rwb')
+    assert f.readline().startswith(b'HTTP/1.1 101')
+    while f.readline().strip():
+        pass
+    return s, f
+
+
+def test_an_upgraded_connection_is_a_tunnel_and_ends_with_its_key(server):
+    key = server.cay('key', 'create', '-q', 'short').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='the new key')
+    box = server.create(key=key)
+    serve_inside(server, box, 8000)
+    s, f = upgrade(server, box, 8000)
+    for text in (b'hello\n', b'again\n'):
+        f.write(text)
+        f.flush()
+        assert f.readline() == text.upper()
+    server.cay('key', 'revoke', 'short', check=True)
+    try:
+        assert f.readline() == b''
+    except ConnectionResetError:
+        pass
+    s.close()
+    assert server.ask('GET', '/', headers=port(box, 8000))[0] == 403
+
+
+def run_inside(server, box, text):
+    return server.cay('exec', box['sandboxID'], '--', 'sh', '-c', text).out
+
+
+def test_a_snapshot_is_a_template_of_its_key_only(server):
+    other = server.cay('key', 'create', '-q', 'other').out.strip()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=other)[0] == 200, what='the new key')
+    box = server.create()
+    run_inside(server, box, 'echo one >/tmp/kept')
+    status, plain, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {})
+    assert (status, plain['names']) == (201, [])
+    run_inside(server, box, 'echo two >/tmp/kept')
+    for _ in range(2):  # the second takes the name
+        status, named, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {'name': 'mine'})
+        assert (status, named) == (201, {'snapshotID': 'mine:default', 'names': ['mine:default']})
+    server.cay('snapshot', box['sandboxID'], '--name', 'theirs', check=True)  # of the command line: hidden
+    for ref, text in ((plain['snapshotID'], 'one\n'), ('mine:default', 'two\n'), ('mine', 'two\n')):
+        made = server.create(templateID=ref)
+        assert run_inside(server, made, 'cat /tmp/kept') == text
+    assert server.ask('GET', '/snapshots')[1] == [plain, named]
+    assert server.ask('GET', '/snapshots?name=mine')[1] == [named]
+    assert server.ask('GET', f'/snapshots?sandboxID={box["sandboxID"]}')[1] == [plain, named]
+    _, first, headers = server.ask('GET', '/snapshots?limit=1')
+    assert first == [plain]
+    assert server.ask('GET', f'/snapshots?limit=1&nextToken={headers["x-next-token"]}')[1] == [named]
+    assert server.ask('GET', '/snapshots?limit=x')[0] == 400
+    # Neither seen, nor used, nor deleted by another key.
+    assert server.ask('GET', '/snapshots', key=other)[1] == []
+    for ref in ('mine:default', plain['snapshotID'], 'theirs'):
+        path = '/templates/' + ref.replace(':', '%3A')
+        assert server.ask('POST', '/sandboxes', {'templateID': ref}, key=other)[0] == 404
+        assert server.ask('DELETE', path, key=other)[0] == 404
+    assert server.ask('POST', '/sandboxes', {'templateID': 'theirs'})[0] == 404
+    assert server.ask('DELETE', '/templates/mine%3Adefault')[0] == 204
+    assert server.ask('DELETE', '/templates/mine%3Adefault')[0] == 404
+    assert server.ask('GET', '/snapshots')[1] == [plain]
+    assert server.ask('POST', f'/sandboxes/{box["sandboxID"]}/snapshots', {'name': 'a b'})[0] == 400
+    assert server.ask('POST', '/sandboxes/aaaaaaaaaaaa/snapshots', {})[0] == 404
+
+
+def test_forks_belong_to_the_key_and_have_a_time_of_their_own(server):
+    box = server.create(metadata={'k': 'v'}, network={'allowPublicTraffic': False})
+    run_inside(server, box, 'echo before >/tmp/kept')
+    status, forks, _ = server.ask('POST', f'/sandboxes/{box["sandboxID"]}/fork', {'count': 2, 'timeout': 1000})
+    assert (status, len(forks)) == (201, 2)
+    for fork in forks:
+        made = fork['sandbox']
+        assert run_inside(server, made, 'cat /tmp/kept') == 'before\n'
+        info = server.ask('GET', f'/sandboxes/{made["sandboxID"]}')[1]
+        assert info['metadata'] == {'k': 'v'} and made['trafficAccessToken']
+        assert 900 < when(info['endAt']) - time.time() < 1001
+        assert server.ask('GET', '/health', headers=envd(made))[0] == 204
+    for count in (0, 101, 'x'):
+        assert server.ask('POST', f'/sandboxes/{box["sandboxID"]}/fork', {'count': count})[0] == 400
+    assert server.ask('POST', '/sandboxes/aaaaaaaaaaaa/fork', {})[0] == 404
+
+
+def when(text):
+    return datetime.datetime.fromisoformat(text.replace('Z', '+00:00')).timestamp()
+
+
+@pytest.mark.parametrize('field, value', [('egressProxy', {'address': 'x:1'}), ('rules', {'a.test': [{}]}), ('maskRequestHost', 'x'),
+                                          ('allowOut', 'a.test'), ('allowOut', [7]), ('allowOut', ['10.0.0.0/8']),
+                                          ('allowOut', ['169.254.169.254']), ('allowOut', ['a b']), ('denyOut', ['a.test'])])
+def test_rules_of_the_network_that_cannot_be_kept_are_refused(server, field, value):
+    status, answer, _ = server.ask('POST', '/v2/sandboxes', {'templateID': 'base', 'network': {field: value}})
+    assert (status, answer['code']) == (400, 400), answer
+    assert server.cay('ls', '-q').out == ''
+
+
+def decision(server, box, host, *more):
+    """0: what holds in the sandbox now allows it, 6: denies it."""
+    file = f'{server.cay.state}/shown.yaml'
+    with open(file, 'w', encoding='utf-8') as f:
+        f.write(server.cay('policy', 'show', box['sandboxID'], check=True).out)
+    return server.cay('policy', 'explain', file, '--host', host, *more).code
+
+
+def test_rules_of_the_network_hold_and_can_be_changed(server):
+    box = server.create(allow_internet_access=True, network={'allowOut': ['a.test', '192.0.9.0/24'], 'denyOut': ['0.0.0.0/0']})
+    path = f'/sandboxes/{box["sandboxID"]}'
+    assert decision(server, box, 'a.test') == 0
+    assert decision(server, box, 'b.test', '--address', '192.0.3.5') == 6
+    assert decision(server, box, 'b.test', '--address', '192.0.9.5') == 0
+    assert server.ask('GET', path)[1]['allowInternetAccess'] is False
+    assert server.ask('PUT', path + '/network', {'denyOut': ['192.0.9.7']})[0] == 204
+    assert (decision(server, box, '192.0.9.7'), decision(server, box, '192.0.9.8')) == (6, 0)
+    assert server.ask('GET', path)[1]['allowInternetAccess'] is True
+    assert server.ask('PUT', path + '/network', {'allow_internet_access': False})[0] == 204
+    assert decision(server, box, '192.0.9.8') == 6
+    assert server.ask('PUT', path + '/network', {'rules': {'a.test': [{}]}})[0] == 400
+    assert server.ask('PUT', '/sandboxes/aaaaaaaaaaaa/network', {})[0] == 404
+    # One that was made without a network stays without one.
+    none = server.create()
+    status, answer, _ = server.ask('PUT', f'/sandboxes/{none["sandboxID"]}/network', {})
+    assert status in (400, 409), answer
+
+
+def test_requests_are_counted_by_route_and_code(server):
+    box = server.create()
+    for _ in range(3):
+        server.ask('GET', '/sandboxes/aaaaaaaaaaaa')
+    server.ask('GET', f'/secret-name-{box["sandboxID"]}')
+    server.ask('GET', '/health', headers=envd(box))
+    server.ask('GET', '/', headers=port(box, 8000))
+    status, text, headers = server.ask('GET', '/metrics')
+    assert (status, headers['Content-Type']) == (200, 'text/plain; version=0.0.4')
+    counted = dict(line.rsplit(' ', 1) for line in text.splitlines() if not line.startswith('#'))
+
+    def count(method, route, code):
+        return counted.get(f'cay_requests_total{{method="{method}",route="{route}",code="{code}"}}')
+    assert count('GET', '/sandboxes/{id}', 404) == '3'
+    assert count('POST', '/v2/sandboxes', 201) == '1'
+    assert count('', 'none', 404) == '1' and box['sandboxID'] not in text
+    assert count('GET', '/health', 204) == '1'
+    assert count('', 'port', 502) == '1'
+    assert counted['cay_connections'] == '1'
+    assert server.ask('GET', '/metrics', key=False)[0] == 401
 
 
 def test_the_front_is_jailed(server, mode):

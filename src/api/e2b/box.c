@@ -91,6 +91,34 @@ static void tell_calls(struct box *b, const struct err *why)
 	}
 }
 
+void box_port_add(struct box *b, struct box_port *p)
+{
+	p->box = b;
+	p->next = b->ports;
+	b->ports = p;
+}
+
+void box_port_remove(struct box_port *p)
+{
+	struct box *b = TAKE_PTR(p->box);
+
+	for (struct box_port **at = b ? &b->ports : NULL; at && *at; at = &(*at)->next)
+		if (*at == p) {
+			*at = p->next;
+			return;
+		}
+}
+
+static void tell_ports(struct box *b)
+{
+	while (b->ports) {
+		struct box_port *p = b->ports;
+
+		box_port_remove(p);
+		p->gone(p);
+	}
+}
+
 /* Its processes and calls hear that it is gone. */
 static void box_free(struct box *b, const struct err *why)
 {
@@ -103,6 +131,7 @@ static void box_free(struct box *b, const struct err *why)
 		job_drop(b->job);
 	tell_wants(b, why);
 	tell_calls(b, why);
+	tell_ports(b);
 	procs_free(b);
 	link_ask_drop(&b->restoring);
 	link_free(b->link);
@@ -170,6 +199,15 @@ static bool is_revoked(const struct box *b, struct err *ret)
 	return true;
 }
 
+/* What e2b_link() says of the sandbox: its owner, and a '+' where its ports need the token. */
+static void read_said(struct box *b, struct str more)
+{
+	b->token_for_ports = more.n && more.p[more.n - 1] == '+';
+	if (b->token_for_ports)
+		more.n--;
+	(void)str_copy(b->owner, sizeof b->owner, more);
+}
+
 static void on_link(void *ctx, const struct job_answer *a, const struct err *why)
 {
 	struct job_answer answer = a ? *a : (struct job_answer){ 0 };
@@ -184,7 +222,7 @@ static void on_link(void *ctx, const struct job_answer *a, const struct err *why
 		return;
 	}
 	if (job_link_read(answer.out, &said) == 0)
-		(void)str_copy(b->owner, sizeof b->owner, said.more);
+		read_said(b, said.more);
 	if (job_take_link(&b->front->loop, &answer, &link_ops, b, &b->link, &e) < 0 ||
 	    is_revoked(b, &e)) {
 		box_free(b, &e);

@@ -25,6 +25,8 @@ struct box {
 	size_t held;		/* bytes of their arguments and input */
 	struct link_ask restoring;
 	struct box_call *calls; /* of single requests */
+	struct box_port *ports; /* connections to its ports */
+	bool token_for_ports;	/* its ports are for clients with the traffic token */
 };
 
 /* A call that one request makes: a file, or a command of ours. */
@@ -41,6 +43,17 @@ int box_call(struct box *b, struct box_call *c, const struct call_spec *spec,
 	     const struct link_call_ops *ops);
 /* It has ended, or nobody wants it any more. Legal on one that is zero. */
 void box_call_done(struct box_call *c);
+
+/* A request to a port: it ends when the box does. */
+struct box_port {
+	struct box *box; /* NULL: not in its list */
+	struct box_port *next;
+	void (*gone)(struct box_port *p);
+};
+
+void box_port_add(struct box *b, struct box_port *p);
+/* Legal on one that is in no list. */
+void box_port_remove(struct box_port *p);
 
 /* A request that waits until a sandbox is known to run. */
 struct box_want {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/answer.h"
+#include "api/e2b/network.h"
 #include "api/server_key.h"
 #include "base/clock.h"
 
@@ -60,6 +61,25 @@ int e2b_find(struct job_run *r, const struct e2b_ask *a, struct sandbox_row *ret
 	return 0;
 }
 
+int e2b_about_read(struct job_run *r, struct e2b_about *ret, struct err *e)
+{
+	return e2b_ask_read(r, &ret->ask, e) < 0 ? -1 : e2b_find(r, &ret->ask, &ret->row, e);
+}
+
+void e2b_about_done(struct e2b_about *a)
+{
+	e2b_ask_done(&a->ask);
+	sandbox_row_done(&a->row);
+}
+
+int e2b_order(struct job_run *r, const char *id, enum link_order what, uint64_t ms,
+	      struct order_result *ret, struct err *e)
+{
+	const struct order_spec spec = { .ref = id, .order = what, .ms = ms };
+
+	return op_order(r->cay, &spec, ret, e);
+}
+
 int e2b_status(struct job_run *r, const char *id, struct sandbox_status *ret, struct err *e)
 {
 	auto_done(link_free) struct link *l = NULL;
@@ -83,25 +103,33 @@ int e2b_answer_empty(struct job_run *r, int status, struct err *e)
 	return e2b_answer(r, status, &(struct buf){ 0 }, e);
 }
 
-int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
-		       struct err *e)
+void e2b_put_sandbox(struct json *j, const struct job_run *r, const char *id, const char *template_,
+		     bool is_private)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char token[TOKEN_SIZE];
-	struct json j;
 
 	server_token(r->ctx, "envd", id, token);
+	json_obj(j);
+	json_put_c(j, "sandboxID", id);
+	json_put_c(j, "templateID", template_);
+	json_put_c(j, "alias", template_);
+	json_put_c(j, "clientID", "cay");
+	json_put_c(j, "envdVersion", E2B_ENVD_VERSION);
+	json_put_c(j, "envdAccessToken", token);
+	server_token(r->ctx, "traffic", id, token);
+	json_put_c(j, "trafficAccessToken", is_private ? token : NULL);
+	json_put_nil(j, "domain");
+	json_end(j);
+}
+
+int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
+		       bool is_private, struct err *e)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	struct json j;
+
 	json_init(&j, &b);
-	json_obj(&j);
-	json_put_c(&j, "sandboxID", id);
-	json_put_c(&j, "templateID", template_);
-	json_put_c(&j, "alias", template_);
-	json_put_c(&j, "clientID", "cay");
-	json_put_c(&j, "envdVersion", E2B_ENVD_VERSION);
-	json_put_c(&j, "envdAccessToken", token);
-	json_put_nil(&j, "trafficAccessToken");
-	json_put_nil(&j, "domain");
-	json_end(&j);
+	e2b_put_sandbox(&j, r, id, template_, is_private);
 	return json_done(&j) < 0 ? err_sys(e, ENOMEM, "answer") : e2b_answer(r, status, &b, e);
 }
 
@@ -129,7 +157,8 @@ static void put_labels(struct json *j, const json_t *options)
 	{
 		const char *text = options_text(value, NULL);
 
-		json_put_c(j, key, text ? text : "");
+		if (strcmp(key, E2B_PRIVATE_KEY) != 0)
+			json_put_c(j, key, text ? text : "");
 	}
 	json_end(j);
 }
@@ -172,5 +201,5 @@ const char *e2b_template_theirs(const char *ours)
 	for (size_t i = 0; i < ARRAY_LEN(templates); i++)
 		if (strcmp(templates[i].ours, ours) == 0)
 			return templates[i].theirs;
-	return ours;
+	return strncmp(ours, "snap:", 5) == 0 ? ours + 5 : ours;
 }

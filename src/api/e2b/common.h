@@ -6,6 +6,7 @@
 #include "link/wait.h"
 #include "ops/create/options.h"
 #include "ops/job/job.h"
+#include "ops/order.h"
 #include "wire/json_load.h"
 #include "wire/json_write.h"
 
@@ -32,6 +33,17 @@ const char *e2b_query(const struct e2b_ask *a, const char *key);
 
 /* The row of a living sandbox that the asker owns. NOT_FOUND, the same for any reason. */
 int e2b_find(struct job_run *r, const struct e2b_ask *a, struct sandbox_row *ret, struct err *e);
+/* A request about one sandbox that the asker owns. */
+struct e2b_about {
+	struct e2b_ask ask;
+	struct sandbox_row row;
+};
+
+int e2b_about_read(struct job_run *r, struct e2b_about *ret, struct err *e);
+void e2b_about_done(struct e2b_about *a);
+DEFINE_AUTO(struct e2b_about, e2b_about_done)
+int e2b_order(struct job_run *r, const char *id, enum link_order what, uint64_t ms,
+	      struct order_result *ret, struct err *e);
 /* What its warden says; NOT_FOUND where it just ends. */
 int e2b_status(struct job_run *r, const char *id, struct sandbox_status *ret, struct err *e);
 
@@ -41,7 +53,10 @@ int e2b_answer(struct job_run *r, int status, const struct buf *body, struct err
 int e2b_answer_empty(struct job_run *r, int status, struct err *e);
 /* {"sandboxID":…}: what a client needs to use it. */
 int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
-		       struct err *e);
+		       bool is_private, struct err *e);
+/* The same object, as the next value of j. */
+void e2b_put_sandbox(struct json *j, const struct job_run *r, const char *id, const char *template_,
+		     bool is_private);
 /* The members of an entry of a list; an object is open. */
 void e2b_put_listed(struct json *j, const struct sandbox_row *row,
 		    const struct sandbox_status *status);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/port.h"
 #include "api/e2b/sign.h"
 #include "api/error.h"
 #include "api/server_key.h"
@@ -111,23 +112,7 @@ void envd_answer(struct envd *v, const struct buf *json)
 
 void envd_gone(struct envd *v, const struct err *why)
 {
-	auto_done(buf_done) struct buf b = BUF_INIT(8192);
-	bool ours = why && why->kind != ERR_NOT_FOUND && why->kind != ERR_UNAVAILABLE;
-	struct json j;
-
-	if (ours) {
-		api_refuse_err(v->q->http, why);
-		return;
-	}
-	json_init(&j, &b);
-	json_obj(&j);
-	json_put_c(&j, "sandboxId", v->q->id);
-	json_put_c(&j, "message", "The sandbox was not found");
-	json_put_i64(&j, "code", 502);
-	json_end(&j);
-	if (json_done(&j) < 0)
-		buf_clear(&b);
-	http_answer(v->q->http, 502, "application/json", buf_str(&b));
+	port_gone(v->q, why);
 }
 
 bool envd_path(const struct envd *v, const char *given, char out[ENVD_PATH])
@@ -179,6 +164,10 @@ void envd_ended(struct http_request *r, enum http_end why)
 	struct envd *v = q->user;
 
 	(void)why;
+	if (v->route)
+		api_count(q, v->route->method, v->route->path);
+	else
+		api_count(q, "", "envd");
 	box_want_drop(&v->want);
 	if (v->own_done)
 		v->own_done(v);
@@ -263,23 +252,6 @@ static void start(struct envd *v)
 	box_want(v->q->front, v->q->id, &v->want);
 }
 
-static void port_is_closed(struct api_request *q, unsigned port)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(1024);
-	struct json j;
-
-	json_init(&j, &b);
-	json_obj(&j);
-	json_put_c(&j, "sandboxId", q->id);
-	json_put_c(&j, "message", "The sandbox is running but port is not open");
-	json_put_u64(&j, "port", port);
-	json_put_i64(&j, "code", 502);
-	json_end(&j);
-	if (json_done(&j) < 0)
-		buf_clear(&b);
-	http_answer(q->http, 502, "application/json", buf_str(&b));
-}
-
 /* "49983-ID.domain" */
 static bool host_names(const struct http_head *h, uint16_t *ret_port, char *id, size_t size)
 {
@@ -310,13 +282,17 @@ bool envd_begin(struct api_request *q)
 		q->id[0] = '\0';
 		return false;
 	}
-	if (port != ENVD_PORT) {
-		port_is_closed(q, port);
+	if (!state_id_ok(q->id)) {
+		port_gone(q, NULL);
 		return true;
 	}
-	v = state_id_ok(q->id) ? calloc(1, sizeof *v) : NULL;
+	if (port != ENVD_PORT) {
+		port_begin(q, port);
+		return true;
+	}
+	v = calloc(1, sizeof *v);
 	if (!v) {
-		api_refuse(q->http, 502, "The sandbox was not found");
+		api_refuse(q->http, 503, "out of memory");
 		return true;
 	}
 	v->q = q;

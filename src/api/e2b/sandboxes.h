@@ -17,5 +17,12 @@ int e2b_refresh(struct job_run *r, struct err *e);
 int e2b_pause(struct job_run *r, struct err *e);
 int e2b_resume(struct job_run *r, struct err *e);
 int e2b_connect(struct job_run *r, struct err *e);
+int e2b_network(struct job_run *r, struct err *e);
+/* e2b/snapshots.c */
+int e2b_snapshot(struct job_run *r, struct err *e);
+int e2b_snapshots(struct job_run *r, struct err *e);
+int e2b_snapshot_remove(struct job_run *r, struct err *e);
+/* e2b/fork.c */
+int e2b_fork(struct job_run *r, struct err *e);
 /* A link for the front. The front has checked the sandbox's token. */
 int e2b_link(struct job_run *r, struct err *e);

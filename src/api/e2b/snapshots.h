@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Snapshots as E2B's clients know them: templates that only their key sees. Key and name are in the
+ * snapshot's note, so keys can use the same names, and snapshots of the command line stay hidden.
+ */
+#pragma once
+
+#include "ops/job/job.h"
+
+enum { SNAPSHOT_REF = ID_SIZE + 8, SNAPSHOT_NAME = 64 };
+
+/* By id or name, with or without ":default"; owner NULL: anybody's. 1, 0 if there is none, -1. */
+int snapshot_find(struct job_run *r, const char *owner, const char *ref, char ret_id[ID_SIZE],
+		  struct err *e);
