@@ -76,7 +76,7 @@ DEBUG = '''
 printf 'int deep(int n) { return n ? deep(n - 1) : *(volatile int *)0; }\\nint main(void) { return deep(3); }\\n' > c.c
 gcc -g -O0 -o c c.c
 gdb -q -batch -ex run -ex bt ./c 2>/dev/null | grep -c 'deep (n='
-strace -f -o log sh -c 'cat c.c >/dev/null; true' && grep -c 'execve(.*= 0' log && grep -c c.c log
+strace -f -o log sh -c 'cat c.c >/dev/null; true' && grep -q 'execve(.*cat' log && grep -q '"c.c"' log && echo traced
 '''
 
 VALGRIND = '''
