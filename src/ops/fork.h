@@ -16,7 +16,7 @@ struct fork_spec {
 	 */
 	int (*fn)(void *ctx, unsigned i, const struct creation *n);
 	void *ctx;
-	const char *owner; /* id of the key that asks; NULL: the host's user */
+	const char *owner; /* id of the key that asks; NULL: the owner of the source */
 };
 
 /* ref: a snapshot, or a sandbox to take a snapshot of. */

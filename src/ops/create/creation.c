@@ -434,7 +434,8 @@ static int plan_fork(struct creation *n, const struct creation_source *from, con
 	if (catalog_recipe_row(n->cay->catalog, from->recipe_of, &n->recipe, &n->row, e) < 0)
 		return -1;
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(from->top));
-	(void)str_copy(n->row.owner, sizeof n->row.owner, str_of(from->owner));
+	if (from->owner[0])
+		(void)str_copy(n->row.owner, sizeof n->row.owner, str_of(from->owner));
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", name);
 	return 0;
 }

@@ -70,7 +70,7 @@ int creation_create(struct creation *n, const struct create_spec *spec, struct e
 /* What forks are made from: a sandbox's recipe, and the stack under `top` (empty: none). */
 struct creation_source {
 	char recipe_of[ID_SIZE], top[ID_SIZE];
-	char owner[ID_SIZE]; /* of the forks; empty: none */
+	char owner[ID_SIZE]; /* of the forks; empty: the owner of the source */
 };
 /* Start the warden before its build request is known. */
 int creation_start(struct creation *n, struct err *e);
