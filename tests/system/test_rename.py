@@ -356,9 +356,8 @@ def test_a_caller_that_is_killed_in_the_midst(clean_cay, project):
     no_stage(clean_cay, ref)
 
 
-def mover(cay, ref):
-    """Pids outside of the processes that make a directory ready, children of init."""
-    init = cay.json('show', ref)[0]['init_pid']
+def mover(init):
+    """Pids outside of the processes that make a directory ready, children of this init."""
     found = [int(p) for p in open(f'/proc/{init}/task/{init}/children', encoding='ascii').read().split()]
     workers = []
     for pid in found:
@@ -373,12 +372,15 @@ def mover(cay, ref):
 def test_a_mover_that_is_killed_is_undone(clean_cay, project):
     big(project)
     ref = box(clean_cay, project)
+    init = clean_cay.json('show', ref)[0]['init_pid']
     killed = 0
     for _ in range(4):
         with clean_cay.popen('exec', ref, '--', 'python3', '-c', RENAME + "print(rename('/p/src', '/p/new'))",
                              stdout=subprocess.PIPE) as p:
-            wait_until(lambda: mover(clean_cay, ref) or p.poll() is not None)
-            for pid in mover(clean_cay, ref):
+            found = []
+            while not found and p.poll() is None:  # without a pause: a mover lives for some 50 ms
+                found = mover(init)
+            for pid in found:
                 try:
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
