@@ -14,7 +14,7 @@ FORKS = 100
 
 
 def ask(lab, state, rounds):
-    kind, = [name for name in os.listdir(f'{state}/warm') if name != 'lock']
+    kind, = [name for name in os.listdir(f'{state}/ready') if name != 'lock']
     said = subprocess.run([os.path.join(lab.folder, 'bench-claim-client'), str(rounds), state, kind, '--', '/bin/true'],
                           capture_output=True, text=True, check=False)
     if said.returncode != 0:

@@ -4,7 +4,7 @@
  *
  *   claim_client ROUNDS STATE-DIR KEY -- CMD [ARG]...
  *
- * In turns: fork+exec+wait of CMD; and find a ready sandbox in STATE-DIR/warm/KEY, claim it, and
+ * In turns: fork+exec+wait of CMD; and find a ready sandbox in STATE-DIR/ready/KEY, claim it, and
  * run CMD in it to its end. Prints lines "fork NS" and "claim NS", and "yes NS" for the answer to a
  * claim without a command. Releases all claimed sandboxes at the end, at once.
  */
@@ -66,7 +66,7 @@ static void find(char id[64])
 	struct dirent *de;
 	DIR *d;
 
-	(void)snprintf(path, sizeof path, "warm/%s", kind);
+	(void)snprintf(path, sizeof path, "ready/%s", kind);
 	d = dir_open_at(state_fd, path);
 	while (d && (de = readdir(d)))
 		if (de->d_name[0] != '.') {
@@ -99,7 +99,7 @@ static void put_claim(struct buf *b, bool and_run)
 	must(field_put_u64(b, TAG_VERSION, PROTO_CLIENT_VERSION), "build a request");
 	must(frame_end(b, at, 0), "build a request");
 	must(frame_begin(b, MSG_C_CLAIM, 0, &at), "build a request");
-	must(field_put_c(b, TAG_WARM, kind), "build a request");
+	must(field_put_c(b, TAG_READY_DIR, kind), "build a request");
 	must(field_put_c(b, TAG_USER, "1000"), "build a request");
 	must(frame_end(b, at, 0), "build a request");
 	if (!and_run)

@@ -44,7 +44,7 @@ def bench(lab):
         return
     state = lab.state('pooled')
     try:
-        lab.cay_says(state, 'setup', 'pool', '--size', '4G')
+        lab.cay_says(state, 'setup', 'storage', '--size', '4G')
     except RuntimeError as e:
         lab.skip('pooled', str(e))
         return
@@ -62,5 +62,5 @@ def bench(lab):
         for snapshot in lab.cay_says(state, 'snapshots', '-q').split():
             lab.cay_says(state, 'snapshot', 'rm', snapshot)
         lab.cay_says(state, 'gc')
-        lab.cay_says(state, 'setup', 'pool', '--remove')
-        assert not os.path.ismount(os.path.join(state, 'pool'))
+        lab.cay_says(state, 'setup', 'storage', '--remove')
+        assert not os.path.ismount(os.path.join(state, 'storage'))

@@ -51,7 +51,7 @@ def throughput(lab, folders):
 
 
 def bench(lab):
-    state = lab.state('warm', in_memory=True)
+    state = lab.state('ready', in_memory=True)
     folders = [os.path.join(state, 'sandboxes', lab.create(state, '--trace', level)) for level in LEVELS]
     latency(lab, folders)
     throughput(lab, folders)

@@ -105,13 +105,13 @@ enum verify_stage {
 struct cell_spec {
 	const char *id;
 	const char *hostname;
-	const char *state; /* absolute path of the state directory */
-	const char *dir;   /* absolute path of the sandbox's directory, below it */
-	int dir_fd;	   /* descriptor of dir */
-	const char *pool;  /* absolute path of the storage (store/storage.h), or NULL */
-	const char *disk;  /* absolute path of the directory for uppers: dir, or one in storage */
-	int disk_fd;	   /* descriptor of disk */
-	const char *init;  /* path of the cay-init program */
+	const char *state;   /* absolute path of the state directory */
+	const char *dir;     /* absolute path of the sandbox's directory, below it */
+	int dir_fd;	     /* descriptor of dir */
+	const char *storage; /* absolute path of the storage (store/storage.h), or NULL */
+	const char *disk;    /* absolute path of the directory for uppers: dir, or one in storage */
+	int disk_fd;	     /* descriptor of disk */
+	const char *init;    /* path of the cay-init program */
 	bool rootful;
 	uint32_t uid_base; /* rootful: first uid and gid of the sandbox's range */
 	uint32_t user;	   /* the sandbox's user inside */

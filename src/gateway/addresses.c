@@ -17,14 +17,14 @@ static uint32_t hash_of(const char *name)
 	return h;
 }
 
-static struct pool_name **bucket(struct pool *p, uint32_t hash)
+static struct address_name **bucket(struct addresses *p, uint32_t hash)
 {
-	return &p->buckets[hash % POOL_BUCKETS];
+	return &p->buckets[hash % ADDRESS_BUCKETS];
 }
 
-static void forget(struct pool *p, struct pool_name *n)
+static void forget(struct addresses *p, struct address_name *n)
 {
-	struct pool_name **at = bucket(p, n->hash);
+	struct address_name **at = bucket(p, n->hash);
 
 	while (*at != n)
 		at = &(*at)->next;
@@ -32,10 +32,10 @@ static void forget(struct pool *p, struct pool_name *n)
 	free(n);
 }
 
-static struct pool_name *add(struct pool *p, const char *name, uint32_t hash)
+static struct address_name *add(struct addresses *p, const char *name, uint32_t hash)
 {
 	size_t size = strlen(name) + 1;
-	struct pool_name *n = malloc(sizeof *n + size), **slot, **at;
+	struct address_name *n = malloc(sizeof *n + size), **slot, **at;
 
 	if (!n)
 		return NULL;
@@ -43,7 +43,7 @@ static struct pool_name *add(struct pool *p, const char *name, uint32_t hash)
 	if (*slot)
 		forget(p, *slot);
 	at = bucket(p, hash);
-	*n = (struct pool_name){ .next = *at, .number = p->next, .hash = hash };
+	*n = (struct address_name){ .next = *at, .number = p->next, .hash = hash };
 	memcpy(n->name, name, size);
 	*slot = *at = n;
 	p->next = (p->next + 1) % NETPLAN_NAMES;
@@ -61,10 +61,10 @@ static uint32_t get_be32(const uint8_t *from)
 	return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
-int pool_give(struct pool *p, const char *name, struct ip *ret4, struct ip *ret6)
+int addresses_give(struct addresses *p, const char *name, struct ip *ret4, struct ip *ret6)
 {
 	uint32_t hash = hash_of(name);
-	struct pool_name *n = *bucket(p, hash);
+	struct address_name *n = *bucket(p, hash);
 
 	while (n && (n->hash != hash || strcmp(n->name, name) != 0))
 		n = n->next;
@@ -94,15 +94,15 @@ static int64_t number_of(const struct ip *ip)
 	return n < NETPLAN_NAMES ? (int64_t)n : -1;
 }
 
-bool pool_has(const struct ip *ip)
+bool addresses_has(const struct ip *ip)
 {
 	return number_of(ip) >= 0;
 }
 
-const char *pool_find(const struct pool *p, const struct ip *ip)
+const char *addresses_find(const struct addresses *p, const struct ip *ip)
 {
 	int64_t number = number_of(ip);
-	const struct pool_name *n;
+	const struct address_name *n;
 
 	if (number < 0)
 		return NULL;
@@ -110,9 +110,9 @@ const char *pool_find(const struct pool *p, const struct ip *ip)
 	return n && n->number == number ? n->name : NULL;
 }
 
-void pool_done(struct pool *p)
+void addresses_done(struct addresses *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(p->slots); i++)
 		free(p->slots[i]);
-	*p = (struct pool){ .next = 0 };
+	*p = (struct addresses){ .next = 0 };
 }

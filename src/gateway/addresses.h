@@ -12,25 +12,25 @@
 #include "base/limits.h"
 #include "wire/host.h"
 
-enum { POOL_BUCKETS = 1024 };
+enum { ADDRESS_BUCKETS = 1024 };
 
-struct pool_name {
-	struct pool_name *next; /* in its bucket */
+struct address_name {
+	struct address_name *next; /* in its bucket */
 	uint32_t number;
 	uint32_t hash;
 	char name[];
 };
 
-struct pool {
-	struct pool_name *slots[LIMIT_NET_NAMES];
-	struct pool_name *buckets[POOL_BUCKETS];
+struct addresses {
+	struct address_name *slots[LIMIT_NET_NAMES];
+	struct address_name *buckets[ADDRESS_BUCKETS];
 	uint32_t next;
 };
 
 /* The addresses of a canonical name. 0 or -ENOMEM. */
-int pool_give(struct pool *p, const char *name, struct ip *ret4, struct ip *ret6);
-/* The name of an address, or NULL; until the next pool_give(). */
-const char *pool_find(const struct pool *p, const struct ip *ip);
+int addresses_give(struct addresses *p, const char *name, struct ip *ret4, struct ip *ret6);
+/* The name of an address, or NULL; until the next addresses_give(). */
+const char *addresses_find(const struct addresses *p, const struct ip *ip);
 /* True if the address is in the private range, whether its name is known or not. */
-bool pool_has(const struct ip *ip);
-void pool_done(struct pool *p);
+bool addresses_has(const struct ip *ip);
+void addresses_done(struct addresses *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The resolver of the sandbox. A name that the policy may allow and that exists gets an address of
- * the private range (pool.h). For every other name the answer is NXDOMAIN with an extended error
- * that says why. A denied name is never sent out, so DNS queries cannot carry data out.
+ * the private range (addresses.h). For every other name the answer is NXDOMAIN with an extended
+ * error that says why. A denied name is never sent out, so DNS queries cannot carry data out.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -148,7 +148,7 @@ static struct outcome known(struct gateway *g, const struct dns_query *q)
 
 	if (q->type != DNS_A && q->type != DNS_AAAA)
 		return o;
-	if (pool_give(g->pool, q->name, &ip4, &ip6) < 0)
+	if (addresses_give(g->addresses, q->name, &ip4, &ip6) < 0)
 		return (struct outcome){ .rcode = DNS_SERVFAIL,
 					 .ede = DNS_EDE_NONE,
 					 .word = "failed" };
@@ -223,7 +223,7 @@ static bool answer_now(struct gateway *g, const struct dns_query *q,
 
 	*o = (struct outcome){ .ede = DNS_EDE_NONE, .word = "none" };
 	if (q->type == DNS_PTR && q->name[0] && dns_reverse(q->name, &ip) == 0) {
-		o->ptr = pool_find(g->pool, &ip);
+		o->ptr = addresses_find(g->addresses, &ip);
 		o->rcode = o->ptr ? DNS_OK : DNS_NXDOMAIN;
 		o->word = o->ptr ? o->ptr : "no such name";
 		return true;

@@ -286,8 +286,8 @@ static void begin(struct flow *f)
 		flow_watch(f);
 		return;
 	}
-	if (pool_has(&f->dst)) {
-		name = pool_find(f->g->pool, &f->dst);
+	if (addresses_has(&f->dst)) {
+		name = addresses_find(f->g->addresses, &f->dst);
 		if (name)
 			f->name = strdup(name);
 		if (!f->name) { /* its name was forgotten: too many names were looked up since */

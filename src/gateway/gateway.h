@@ -49,7 +49,7 @@ struct gateway {
 	struct ledger *ledger;
 	struct meter total;
 	struct meter *meters; /* by rule */
-	struct pool *pool;
+	struct addresses *addresses;
 	struct flow *flows[LIMIT_NET_FLOWS]; /* by slot */
 	uint32_t nflows, top, *free_slots, nfree;
 	uint32_t nwaiting,

@@ -85,9 +85,9 @@ static int begin_front(struct gateway *g)
 
 	for (int i = 0; i < SOCKS; i++)
 		g->fds[i] = FD_NONE;
-	g->pool = calloc(1, sizeof *g->pool);
+	g->addresses = calloc(1, sizeof *g->addresses);
 	g->free_slots = calloc(LIMIT_NET_FLOWS, sizeof *g->free_slots);
-	if (!g->pool || !g->free_slots)
+	if (!g->addresses || !g->free_slots)
 		return -ENOMEM;
 	r = loop_init(&g->loop);
 	if (r == 0)

@@ -109,7 +109,7 @@ static void enter_cwd(const struct request *r, const struct user *u)
 static void install_filter(const struct request *r)
 {
 	bool ahead = r->fds[FD_ORDER] >= 0;
-	bool listen = r->op == OP_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
+	bool listen = r->op == CALL_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
 	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen, child_nested);
 	struct stand_by_ready ready = { .pid = getpid() };
 	char c = 'l';
@@ -352,15 +352,15 @@ static void __attribute__((noreturn)) exec_command(struct request *r, struct use
 static int file_operation(const struct request *r)
 {
 	switch (r->op) {
-	case OP_READ_FILE:
+	case CALL_READ_FILE:
 		return files_read(r->path, r->offset, r->length);
-	case OP_WRITE_FILE:
+	case CALL_WRITE_FILE:
 		return files_write(r->path, r->mode);
-	case OP_READ_TREE:
+	case CALL_READ_TREE:
 		return files_read_tree(r->path);
-	case OP_WRITE_TREE:
+	case CALL_WRITE_TREE:
 		return files_write_tree(r->path);
-	case OP_EXEC:
+	case CALL_EXEC:
 	default:
 		fail(ENOSYS, "operation %d", (int)r->op);
 	}
@@ -410,7 +410,7 @@ void child_run(struct request *r, int fail_fd)
 	drop_rights(&u);
 	enter_cwd(r, &u);
 	(void)umask(022);
-	if (r->op != OP_EXEC) {
+	if (r->op != CALL_EXEC) {
 		(void)signal(SIGPIPE, SIG_IGN); /* report a reader that left as an error */
 		_exit(file_operation(r));
 	}

@@ -124,7 +124,7 @@ int request_parse(struct request *r, const struct frame *f, int *fds, bool strea
 		fd_close(&fds[i]);
 	if (more == 0 && r->fds[FD_STDIN] < 0 && !stream)
 		more = -EBADMSG;
-	if (more == 0 && r->op != OP_EXEC && !r->path)
+	if (more == 0 && r->op != CALL_EXEC && !r->path)
 		more = -EBADMSG;
 	return more;
 }

@@ -70,7 +70,7 @@ static void refused(int n, int why)
 
 static void a_request_is_taken_apart(void)
 {
-	put_n(TAG_OP, OP_WRITE_FILE);
+	put_n(TAG_OP, CALL_WRITE_FILE);
 	put_c(TAG_ARG, "echo");
 	put_c(TAG_ENV, "A=1");
 	put_c(TAG_ARG, "");
@@ -81,7 +81,8 @@ static void a_request_is_taken_apart(void)
 	put_n(TAG_MODE, 04755);
 	put_n(TAG_FDS, STDIO);
 	CHECK(parse(3) == 0);
-	CHECK(r.op == OP_WRITE_FILE && r.tty == 1 && r.mode == 0755 && r.argc == 2 && r.envc == 1);
+	CHECK(r.op == CALL_WRITE_FILE && r.tty == 1 && r.mode == 0755 && r.argc == 2 &&
+	      r.envc == 1);
 	CHECK_STR(r.argv[0], "echo");
 	CHECK_STR(r.argv[1], "");
 	CHECK_STR(r.envp[0], "A=1");
@@ -96,7 +97,7 @@ static void absent_fields_have_defaults(void)
 {
 	put_n(TAG_FDS, STDIO);
 	CHECK(parse(3) == 0);
-	CHECK(r.op == OP_EXEC && r.mode == 0644 && !r.tty && !r.argv && !r.envp);
+	CHECK(r.op == CALL_EXEC && r.mode == 0644 && !r.tty && !r.argv && !r.envp);
 	CHECK(!r.cwd && !r.user && !r.path);
 	CHECK(r.fds[FD_REPORT] == FD_NONE && r.fds[FD_CGROUP] == FD_NONE);
 	done(3);
@@ -219,7 +220,7 @@ static void numbers_of_another_size_are_refused(void)
 
 static void a_file_operation_needs_a_path(void)
 {
-	for (uint64_t op = OP_READ_FILE; op <= OP_WRITE_TREE; op++) {
+	for (uint64_t op = CALL_READ_FILE; op <= CALL_WRITE_TREE; op++) {
 		put_n(TAG_OP, op);
 		put_n(TAG_FDS, STDIO);
 		refused(3, -EBADMSG);

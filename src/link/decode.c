@@ -197,7 +197,7 @@ void decode_call_row(const struct frame *f, struct link_call_row *ret)
 	*ret = (struct link_call_row){
 		.call = number_32(f, TAG_CALL),
 		.pid = number_int(f, TAG_PID),
-		.op = (enum call_op)(frame_number(f, TAG_OP, OP_EXEC) & 0xff),
+		.op = (enum call_op)(frame_number(f, TAG_OP, CALL_EXEC) & 0xff),
 		.tty = frame_number(f, TAG_TTY, 0) != 0,
 		.detached = frame_number(f, TAG_DETACHED, 0) != 0,
 		.start_ms = frame_number(f, TAG_START_MS, 0),

@@ -271,7 +271,7 @@ int link_destroy(struct link *l, struct waiter *w, bool unclaimed, struct err *e
 	uint8_t answer = MSG_C_DESTROYED;
 	struct waited q = { .take = take_nothing, .ctx = &answer };
 
-	if (unclaimed && field_put_c(&body, TAG_WARM, "") < 0)
+	if (unclaimed && field_put_c(&body, TAG_READY_DIR, "") < 0)
 		return err_sys(e, ENOMEM, "ask");
 	return ask_wait(l, w, &q, MSG_C_DESTROY, buf_str(&body), ASK_MS, e);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "store/warm.h"
+#include "store/ready.h"
 
 enum { WORDS = 4 };
 
@@ -78,12 +78,12 @@ void background_keeper(struct cay *c)
 {
 	static const char *const words[] = { "pool", "keep", NULL };
 
-	if (warm_exists(&c->state) && warm_keeper(&c->state) == 0)
+	if (ready_exists(&c->state) && ready_keeper(&c->state) == 0)
 		background_start(c, words);
 }
 
 void background_keeper_wake(struct cay *c)
 {
 	background_keeper(c);
-	warm_poke(&c->state);
+	ready_wake_keeper(&c->state);
 }

@@ -270,7 +270,7 @@ int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_vie
 		   struct err *e)
 {
 	auto_done(operation_done) struct operation m = OPERATION_INIT;
-	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
+	auto_close int dir = FD_NONE, storage = FD_NONE, disk = FD_NONE;
 	struct source src = { .rootful = row->uid_slot >= 0 };
 	char top[ID_SIZE];
 
@@ -281,9 +281,10 @@ int diff_view_open(struct cay *s, const struct sandbox_row *row, struct diff_vie
 	    catalog_top(s->catalog, row->id, top, e) < 0)
 		return -1;
 	if (state_sandbox_open(&s->state, row->id, &dir, e) < 0 ||
-	    pool_open(&s->state, &pool, e) < 0 || pool_find(pool, row->id, &disk, e) < 0)
+	    storage_open(&s->state, &storage, e) < 0 ||
+	    storage_find(storage, row->id, &disk, e) < 0)
 		return -1;
-	src.roots = (struct layer_roots){ s->state.fd, pool };
+	src.roots = (struct layer_roots){ s->state.fd, storage };
 	src.disk_fd = disk >= 0 ? disk : dir;
 	if (fill(s, &src, row->id, top, row->spec, ret, e) < 0)
 		return err_ctx(e, "sandbox '%s'", row->id);
@@ -294,11 +295,11 @@ int diff_view_open_snapshot(struct cay *s, const struct snapshot_row *row, struc
 			    struct err *e)
 {
 	struct source src = { .rootful = geteuid() == 0, .disk_fd = FD_NONE };
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 
-	if (pool_open(&s->state, &pool, e) < 0)
+	if (storage_open(&s->state, &storage, e) < 0)
 		return -1;
-	src.roots = (struct layer_roots){ s->state.fd, pool };
+	src.roots = (struct layer_roots){ s->state.fd, storage };
 	if (fill(s, &src, row->sandbox, row->top, row->spec, ret, e) < 0)
 		return err_ctx(e, "snapshot '%s'", row->id);
 	return 0;

@@ -120,7 +120,7 @@ static int runner_start(struct runner *r, struct cay *c, struct err *e)
 	char number[40];
 	const char *const env[] = { number, NULL };
 	const struct call_spec call = {
-		.op = OP_EXEC, .argv = spec->argv, .env = env, .timeout_ms = spec->timeout_ms
+		.op = CALL_EXEC, .argv = spec->argv, .env = env, .timeout_ms = spec->timeout_ms
 	};
 	int k;
 

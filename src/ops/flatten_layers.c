@@ -51,7 +51,7 @@ struct run {
 
 static int base_of(const struct run *r)
 {
-	return r->pooled ? r->roots.pool_fd : r->roots.state_fd;
+	return r->pooled ? r->roots.storage_fd : r->roots.state_fd;
 }
 
 /* The lowest run of one level. Spares some of the newest layers, which are likely to be removed. */
@@ -279,17 +279,17 @@ static int put_in_place(struct catalog *c, struct stack *st, const struct run *r
 }
 
 /* Also checks that storage is there: a missing layer would be left out. */
-static int find_roots(const struct state *s, const struct stack *st, struct run *r, int *pool,
+static int find_roots(const struct state *s, const struct stack *st, struct run *r, int *storage,
 		      struct err *e)
 {
 	const struct layer_roots here = { s->fd, FD_NONE };
 	auto_close int fd = FD_NONE;
 
-	if (pool_open(s, pool, e) < 0)
+	if (storage_open(s, storage, e) < 0)
 		return -1;
-	r->roots = (struct layer_roots){ s->fd, *pool };
+	r->roots = (struct layer_roots){ s->fd, *storage };
 	fd = layer_open(&here, st->id[r->first], O_PATH | O_DIRECTORY);
-	r->pooled = fd == -ENOENT && *pool >= 0;
+	r->pooled = fd == -ENOENT && *storage >= 0;
 	return 0;
 }
 
@@ -297,7 +297,7 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 		 struct err *e)
 {
 	auto_done(buf_done) struct buf recipe = BUF_INIT(LIMIT_FRAME_BODY);
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 	struct stack st;
 	struct run r;
 	char path[64];
@@ -310,7 +310,7 @@ int flatten_once(struct catalog *c, const struct state *s, const char *top, cons
 	if (catalog_recipe(c, sandbox, &recipe, e) < 0 || state_id_new(r.id, e) < 0)
 		return -1;
 	r.recipe = buf_str(&recipe);
-	if (find_roots(s, &st, &r, &pool, e) < 0)
+	if (find_roots(s, &st, &r, &storage, e) < 0)
 		return -1;
 	made = make_files(&st, &r, e);
 	if (made != 0) {

@@ -29,7 +29,7 @@ static const char *layer_name(int n)
 /* Adds a layer with `files` files on top of the sandbox's stack. */
 static void seal(int n, int files)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_USER };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT, .snapshot_kind = SNAPSHOT_USER };
 	char top[ID_SIZE], path[64];
 
 	snprintf(op.sandbox, sizeof op.sandbox, "aaaaaaaa");
@@ -44,7 +44,7 @@ static void seal(int n, int files)
 		t_put(&s, t_path("layers", op.layer, path), "");
 	}
 	t_put(&s, t_path("layers", op.layer, "/0/same"), op.layer);
-	OK(catalog_op_done(c, &op, OP_SEALED, top, &t_e));
+	OK(catalog_op_done(c, &op, OPERATION_SEALED, top, &t_e));
 }
 
 static void make_box(const char *id)
@@ -195,7 +195,7 @@ static void __attribute__((noreturn)) end_operation(const char *top)
 /* The warden has already been told which layers to mount. */
 static void nothing_is_replaced_during_a_switch(void)
 {
-	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa" };
+	struct operation_row op = { .kind = OPERATION_ROLLBACK, .sandbox = "aaaaaaaa" };
 	char top[ID_SIZE];
 	int status = -1;
 	pid_t pid;

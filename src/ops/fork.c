@@ -9,7 +9,7 @@
 #include "ops/operation.h"
 #include "ops/reconcile.h"
 #include "ops/start.h"
-#include "store/warm.h"
+#include "store/ready.h"
 
 /* Forks claimed at once, and so the most that one failure discards. */
 enum { TOGETHER = 64 };
@@ -212,7 +212,7 @@ int op_fork(struct cay *c, const char *ref, const struct fork_spec *f, struct er
 		return -1;
 	creation_init(&early, c);
 	/* Start a warden while we read the catalog, unless a ready sandbox may exist. */
-	r = warm_exists(&c->state) ? 0 : creation_start(&early, e);
+	r = ready_exists(&c->state) ? 0 : creation_start(&early, e);
 	if (r == 0)
 		r = cay_catalog(c, e);
 	if (r == 0)

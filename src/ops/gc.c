@@ -40,11 +40,11 @@ DEFINE_AUTO(struct leftovers, leftovers_done)
 static int leftovers_find(struct leftovers *l, const struct state *s)
 {
 	auto_done(dir_free) DIR *d = dir_open_at(s->fd, "sandboxes");
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 	struct err ignored;
 	struct dirent *de;
 
-	(void)pool_open(s, &pool, &ignored);
+	(void)storage_open(s, &storage, &ignored);
 	while (d && (de = readdir(d))) {
 		struct leftover *items;
 
@@ -56,8 +56,8 @@ static int leftovers_find(struct leftovers *l, const struct state *s)
 		l->items = items;
 		(void)str_copy(items[l->n].id, sizeof items[l->n].id, str_of(de->d_name));
 		items[l->n].bytes = layers_disk_usage(dirfd(d), de->d_name);
-		if (pool >= 0)
-			items[l->n].bytes += layers_disk_usage(pool, de->d_name);
+		if (storage >= 0)
+			items[l->n].bytes += layers_disk_usage(storage, de->d_name);
 		l->n++;
 	}
 	return 0;
@@ -102,15 +102,15 @@ static int remove_lost(struct cay *c, const struct gc_spec *spec, struct gc_resu
 /* Free layers that no sandbox and no snapshot uses, and unfinished layers. */
 static int free_layers(struct cay *c, struct gc_result *r, struct err *e)
 {
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 	uint64_t bytes = 0;
 	int done;
 
 	done = layers_free(c->catalog, &c->state, &r->layers, &bytes, e);
 	r->bytes += bytes;
-	if (done < 0 || pool_open(&c->state, &pool, e) < 0)
+	if (done < 0 || storage_open(&c->state, &storage, e) < 0)
 		return -1;
-	return pool_sweep_groups(&c->state, pool, e) < 0 ? -1 : 0;
+	return storage_sweep_groups(&c->state, storage, e) < 0 ? -1 : 0;
 }
 
 /*

@@ -106,7 +106,7 @@ int layers_free(struct catalog *c, const struct state *s, int *ret_n, uint64_t *
 		struct err *e)
 {
 	struct freed f = { .bytes = ret_bytes };
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 	int r;
 
 	if (ret_bytes)
@@ -116,9 +116,9 @@ int layers_free(struct catalog *c, const struct state *s, int *ret_n, uint64_t *
 	r = free_below(c, s->fd, &f, e);
 	/* If storage cannot be opened, do the rest and report it. */
 	if (r == 0)
-		r = pool_open(s, &pool, e);
-	if (r == 0 && pool >= 0)
-		r = free_below(c, pool, &f, e);
+		r = storage_open(s, &storage, e);
+	if (r == 0 && storage >= 0)
+		r = free_below(c, storage, &f, e);
 	if (f.n)
 		starts_sweep(s);
 	if (ret_n)

@@ -53,11 +53,11 @@ static void unknown_layers_are_removed(void)
 /* A warden may be copying into it now. */
 static void a_layer_that_is_being_made_stays(void)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT,
-			     .snapshot_kind = SNAPSHOT_USER,
-			     .sandbox = "aaaaaaaa",
-			     .layer = "bbbbbbbbbb",
-			     .snapshot = "cccccccccc" };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT,
+				    .snapshot_kind = SNAPSHOT_USER,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "bbbbbbbbbb",
+				    .snapshot = "cccccccccc" };
 	int n;
 
 	begin();
@@ -75,11 +75,11 @@ static void a_layer_that_is_being_made_stays(void)
 /* Makes a layer and a snapshot that holds it while forks are made. Its sandbox is gone. */
 static void make_hold(const char *lock_of, int *ret_lock)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT,
-			     .snapshot_kind = SNAPSHOT_FORK,
-			     .sandbox = "aaaaaaaa",
-			     .layer = "bbbbbbbbbb",
-			     .snapshot = "cccccccccc" };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT,
+				    .snapshot_kind = SNAPSHOT_FORK,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "bbbbbbbbbb",
+				    .snapshot = "cccccccccc" };
 	struct sandbox_row row = { .id = "aaaaaaaa", .template_ = "t", .recipe = { "", 1 } };
 
 	begin();
@@ -87,7 +87,7 @@ static void make_hold(const char *lock_of, int *ret_lock)
 	OK(catalog_add_sandbox(c, &row, false, &t_e));
 	OK(catalog_op_begin(c, &op, &t_e));
 	make("layers/bbbbbbbbbb");
-	OK(catalog_op_done(c, &op, OP_COPIED, "", &t_e));
+	OK(catalog_op_done(c, &op, OPERATION_COPIED, "", &t_e));
 	OK(catalog_del_sandbox(c, "aaaaaaaa", &t_e));
 }
 
@@ -111,7 +111,9 @@ static void a_fork_pins_the_layers_until_it_is_dead(void)
 /* The warden was told to mount this layer before the snapshot is removed. */
 static void the_layer_of_a_rollback_stays(void)
 {
-	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "bbbbbbbbbb" };
+	struct operation_row op = { .kind = OPERATION_ROLLBACK,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "bbbbbbbbbb" };
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n;
 	int freed;

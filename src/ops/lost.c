@@ -48,7 +48,7 @@ static bool is_pooled(const struct lost *l)
 /* The directory of the sandbox's own layers. */
 static int layer_base(const struct lost *l)
 {
-	return is_pooled(l) ? l->roots.pool_fd : l->roots.state_fd;
+	return is_pooled(l) ? l->roots.storage_fd : l->roots.state_fd;
 }
 
 static bool exists(int dir, const char *name)
@@ -121,14 +121,14 @@ static bool has_layer(const struct lost *l, const char *layer, const char *tail)
 	return fd >= 0;
 }
 
-static int undo(const struct lost *l, const struct op_row *op)
+static int undo(const struct lost *l, const struct operation_row *op)
 {
 	char from[64];
 	int r = is_pooled(l) ? 0 : io_mkdir(l->disk, "upper", 0755);
 
-	if (r == 0 && op->kind == OP_ROLLBACK && last_heap(l, from) == 0)
+	if (r == 0 && op->kind == OPERATION_ROLLBACK && last_heap(l, from) == 0)
 		r = move_missing(l, l->disk, from, l->disk, "upper");
-	if (r == 0 && op->kind == OP_SNAPSHOT && has_layer(l, op->layer, "")) {
+	if (r == 0 && op->kind == OPERATION_SNAPSHOT && has_layer(l, op->layer, "")) {
 		(void)snprintf(from, sizeof from, "layers/%s", op->layer);
 		r = move_missing(l, layer_base(l), from, l->disk, "upper");
 	}
@@ -137,12 +137,12 @@ static int undo(const struct lost *l, const struct op_row *op)
 
 static int finish_op(struct lost *l, struct err *e)
 {
-	struct op_row op = { 0 };
+	struct operation_row op = { 0 };
 	char top[ID_SIZE];
 	int r = catalog_op_find(l->c, l->id, &op, e), did = 0;
 
 	if (r > 0 && catalog_top(l->c, l->id, top, e) == 0) {
-		bool copied = op.kind == OP_SNAPSHOT && has_layer(l, op.layer, "/copy");
+		bool copied = op.kind == OPERATION_SNAPSHOT && has_layer(l, op.layer, "/copy");
 		bool done = !copied && is_done(l, op.layer);
 
 		if (done)
@@ -153,13 +153,14 @@ static int finish_op(struct lost *l, struct err *e)
 		if (did < 0)
 			r = give_up(l, did, "put right the files", e);
 		else if (copied || done)
-			r = catalog_op_done(l->c, &op, copied ? OP_COPIED : OP_SEALED, top, e);
+			r = catalog_op_done(l->c, &op, copied ? OPERATION_COPIED : OPERATION_SEALED,
+					    top, e);
 		else
 			r = catalog_op_cancel(l->c, l->id, e);
 	} else if (r > 0) {
 		r = -1;
 	}
-	op_row_done(&op);
+	operation_row_done(&op);
 	return r < 0 ? -1 : 0;
 }
 
@@ -181,7 +182,7 @@ static int remove_rest(const struct lost *l)
 /* Turn the uppers into a layer, as the warden would have done. */
 static int seal(struct lost *l, struct err *e)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT, .snapshot_kind = SNAPSHOT_LOST };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT, .snapshot_kind = SNAPSHOT_LOST };
 	char top[ID_SIZE], path[64];
 	int r;
 
@@ -203,20 +204,20 @@ static int seal(struct lost *l, struct err *e)
 	failpoint("lost.sealed");
 	if (r < 0)
 		return give_up(l, r, "keep the files", e);
-	return catalog_op_done(l->c, &op, OP_SEALED, top, e);
+	return catalog_op_done(l->c, &op, OPERATION_SEALED, top, e);
 }
 
 int lost_keep(struct catalog *c, const struct state *s, const char *id, struct err *e)
 {
 	struct lost l = { .c = c, .s = s, .id = id, .roots = { s->fd, FD_NONE } };
-	auto_close int dir = FD_NONE, pool = FD_NONE, disk = FD_NONE;
+	auto_close int dir = FD_NONE, storage = FD_NONE, disk = FD_NONE;
 	int r;
 
-	if (state_sandbox_open(s, id, &dir, e) < 0 || pool_open(s, &pool, e) < 0)
+	if (state_sandbox_open(s, id, &dir, e) < 0 || storage_open(s, &storage, e) < 0)
 		return -1;
-	if (pool_find(pool, id, &disk, e) < 0)
+	if (storage_find(storage, id, &disk, e) < 0)
 		return -1;
-	l.roots.pool_fd = pool;
+	l.roots.storage_fd = storage;
 	l.dir = dir;
 	l.disk = disk >= 0 ? disk : dir;
 	if (finish_op(&l, e) < 0)

@@ -68,9 +68,10 @@ static int await_switch(struct operation *m, struct sandbox_status *ret, struct 
  * We hold the lock, so the process that began it is gone. The warden completes or undoes an order;
  * its layers show which.
  */
-static int recover(struct operation *m, const struct op_row *op, struct err *e)
+static int recover(struct operation *m, const struct operation_row *op, struct err *e)
 {
-	enum op_result result = op->kind == OP_SNAPSHOT ? OP_SEALED : OP_UNCHANGED;
+	enum op_result result =
+		op->kind == OPERATION_SNAPSHOT ? OPERATION_SEALED : OPERATION_UNCHANGED;
 	struct sandbox_status now;
 
 	if (await_switch(m, &now, e) < 0)
@@ -83,7 +84,7 @@ static int recover(struct operation *m, const struct op_row *op, struct err *e)
 
 static int settle_journal(struct operation *m, struct err *e)
 {
-	struct op_row op = { 0 };
+	struct operation_row op = { 0 };
 	int r;
 
 	/* The previous holder of the lock may have changed the top. */
@@ -93,7 +94,7 @@ static int settle_journal(struct operation *m, struct err *e)
 	if (r > 0)
 		r = recover(m, &op, e) < 0 ? -1
 					   : catalog_top(m->s->catalog, m->row.id, m->row.top, e);
-	op_row_done(&op);
+	operation_row_done(&op);
 	return r;
 }
 
@@ -138,7 +139,7 @@ static int flatten_stack(struct operation *m, struct err *e)
 
 /* One operation, from the journal to the catalog. */
 struct operation_step {
-	struct op_row op;
+	struct operation_row op;
 	struct link_switch ask;
 	char (*layers)[ID_SIZE]; /* of `ask` */
 };
@@ -166,9 +167,9 @@ static void step_fail(struct operation *m, const struct operation_step *step, co
 static int step_begin(struct operation *m, struct operation_step *step, struct err *e)
 {
 	struct catalog *c = m->s->catalog;
-	const struct op_row *op = &step->op;
+	const struct operation_row *op = &step->op;
 
-	if (op->kind == OP_SNAPSHOT &&
+	if (op->kind == OPERATION_SNAPSHOT &&
 	    (start_freeze_sandbox(m->s, m->row.id, m->row.top, e) < 0 || flatten_stack(m, e) < 0))
 		return -1;
 	if (catalog_op_begin(c, op, e) < 0)
@@ -177,7 +178,7 @@ static int step_begin(struct operation *m, struct operation_step *step, struct e
 	/* From here on, no other process changes the stack. */
 	if (catalog_top(c, m->row.id, m->row.top, e) < 0)
 		return -1;
-	if (catalog_stack(c, op->kind == OP_ROLLBACK ? op->layer : m->row.top, &step->layers,
+	if (catalog_stack(c, op->kind == OPERATION_ROLLBACK ? op->layer : m->row.top, &step->layers,
 			  &step->ask.nlayers, e) < 0) {
 		step_fail(m, step, e);
 		return -1;
@@ -189,11 +190,12 @@ static int step_begin(struct operation *m, struct operation_step *step, struct e
 static int step_end(struct operation *m, const struct operation_step *step,
 		    const struct link_switched *res, struct err *e)
 {
-	const struct op_row *op = &step->op;
+	const struct operation_row *op = &step->op;
 
 	failpoint("op.switched");
 	if (catalog_op_done(m->s->catalog, op,
-			    op->kind == OP_ROLLBACK ? OP_SEALED : (enum op_result)res->sealed,
+			    op->kind == OPERATION_ROLLBACK ? OPERATION_SEALED
+							   : (enum op_result)res->sealed,
 			    m->row.top, e) < 0)
 		return -1;
 	failpoint("op.done");
@@ -219,11 +221,11 @@ static int carry_out(struct operation *m, struct operation_step *step, struct li
 static int plan_snapshot(struct operation *m, struct snapshot_row *want,
 			 struct operation_step *step, struct err *e)
 {
-	struct op_row *op = &step->op;
+	struct operation_row *op = &step->op;
 
-	*op = (struct op_row){ .kind = OP_SNAPSHOT,
-			       .snapshot_kind = want->kind,
-			       .note = want->note };
+	*op = (struct operation_row){ .kind = OPERATION_SNAPSHOT,
+				      .snapshot_kind = want->kind,
+				      .note = want->note };
 	if ((!want->id[0] && state_id_new(want->id, e) < 0) || state_id_new(op->layer, e) < 0)
 		return -1;
 	(void)str_copy(op->snapshot, sizeof op->snapshot, str_of(want->id));
@@ -247,7 +249,7 @@ int operation_snapshot(struct operation *m, struct snapshot_row *want, struct li
 	res = res ? res : &unused;
 	if (plan_snapshot(m, want, &step, e) < 0 || carry_out(m, &step, res, e) < 0)
 		return -1;
-	top = res->sealed == OP_UNCHANGED ? m->row.top : step.op.layer;
+	top = res->sealed == OPERATION_UNCHANGED ? m->row.top : step.op.layer;
 	(void)str_copy(want->top, sizeof want->top, str_of(top));
 	return 0;
 }
@@ -255,7 +257,7 @@ int operation_snapshot(struct operation *m, struct snapshot_row *want, struct li
 int operation_rollback(struct operation *m, const struct snapshot_row *to, bool force,
 		       struct link_switched *res, struct err *e)
 {
-	struct op_row op = { .kind = OP_ROLLBACK };
+	struct operation_row op = { .kind = OPERATION_ROLLBACK };
 	struct link_switched unused;
 
 	if (strcmp(to->sandbox, m->row.id) != 0) {
@@ -286,11 +288,11 @@ int operation_rollback(struct operation *m, const struct snapshot_row *to, bool 
 
 int operation_sync(struct operation *m, struct err *e)
 {
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 
-	if (pool_open(&m->s->state, &pool, e) < 0)
+	if (storage_open(&m->s->state, &storage, e) < 0)
 		return -1;
-	if (syncfs(m->s->state.fd) < 0 || (pool >= 0 && syncfs(pool) < 0))
+	if (syncfs(m->s->state.fd) < 0 || (storage >= 0 && syncfs(storage) < 0))
 		return err_sys(e, errno, "sync '%s'", m->s->state.dir);
 	return catalog_sync(m->s->catalog, e);
 }

@@ -223,8 +223,8 @@ int reconcile_all(struct catalog *c, const struct state *s, int most, int *ret_r
 	 * Subvolumes of sandboxes that left nothing else. Unmounted storage is checked when it is
 	 * mounted.
 	 */
-	if (r == 0 && pool_exists(s))
-		r = sweep_dir(&w, "pool", false, &broken);
+	if (r == 0 && storage_exists(s))
+		r = sweep_dir(&w, "storage", false, &broken);
 	if (r == 0)
 		r = sweep_dir(&w, "locks", true, &broken);
 	note(&w, r, &broken);

@@ -245,10 +245,10 @@ static void add_with_recipe(const char *id)
 /* Begun by a process that had not noticed the death. It must not undo the kept files. */
 static void a_rollback_of_the_dead_is_forgotten(void)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT,
-			     .sandbox = "aaaaaaaa",
-			     .layer = "layer00001",
-			     .snapshot = "snap000001" };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "layer00001",
+				    .snapshot = "snap000001" };
 	char kept[ID_SIZE], top[ID_SIZE];
 
 	begin();
@@ -256,12 +256,12 @@ static void a_rollback_of_the_dead_is_forgotten(void)
 	add_with_recipe("aaaaaaaa");
 	OK(catalog_op_begin(cat, &op, &t_e));
 	CHECK(mkdirat(s.fd, "layers/layer00001", 0700) == 0);
-	OK(catalog_op_done(cat, &op, OP_SEALED, "", &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, "", &t_e));
 	CHECK(symlinkat("layer00001", s.fd, "sandboxes/aaaaaaaa/top") == 0);
 	CHECK(sweep(0) == 0 && is("aaaaaaaa", "lost"));
 	OK(catalog_top(cat, "aaaaaaaa", kept, &t_e));
 	CHECK(strcmp(kept, "layer00001") != 0);
-	op.kind = OP_ROLLBACK;
+	op.kind = OPERATION_ROLLBACK;
 	OK(catalog_op_begin(cat, &op, &t_e));
 	CHECK(sweep(0) == 0);
 	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));

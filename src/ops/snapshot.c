@@ -28,7 +28,7 @@ int op_snapshot(struct cay *c, const struct snapshot_spec *spec, struct snapshot
 	if (cay_catalog(c, e) < 0 || operation_open(&m, c, spec->sandbox, e) < 0 ||
 	    operation_snapshot(&m, &row, &res, e) < 0 || (spec->sync && operation_sync(&m, e) < 0))
 		return -1;
-	*ret = (struct snapshot_result){ .changed = res.sealed != OP_UNCHANGED,
+	*ret = (struct snapshot_result){ .changed = res.sealed != OPERATION_UNCHANGED,
 					 .took_us = res.duration_us,
 					 .freeze_us = res.freeze_us };
 	(void)str_copy(ret->id, sizeof ret->id, str_of(row.id));

@@ -70,14 +70,14 @@ static bool is_frozen(const struct layer_roots *roots, char (*layers)[ID_SIZE], 
 static int find_dirs(struct plan *p, struct str recipe, char (*layers)[ID_SIZE], size_t nlayers,
 		     struct err *e)
 {
-	auto_close int pool = FD_NONE;
+	auto_close int storage = FD_NONE;
 	struct layer_roots roots = { p->c->state.fd, FD_NONE };
 	struct field f;
 	int mount = 0;
 
-	if (pool_open(&p->c->state, &pool, e) < 0)
+	if (storage_open(&p->c->state, &storage, e) < 0)
 		return -1;
-	roots.pool_fd = pool;
+	roots.storage_fd = storage;
 	for (; field_next(&recipe, &f) > 0; mount += f.tag == TAG_MOUNT) {
 		struct start_dir d = { .mount = mount };
 		struct start_dir *more;

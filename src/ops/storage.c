@@ -10,8 +10,8 @@
 #include "ops/reconcile.h"
 #include "ops/storage_make.h"
 #include "store/locks.h"
+#include "store/ready.h"
 #include "store/storage_file.h"
-#include "store/warm.h"
 
 #define SIZE_MIN (128ull << 20) /* mkfs.btrfs wants 109 MiB */
 #define GIB	 (1ull << 30)
@@ -34,7 +34,7 @@ static int check_root(struct err *e)
 {
 	if (geteuid() == 0)
 		return 0;
-	(void)err_set(e, ERR_NOT_ALLOWED, "setting up a pool needs root");
+	(void)err_set(e, ERR_NOT_ALLOWED, "setting up storage needs root");
 	return err_code(e, "storage.root", NULL);
 }
 
@@ -45,11 +45,11 @@ int op_storage_make(struct cay *c, const struct storage_spec *spec, bool *ret_ma
 
 	if (check_root(e) < 0)
 		return -1;
-	if (!pool_exists(&c->state)) {
+	if (!storage_exists(&c->state)) {
 		if (!spec->dir && size < SIZE_MIN)
-			return err_set(e, ERR_INVALID, "a pool has at least 128 MiB");
-		if ((spec->dir ? pool_take_dir(&c->state, spec->dir, e)
-			       : pool_make_image(&c->state, size, e)) < 0)
+			return err_set(e, ERR_INVALID, "storage has at least 128 MiB");
+		if ((spec->dir ? storage_take_dir(&c->state, spec->dir, e)
+			       : storage_make_image(&c->state, size, e)) < 0)
 			return -1;
 		made = true;
 	}
@@ -66,8 +66,8 @@ static bool is_listed(const struct sandbox_list *l, const char *id)
 }
 
 /*
- * Whether every sandbox in the pool is about to be gone: cay run leaves the removal to the warden,
- * and does not list the sandbox meanwhile. Ready sandboxes are not listed either, and stay.
+ * Whether every sandbox in the storage is about to be gone: cay run leaves the removal to the
+ * warden, and does not list the sandbox meanwhile. Ready sandboxes are not listed either, and stay.
  */
 static bool only_ending(struct cay *c)
 {
@@ -76,8 +76,8 @@ static bool only_ending(struct cay *c)
 	struct err ignored = { 0 };
 	size_t n = 0;
 
-	if (warm_exists(&c->state) || sandbox_list_load(&listed, c, &ignored) < 0 ||
-	    state_list_ids(c->state.fd, POOL_DIR, &ids, &n) < 0)
+	if (ready_exists(&c->state) || sandbox_list_load(&listed, c, &ignored) < 0 ||
+	    state_list_ids(c->state.fd, STORAGE_DIR, &ids, &n) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (is_listed(&listed, ids[i]))
@@ -90,7 +90,7 @@ static int remove_once(struct cay *c, struct err *e)
 {
 	if (reconcile_all(c->catalog, &c->state, 0, NULL, e) < 0)
 		return -1;
-	return pool_unmake(&c->state, e) < 0 ? -1 : 0;
+	return storage_unmake(&c->state, e) < 0 ? -1 : 0;
 }
 
 int op_storage_remove(struct cay *c, struct err *e)
@@ -108,7 +108,7 @@ int op_storage_remove(struct cay *c, struct err *e)
 	return 0;
 }
 
-int op_storage_info(struct cay *c, struct pool_info *ret, struct err *e)
+int op_storage_info(struct cay *c, struct storage_info *ret, struct err *e)
 {
-	return pool_look(&c->state, ret, e);
+	return storage_inspect(&c->state, ret, e);
 }

@@ -15,4 +15,4 @@ int op_storage_make(struct cay *c, const struct storage_spec *spec, bool *ret_ma
 /* Waits a few seconds for sandboxes that are ending. CONFLICT if it holds others, or layers. */
 int op_storage_remove(struct cay *c, struct err *e);
 /* 1: ret is filled. 0: there is no storage. -1: failure. */
-int op_storage_info(struct cay *c, struct pool_info *ret, struct err *e);
+int op_storage_info(struct cay *c, struct storage_info *ret, struct err *e);

@@ -20,10 +20,10 @@
 static int refuse_second(const struct state *s, struct err *e)
 {
 	if (geteuid() != 0)
-		return err_set(e, ERR_NOT_ALLOWED, "a pool needs root");
-	if (!pool_exists(s))
+		return err_set(e, ERR_NOT_ALLOWED, "storage needs root");
+	if (!storage_exists(s))
 		return 0;
-	(void)err_set(e, ERR_CONFLICT, "there is a pool already: '%s/%s'", s->dir, POOL_DIR);
+	(void)err_set(e, ERR_CONFLICT, "there is storage already: '%s/%s'", s->dir, STORAGE_DIR);
 	return err_code(e, "storage.exists", NULL);
 }
 
@@ -53,17 +53,17 @@ static int run_mkfs(const char *image, struct err *e)
 
 static int make_file(const struct state *s, uint64_t size, struct err *e)
 {
-	auto_close int fd =
-		openat(s->fd, POOL_NEW, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int fd = openat(s->fd, STORAGE_NEW,
+				   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char path[sizeof s->dir + 16];
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
-		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_NEW);
-	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_NEW);
+		return err_sys(e, errno, "make '%s/%s'", s->dir, STORAGE_NEW);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, STORAGE_NEW);
 	if (run_mkfs(path, e) < 0)
 		return -1;
-	return renameat(s->fd, POOL_NEW, s->fd, POOL_IMAGE) < 0
-		       ? err_sys(e, errno, "make '%s/%s'", s->dir, POOL_IMAGE)
+	return renameat(s->fd, STORAGE_NEW, s->fd, STORAGE_IMAGE) < 0
+		       ? err_sys(e, errno, "make '%s/%s'", s->dir, STORAGE_IMAGE)
 		       : 0;
 }
 
@@ -76,40 +76,40 @@ static int furnish(int fd, enum btrfs_quota kind, struct err *e)
 	if (r == -EOPNOTSUPP && kind == BTRFS_QUOTA_SIMPLE)
 		r = btrfs_quota_enable(fd, BTRFS_QUOTA_FULL);
 	if (r < 0)
-		return err_sys(e, -r, "enable quotas in the pool");
-	mark = openat(fd, POOL_MARK, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return mark < 0 ? err_sys(e, errno, "mark the pool") : 0;
+		return err_sys(e, -r, "enable quotas in the storage");
+	mark = openat(fd, STORAGE_MARK, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return mark < 0 ? err_sys(e, errno, "mark the storage") : 0;
 }
 
 static void undo_image(const struct state *s)
 {
 	char path[sizeof s->dir + 16];
 
-	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_DIR);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, STORAGE_DIR);
 	(void)umount2(path, UMOUNT_NOFOLLOW);
-	(void)unlinkat(s->fd, POOL_DIR, AT_REMOVEDIR);
-	(void)unlinkat(s->fd, POOL_IMAGE, 0);
-	(void)unlinkat(s->fd, POOL_NEW, 0);
+	(void)unlinkat(s->fd, STORAGE_DIR, AT_REMOVEDIR);
+	(void)unlinkat(s->fd, STORAGE_IMAGE, 0);
+	(void)unlinkat(s->fd, STORAGE_NEW, 0);
 }
 
 static int fill_image(const struct state *s, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 
-	if (pool_mount(s, e) < 0)
+	if (storage_mount(s, e) < 0)
 		return -1;
-	fd = openat(s->fd, POOL_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(s->fd, STORAGE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, 0700) < 0)
-		return err_sys(e, errno, "open the pool");
+		return err_sys(e, errno, "open the storage");
 	return furnish(fd, BTRFS_QUOTA_SIMPLE, e);
 }
 
-int pool_make_image(const struct state *s, uint64_t size, struct err *e)
+int storage_make_image(const struct state *s, uint64_t size, struct err *e)
 {
 	if (refuse_second(s, e) < 0)
 		return -1;
 	/* Remove what an interrupted attempt left. */
-	(void)unlinkat(s->fd, POOL_NEW, 0);
+	(void)unlinkat(s->fd, STORAGE_NEW, 0);
 	if (make_file(s, size, e) == 0 && fill_image(s, e) == 0)
 		return 0;
 	undo_image(s);
@@ -134,12 +134,12 @@ static bool holds_something(int fd, bool only_ids)
 	}
 	for (struct dirent *x = readdir(d); x && !found; x = readdir(d))
 		found = only_ids ? state_id_ok(x->d_name)
-				 : !is_dot(x->d_name) && strcmp(x->d_name, POOL_MARK) != 0;
+				 : !is_dot(x->d_name) && strcmp(x->d_name, STORAGE_MARK) != 0;
 	(void)closedir(d);
 	return found;
 }
 
-int pool_take_dir(const struct state *s, const char *path, struct err *e)
+int storage_take_dir(const struct state *s, const char *path, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 	auto_free char *real = NULL;
@@ -163,35 +163,36 @@ int pool_take_dir(const struct state *s, const char *path, struct err *e)
 		return err_sys(e, errno, "close '%s' to others", real);
 	if (furnish(fd, BTRFS_QUOTA_FULL, e) < 0)
 		return -1;
-	return symlinkat(real, s->fd, POOL_DIR) < 0 ? err_sys(e, errno, "remember the pool") : 0;
+	return symlinkat(real, s->fd, STORAGE_DIR) < 0 ? err_sys(e, errno, "remember the storage")
+						       : 0;
 }
 
 static int unmake_image(const struct state *s, struct err *e)
 {
 	char path[sizeof s->dir + 16];
 
-	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_DIR);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, STORAGE_DIR);
 	/* EINVAL: not mounted. ENOENT: there is none. */
 	if (umount2(path, UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
 		return err_sys(e, errno, "unmount '%s'", path);
-	if (unlinkat(s->fd, POOL_DIR, AT_REMOVEDIR) < 0 && errno != ENOENT)
+	if (unlinkat(s->fd, STORAGE_DIR, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "remove '%s'", path);
-	if (unlinkat(s->fd, POOL_IMAGE, 0) < 0 && errno != ENOENT)
-		return err_sys(e, errno, "remove '%s/%s'", s->dir, POOL_IMAGE);
+	if (unlinkat(s->fd, STORAGE_IMAGE, 0) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "remove '%s/%s'", s->dir, STORAGE_IMAGE);
 	return 0;
 }
 
 static int refuse_used(int fd, struct err *e)
 {
 	auto_close int layers =
-		openat(fd, POOL_LAYERS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		openat(fd, STORAGE_LAYERS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (holds_something(fd, true)) {
-		(void)err_set(e, ERR_CONFLICT, "there are sandboxes in the pool");
+		(void)err_set(e, ERR_CONFLICT, "there are sandboxes in the storage");
 		return err_code(e, "storage.has_sandboxes", NULL);
 	}
 	if (layers >= 0 && holds_something(layers, false)) {
-		(void)err_set(e, ERR_CONFLICT, "there are snapshots in the pool");
+		(void)err_set(e, ERR_CONFLICT, "there are snapshots in the storage");
 		return err_code(e, "storage.has_snapshots", NULL);
 	}
 	return 0;
@@ -204,15 +205,15 @@ static bool is_hopeless(const struct err *e)
 	       e->sys == EUCLEAN || e->sys == EBADMSG;
 }
 
-int pool_unmake(const struct state *s, struct err *e)
+int storage_unmake(const struct state *s, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 	struct err gone = { 0 };
 	struct stat st;
 
 	if (geteuid() != 0)
-		return err_set(e, ERR_NOT_ALLOWED, "a pool needs root");
-	if (pool_open(s, &fd, &gone) == 0 && fd >= 0 && refuse_used(fd, e) < 0)
+		return err_set(e, ERR_NOT_ALLOWED, "storage needs root");
+	if (storage_open(s, &fd, &gone) == 0 && fd >= 0 && refuse_used(fd, e) < 0)
 		return -1;
 	/*
 	 * Not if it failed for another reason, such as memory or a kernel without btrfs: it may be
@@ -222,15 +223,15 @@ int pool_unmake(const struct state *s, struct err *e)
 		*e = gone;
 		return -1;
 	}
-	if (fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(s->fd, STORAGE_DIR, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return unmake_image(s, e);
 	if (S_ISLNK(st.st_mode)) {
 		if (fd >= 0) {
-			(void)unlinkat(fd, POOL_LAYERS, AT_REMOVEDIR);
-			(void)unlinkat(fd, POOL_MARK, 0);
+			(void)unlinkat(fd, STORAGE_LAYERS, AT_REMOVEDIR);
+			(void)unlinkat(fd, STORAGE_MARK, 0);
 		}
-		if (unlinkat(s->fd, POOL_DIR, 0) < 0)
-			return err_sys(e, errno, "forget the pool");
+		if (unlinkat(s->fd, STORAGE_DIR, 0) < 0)
+			return err_sys(e, errno, "forget the storage");
 		return 0;
 	}
 	fd_close(&fd);

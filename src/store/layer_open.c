@@ -14,7 +14,8 @@ static int open_in_both(const struct layer_roots *r, const char *below, int flag
 {
 	int fd = resolve_beneath(r->state_fd, below, flags, 0);
 
-	return fd == -ENOENT && r->pool_fd >= 0 ? resolve_beneath(r->pool_fd, below, flags, 0) : fd;
+	return fd == -ENOENT && r->storage_fd >= 0 ? resolve_beneath(r->storage_fd, below, flags, 0)
+						   : fd;
 }
 
 /* True if the layer of this path exists at all. */

@@ -10,7 +10,7 @@
 
 struct layer_roots {
 	int state_fd;
-	int pool_fd; /* FD_NONE: no storage */
+	int storage_fd; /* FD_NONE: no storage */
 };
 
 /*

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "store/catalog.h"
-#include "store/warm.h"
+#include "store/ready.h"
 
 struct pool_row {
 	char template_[256];	/* as the user gave it */
@@ -16,9 +16,9 @@ struct pool_row {
 	char snapshot[ID_SIZE]; /* the snapshot that template_ meant; empty: not a snapshot */
 	struct buf recipe; /* what to build; for a template without the template's own mounts */
 	uint32_t wanted;
-	uint64_t claimed;   /* claims of earlier pool keys */
-	char key[WARM_KEY]; /* pool key that the keeper last found; empty: not yet */
-	char problem[320];  /* why fewer than wanted are ready; empty: none */
+	uint64_t claimed;    /* claims of earlier pool keys */
+	char key[READY_KEY]; /* pool key that the keeper last found; empty: not yet */
+	char problem[320];   /* why fewer than wanted are ready; empty: none */
 };
 
 #define POOL_ROW_INIT \

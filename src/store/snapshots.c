@@ -41,7 +41,7 @@ void snapshot_row_done(struct snapshot_row *row)
 	row->note = row->spec = NULL;
 }
 
-void op_row_done(struct op_row *row)
+void operation_row_done(struct operation_row *row)
 {
 	free(row->note);
 	row->note = NULL;
@@ -185,7 +185,7 @@ static int check_name(struct catalog *c, const char *name, struct err *e)
 	if (db_query(c, &q, e,
 		     "SELECT id FROM snapshots WHERE name = ?1 UNION ALL"
 		     " SELECT snapshot FROM operations WHERE name = ?1 AND kind = ?2",
-		     "ti", name, (int64_t)OP_SNAPSHOT) < 0)
+		     "ti", name, (int64_t)OPERATION_SNAPSHOT) < 0)
 		return -1;
 	r = db_step(c, q, e);
 	if (r <= 0)
@@ -388,10 +388,11 @@ int catalog_top(struct catalog *c, const char *id, char ret[ID_SIZE], struct err
 	return r < 0 ? -1 : 0;
 }
 
-int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e)
+int catalog_op_find(struct catalog *c, const char *sandbox, struct operation_row *ret,
+		    struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
-	struct op_row op = { 0 };
+	struct operation_row op = { 0 };
 	int r;
 
 	if (db_query(c, &q, e,
@@ -415,15 +416,15 @@ int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, 
 	return 1;
 }
 
-static int begin(struct catalog *c, const struct op_row *op, struct err *e)
+static int begin(struct catalog *c, const struct operation_row *op, struct err *e)
 {
-	struct op_row other = { 0 };
+	struct operation_row other = { 0 };
 	char top[ID_SIZE];
-	int r = check_name(c, op->kind == OP_SNAPSHOT ? op->name : "", e);
+	int r = check_name(c, op->kind == OPERATION_SNAPSHOT ? op->name : "", e);
 
 	if (r == 0)
 		r = catalog_op_find(c, op->sandbox, &other, e);
-	op_row_done(&other);
+	operation_row_done(&other);
 	if (r != 0)
 		return r < 0 ? -1
 			     : err_set(e, ERR_CONFLICT,
@@ -444,7 +445,7 @@ static int begin(struct catalog *c, const struct op_row *op, struct err *e)
  * Durable: otherwise, after a power failure the files could be moved without a record of their
  * place. Everything that the sandbox wrote would be a layer without a reference.
  */
-int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
+int catalog_op_begin(struct catalog *c, const struct operation_row *op, struct err *e)
 {
 	if (db_begin(c, true, e) < 0)
 		return -1;
@@ -490,21 +491,21 @@ static int forget_uses(struct catalog *c, const char *sandbox, struct err *e)
 	return db_do(c, e, delete_uses, "t", sandbox);
 }
 
-static int put_result(struct catalog *c, const struct op_row *op, enum op_result result,
+static int put_result(struct catalog *c, const struct operation_row *op, enum op_result result,
 		      const char *below, struct err *e)
 {
 	struct snapshot_row row = { .kind = op->snapshot_kind, .created_ns = clock_real_ns() };
-	const char *seen = result == OP_UNCHANGED ? below : op->layer;
+	const char *seen = result == OPERATION_UNCHANGED ? below : op->layer;
 
 	if (take_op(c, op->sandbox, e) < 0)
 		return -1;
-	if (result == OP_SEALED && forget_uses(c, op->sandbox, e) < 0)
+	if (result == OPERATION_SEALED && forget_uses(c, op->sandbox, e) < 0)
 		return -1;
-	if (op->kind == OP_ROLLBACK)
+	if (op->kind == OPERATION_ROLLBACK)
 		return set_top(c, op->sandbox, op->layer, e);
-	if (result != OP_UNCHANGED && put_layer(c, op->layer, below, e) < 0)
+	if (result != OPERATION_UNCHANGED && put_layer(c, op->layer, below, e) < 0)
 		return -1;
-	if (result == OP_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
+	if (result == OPERATION_SEALED && set_top(c, op->sandbox, op->layer, e) < 0)
 		return -1;
 	/*
 	 * No client was told that this transaction began, so an abort must not go back to it. A
@@ -520,7 +521,7 @@ static int put_result(struct catalog *c, const struct op_row *op, enum op_result
 	return insert(c, &row, e);
 }
 
-int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+int catalog_op_done(struct catalog *c, const struct operation_row *op, enum op_result result,
 		    const char *below, struct err *e)
 {
 	if (db_begin(c, false, e) < 0)

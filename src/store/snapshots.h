@@ -48,15 +48,16 @@ struct snapshot_row {
 	char *spec; /* as of the sandbox; may be NULL */
 };
 
-enum op_kind { OP_SNAPSHOT, OP_ROLLBACK };
+enum op_kind { OPERATION_SNAPSHOT, OPERATION_ROLLBACK };
 
 enum op_result {
-	OP_UNCHANGED, /* nothing had changed: no layer was needed */
-	OP_SEALED, /* the changes became the layer, below the sandbox; or a rollback switched it */
-	OP_COPIED, /* the layer is a copy, and the sandbox is unchanged */
+	OPERATION_UNCHANGED, /* nothing had changed: no layer was needed */
+	OPERATION_SEALED, /* the changes became the layer, below the sandbox; or a rollback switched
+			     it */
+	OPERATION_COPIED, /* the layer is a copy, and the sandbox is unchanged */
 };
 
-struct op_row {
+struct operation_row {
 	char sandbox[ID_SIZE];
 	enum op_kind kind;
 	char layer[ID_SIZE];	/* to seal; for a rollback the target's top; empty: none */
@@ -68,7 +69,7 @@ struct op_row {
 };
 
 void snapshot_row_done(struct snapshot_row *row);
-void op_row_done(struct op_row *row);
+void operation_row_done(struct operation_row *row);
 
 /* By whole id. 1, 0 if there is none, -1. */
 int catalog_get_snapshot(struct catalog *c, const char *id, struct snapshot_row *ret,
@@ -112,13 +113,14 @@ int catalog_top(struct catalog *c, const char *id, char ret[ID_SIZE], struct err
 int catalog_sync(struct catalog *c, struct err *e);
 
 /* Write the journal row. CONFLICT if there is one already. */
-int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e);
+int catalog_op_begin(struct catalog *c, const struct operation_row *op, struct err *e);
 /* 1: there is one. 0: none. */
-int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e);
+int catalog_op_find(struct catalog *c, const char *sandbox, struct operation_row *ret,
+		    struct err *e);
 int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e);
 /*
  * Store the result; CONFLICT if another process has ended the operation. below: the sandbox's top
  * when it began (empty: none).
  */
-int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+int catalog_op_done(struct catalog *c, const struct operation_row *op, enum op_result result,
 		    const char *below, struct err *e);

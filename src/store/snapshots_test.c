@@ -17,10 +17,10 @@ static void begin(void)
 	OK(catalog_add_sandbox(cat, &b, false, &t_e));
 }
 
-static struct op_row op_of(const char *box, const char *layer, const char *snapshot,
-			   const char *name)
+static struct operation_row op_of(const char *box, const char *layer, const char *snapshot,
+				  const char *name)
 {
-	struct op_row op = { .kind = OP_SNAPSHOT };
+	struct operation_row op = { .kind = OPERATION_SNAPSHOT };
 
 	(void)str_copy(op.sandbox, sizeof op.sandbox, str_of(box));
 	(void)str_copy(op.layer, sizeof op.layer, str_of(layer));
@@ -31,12 +31,12 @@ static struct op_row op_of(const char *box, const char *layer, const char *snaps
 
 static void seal(const char *box, const char *layer, const char *snapshot)
 {
-	struct op_row op = op_of(box, layer, snapshot, "");
+	struct operation_row op = op_of(box, layer, snapshot, "");
 	char top[ID_SIZE];
 
 	OK(catalog_op_begin(cat, &op, &t_e));
 	OK(catalog_top(cat, box, top, &t_e));
-	OK(catalog_op_done(cat, &op, OP_SEALED, top, &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, top, &t_e));
 }
 
 /*
@@ -45,8 +45,8 @@ static void seal(const char *box, const char *layer, const char *snapshot)
  */
 static void a_name_is_taken_when_an_operation_begins(void)
 {
-	struct op_row one = op_of("aaaaaaaa", "layer00001", "snap000001", "x");
-	struct op_row two = op_of("bbbbbbbb", "layer00002", "snap000002", "x");
+	struct operation_row one = op_of("aaaaaaaa", "layer00001", "snap000001", "x");
+	struct operation_row two = op_of("bbbbbbbb", "layer00002", "snap000002", "x");
 	struct snapshot_row row = { .name = "x", .sandbox = "bbbbbbbb" };
 
 	begin();
@@ -54,13 +54,13 @@ static void a_name_is_taken_when_an_operation_begins(void)
 	FAILS(catalog_op_begin(cat, &two, &t_e), ERR_CONFLICT);
 	SAYS(t_e.msg, "'x'");
 	FAILS(catalog_add_snapshot(cat, &row, &t_e), ERR_CONFLICT);
-	OK(catalog_op_done(cat, &one, OP_SEALED, "", &t_e));
+	OK(catalog_op_done(cat, &one, OPERATION_SEALED, "", &t_e));
 	FAILS(catalog_op_begin(cat, &two, &t_e), ERR_CONFLICT);
 	OK(catalog_del_snapshot(cat, "snap000001", &t_e));
 	OK(catalog_op_begin(cat, &two, &t_e));
 	OK(catalog_op_cancel(cat, "bbbbbbbb", &t_e));
 	/* A rollback to a named snapshot does not take the name. */
-	two.kind = OP_ROLLBACK;
+	two.kind = OPERATION_ROLLBACK;
 	OK(catalog_op_begin(cat, &two, &t_e));
 	one = op_of("aaaaaaaa", "layer00003", "snap000003", "x");
 	OK(catalog_op_begin(cat, &one, &t_e));
@@ -70,15 +70,17 @@ static void a_name_is_taken_when_an_operation_begins(void)
 /* The warden died after its answer, and reconcile was faster than the client. */
 static void an_operation_is_settled_once(void)
 {
-	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "layer00001" };
+	struct operation_row op = { .kind = OPERATION_ROLLBACK,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "layer00001" };
 	char top[ID_SIZE];
 
 	begin();
 	seal("aaaaaaaa", "layer00001", "snap000001");
 	OK(catalog_op_begin(cat, &op, &t_e));
-	OK(catalog_op_done(cat, &op, OP_SEALED, "layer00001", &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, "layer00001", &t_e));
 	seal("aaaaaaaa", "layer00002", "snap000002");
-	FAILS(catalog_op_done(cat, &op, OP_SEALED, "layer00001", &t_e), ERR_CONFLICT);
+	FAILS(catalog_op_done(cat, &op, OPERATION_SEALED, "layer00001", &t_e), ERR_CONFLICT);
 	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
 	CHECK_STR(top, "layer00002");
 	catalog_close(cat);
@@ -96,16 +98,18 @@ static int64_t count_uses(void)
 /* A rollback to the current layer may or may not have switched. */
 static void mounted_layers_are_released_only_after_a_switch(void)
 {
-	struct op_row op = { .kind = OP_ROLLBACK, .sandbox = "aaaaaaaa", .layer = "layer00001" };
+	struct operation_row op = { .kind = OPERATION_ROLLBACK,
+				    .sandbox = "aaaaaaaa",
+				    .layer = "layer00001" };
 
 	begin();
 	seal("aaaaaaaa", "layer00001", "snap000001");
 	OK(db_do(cat, &t_e, "INSERT INTO uses VALUES('aaaaaaaa', 'layer00000')", ""));
 	OK(catalog_op_begin(cat, &op, &t_e));
-	OK(catalog_op_done(cat, &op, OP_UNCHANGED, "layer00001", &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_UNCHANGED, "layer00001", &t_e));
 	CHECK(count_uses() == 1);
 	OK(catalog_op_begin(cat, &op, &t_e));
-	OK(catalog_op_done(cat, &op, OP_SEALED, "layer00001", &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, "layer00001", &t_e));
 	CHECK(count_uses() == 0);
 	catalog_close(cat);
 }
@@ -155,13 +159,13 @@ static bool has_snapshot(const char *id)
 
 static void put_kind(enum snapshot_kind kind, const char *layer, const char *snapshot)
 {
-	struct op_row op = op_of("aaaaaaaa", layer, snapshot, "");
+	struct operation_row op = op_of("aaaaaaaa", layer, snapshot, "");
 	char top[ID_SIZE];
 
 	op.snapshot_kind = kind;
 	OK(catalog_op_begin(cat, &op, &t_e));
 	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
-	OK(catalog_op_done(cat, &op, OP_SEALED, top, &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, top, &t_e));
 }
 
 /* Snapshots of a user stay; the start of a transaction is deleted with its sandbox. */
@@ -182,15 +186,15 @@ static void only_snapshots_of_a_removed_sandbox_stay(void)
  */
 static void a_transaction_that_nobody_heard_of_was_not_begun(void)
 {
-	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", ""), found = { 0 };
+	struct operation_row op = op_of("aaaaaaaa", "layer00001", "snap000001", ""), found = { 0 };
 	char top[ID_SIZE];
 
 	begin();
 	op.snapshot_kind = SNAPSHOT_TX;
 	OK(catalog_op_begin(cat, &op, &t_e));
 	CHECK(catalog_op_find(cat, "aaaaaaaa", &found, &t_e) == 1);
-	OK(catalog_op_done(cat, &found, OP_SEALED, "", &t_e));
-	op_row_done(&found);
+	OK(catalog_op_done(cat, &found, OPERATION_SEALED, "", &t_e));
+	operation_row_done(&found);
 	CHECK(!has_snapshot("snap000001"));
 	OK(catalog_top(cat, "aaaaaaaa", top, &t_e));
 	CHECK_STR(top, "layer00001");
@@ -214,7 +218,7 @@ int fdatasync(int fd)
 /* Next the files move: after a power failure their new place would be unknown. */
 static void an_operation_is_on_the_disk_when_it_begins(void)
 {
-	struct op_row op = op_of("aaaaaaaa", "layer00001", "snap000001", "");
+	struct operation_row op = op_of("aaaaaaaa", "layer00001", "snap000001", "");
 
 	begin();
 	OK(catalog_op_cancel(cat, "aaaaaaaa", &t_e));
@@ -222,7 +226,7 @@ static void an_operation_is_on_the_disk_when_it_begins(void)
 	OK(catalog_op_begin(cat, &op, &t_e));
 	CHECK(synced > 0);
 	synced = 0;
-	OK(catalog_op_done(cat, &op, OP_SEALED, "", &t_e));
+	OK(catalog_op_done(cat, &op, OPERATION_SEALED, "", &t_e));
 	CHECK(synced == 0);
 	OK(catalog_sync(cat, &t_e));
 	CHECK(synced > 0);

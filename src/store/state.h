@@ -18,8 +18,8 @@
  *   ended/ID.end.json     the end of a sandbox that could not write it itself (store/end_note.h)
  *   templates/            layers
  *   applying/NONCE        hash of the journal of a running cay apply (diff/apply_note.c)
- *   pool, pool.img        storage, if set up (store/storage.h)
- *   warm/                 lists of ready sandboxes, if there are pools (store/warm.h)
+ *   storage, storage.img  the storage, if set up (store/storage.h)
+ *   ready/                lists of ready sandboxes, if there are pools (store/ready.h)
  *
  * A sandbox is alive while its lock is held. The creator takes the lock, then makes the directory,
  * then the catalog row, and then starts the warden, which inherits the lock's descriptor. So

@@ -80,7 +80,7 @@ static int remove_all(const struct state *s, const char *id, struct err *e)
 	auto_close int own = groups_open();
 
 	if (end_processes(own, id, e) < 0 || remove_files(s, id, e) < 0 ||
-	    pool_drop(s, id, e) < 0 || remove_groups(own, id, e) < 0)
+	    storage_drop(s, id, e) < 0 || remove_groups(own, id, e) < 0)
 		return -1;
 	return remove_lock(s, id, e);
 }

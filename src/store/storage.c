@@ -19,35 +19,35 @@
 #include "sys/files/loopdev.h"
 #include "sys/files/voltree.h"
 
-bool pool_exists(const struct state *s)
+bool storage_exists(const struct state *s)
 {
 	struct stat st;
 
-	return geteuid() == 0 && (fstatat(s->fd, POOL_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-				  fstatat(s->fd, POOL_IMAGE, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	return geteuid() == 0 && (fstatat(s->fd, STORAGE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+				  fstatat(s->fd, STORAGE_IMAGE, &st, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-static bool is_pool(int fd)
+static bool is_storage(int fd)
 {
-	return btrfs_is(fd) && faccessat(fd, POOL_MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return btrfs_is(fd) && faccessat(fd, STORAGE_MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int open_dir(const struct state *s)
 {
-	int fd = openat(s->fd, POOL_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(s->fd, STORAGE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
 static int explain_mount(int err, struct err *e)
 {
-	(void)err_sys(e, err, "mount the pool");
+	(void)err_sys(e, err, "mount the storage");
 	if (err == ENODEV)
 		return err_hint(e, "this kernel has no btrfs: sudo modprobe btrfs");
 	if (err == ENOENT || err == ENXIO)
 		return err_hint(e, "there are no loop devices here: sudo modprobe loop");
 	return err_hint(e, "the kernel's log says more (dmesg); to give up all that is in it: "
-			   "cay setup pool --remove");
+			   "cay setup storage --remove");
 }
 
 static int mount_locked(const struct state *s, int image, struct err *e)
@@ -55,30 +55,30 @@ static int mount_locked(const struct state *s, int image, struct err *e)
 	auto_close int device = FD_NONE, now = FD_NONE;
 	char path[sizeof s->dir + 16], name[64];
 
-	if (mkdirat(s->fd, POOL_DIR, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make '%s/%s'", s->dir, POOL_DIR);
+	if (mkdirat(s->fd, STORAGE_DIR, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make '%s/%s'", s->dir, STORAGE_DIR);
 	now = open_dir(s);
 	if (now >= 0 && btrfs_is(now))
 		return 0;
 	device = loopdev_share(image, name, sizeof name);
 	if (device < 0)
 		return explain_mount(-device, e);
-	(void)snprintf(path, sizeof path, "%s/%s", s->dir, POOL_DIR);
+	(void)snprintf(path, sizeof path, "%s/%s", s->dir, STORAGE_DIR);
 	if (mount(name, path, "btrfs", MS_NOSUID | MS_NODEV | MS_NOATIME, "discard=async") < 0)
 		return explain_mount(errno, e);
 	return 0;
 }
 
-int pool_mount(const struct state *s, struct err *e)
+int storage_mount(const struct state *s, struct err *e)
 {
-	auto_close int image = openat(s->fd, POOL_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int image = openat(s->fd, STORAGE_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	int r;
 
 	if (image < 0)
-		return err_sys(e, errno, "open '%s/%s'", s->dir, POOL_IMAGE);
+		return err_sys(e, errno, "open '%s/%s'", s->dir, STORAGE_IMAGE);
 	/* A concurrent process waits here and then finds it done. */
 	if (flock(image, LOCK_EX) < 0)
-		return err_sys(e, errno, "lock '%s/%s'", s->dir, POOL_IMAGE);
+		return err_sys(e, errno, "lock '%s/%s'", s->dir, STORAGE_IMAGE);
 	r = mount_locked(s, image, e);
 	/*
 	 * The loop device keeps the same open file, and with it the lock, as long as it exists:
@@ -92,115 +92,116 @@ int pool_mount(const struct state *s, struct err *e)
 static int explain_gone(const struct state *s, struct err *e)
 {
 	char target[LIMIT_PATH];
-	ssize_t n = readlinkat(s->fd, POOL_DIR, target, sizeof target - 1);
+	ssize_t n = readlinkat(s->fd, STORAGE_DIR, target, sizeof target - 1);
 
 	if (n < 0) {
-		(void)err_set(e, ERR_UNAVAILABLE, "the pool's file '%s/%s' is not there", s->dir,
-			      POOL_IMAGE);
+		(void)err_set(e, ERR_UNAVAILABLE, "the storage's file '%s/%s' is not there", s->dir,
+			      STORAGE_IMAGE);
 		return err_hint(e, "put it back, or give up all that was in it: "
-				   "cay setup pool --remove");
+				   "cay setup storage --remove");
 	}
 	target[n] = '\0';
-	(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%.300s' is not there", target);
+	(void)err_set(e, ERR_UNAVAILABLE, "the storage at '%.300s' is not there", target);
 	return err_hint(e, "mount its file system, or give up all that is in it: "
-			   "cay setup pool --remove");
+			   "cay setup storage --remove");
 }
 
-int pool_open(const struct state *s, int *ret_fd, struct err *e)
+int storage_open(const struct state *s, int *ret_fd, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 
 	*ret_fd = FD_NONE;
-	if (!pool_exists(s))
+	if (!storage_exists(s))
 		return 0;
 	fd = open_dir(s);
-	if ((fd < 0 || !is_pool(fd)) &&
-	    faccessat(s->fd, POOL_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (pool_mount(s, e) < 0)
+	if ((fd < 0 || !is_storage(fd)) &&
+	    faccessat(s->fd, STORAGE_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (storage_mount(s, e) < 0)
 			return -1;
 		fd_close(&fd);
 		fd = open_dir(s);
 	}
-	if (fd < 0 || !is_pool(fd))
+	if (fd < 0 || !is_storage(fd))
 		return explain_gone(s, e);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-int pool_look(const struct state *s, struct pool_info *ret, struct err *e)
+int storage_inspect(const struct state *s, struct storage_info *ret, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 	struct statvfs st;
 	ssize_t n;
 
-	*ret = (struct pool_info){ .image = false };
-	if (pool_open(s, &fd, e) < 0)
+	*ret = (struct storage_info){ .image = false };
+	if (storage_open(s, &fd, e) < 0)
 		return -1;
 	if (fd < 0)
 		return 0;
-	n = readlinkat(s->fd, POOL_DIR, ret->path, sizeof ret->path - 1);
+	n = readlinkat(s->fd, STORAGE_DIR, ret->path, sizeof ret->path - 1);
 	ret->image = n < 0;
 	if (n < 0)
-		(void)snprintf(ret->path, sizeof ret->path, "%s/%s", s->dir, POOL_IMAGE);
+		(void)snprintf(ret->path, sizeof ret->path, "%s/%s", s->dir, STORAGE_IMAGE);
 	ret->quota = btrfs_quota_is_on(fd) == 1;
 	if (fstatvfs(fd, &st) < 0)
-		return err_sys(e, errno, "look at the pool");
+		return err_sys(e, errno, "look at the storage");
 	ret->size = (uint64_t)st.f_blocks * st.f_frsize;
 	ret->free = (uint64_t)st.f_bavail * st.f_frsize;
 	return 1;
 }
 
-int pool_sweep_groups(const struct state *s, int pool_fd, struct err *e)
+int storage_sweep_groups(const struct state *s, int storage_fd, struct err *e)
 {
 	int r;
 
-	if (pool_fd < 0 || faccessat(s->fd, POOL_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (storage_fd < 0 || faccessat(s->fd, STORAGE_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	r = btrfs_forget_gone(pool_fd);
-	return r < 0 ? err_sys(e, -r, "look for quota groups in the pool") : r;
+	r = btrfs_forget_gone(storage_fd);
+	return r < 0 ? err_sys(e, -r, "look for quota groups in the storage") : r;
 }
 
-int pool_add(const struct state *s, const char *id, char *path, size_t size, struct err *e)
+int storage_add(const struct state *s, const char *id, char *path, size_t size, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 	int r;
 
 	path[0] = '\0';
-	if (pool_open(s, &fd, e) < 0)
+	if (storage_open(s, &fd, e) < 0)
 		return -1;
 	if (fd < 0)
 		return 0;
-	r = io_mkdir(fd, POOL_LAYERS, 0700);
+	r = io_mkdir(fd, STORAGE_LAYERS, 0700);
 	if (r == 0 && mkdirat(fd, id, 0700) < 0)
 		r = -errno;
 	if (r < 0) {
-		(void)err_sys(e, -r, "make a directory in '%s/%s'", s->dir, POOL_DIR);
-		return r == -ENOSPC ? err_hint(e, "the pool is full: see cay gc, cay ls") : -1;
+		(void)err_sys(e, -r, "make a directory in '%s/%s'", s->dir, STORAGE_DIR);
+		return r == -ENOSPC ? err_hint(e, "the storage is full: see cay gc, cay ls") : -1;
 	}
-	if (snprintf(path, size, "%s/%s/%s", s->dir, POOL_DIR, id) >= (int)size)
-		return err_sys(e, ENAMETOOLONG, "make a directory in the pool");
+	if (snprintf(path, size, "%s/%s/%s", s->dir, STORAGE_DIR, id) >= (int)size)
+		return err_sys(e, ENAMETOOLONG, "make a directory in the storage");
 	return 0;
 }
 
-int pool_find(int pool_fd, const char *id, int *ret_fd, struct err *e)
+int storage_find(int storage_fd, const char *id, int *ret_fd, struct err *e)
 {
 	*ret_fd = FD_NONE;
-	if (pool_fd < 0)
+	if (storage_fd < 0)
 		return 0;
-	*ret_fd = openat(pool_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return *ret_fd < 0 && errno != ENOENT ? err_sys(e, errno, "open '%s' in the pool", id) : 0;
+	*ret_fd = openat(storage_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 && errno != ENOENT ? err_sys(e, errno, "open '%s' in the storage", id)
+					      : 0;
 }
 
-int pool_drop(const struct state *s, const char *id, struct err *e)
+int storage_drop(const struct state *s, const char *id, struct err *e)
 {
 	auto_close int fd = FD_NONE;
 	int r;
 
-	if (pool_open(s, &fd, e) < 0)
+	if (storage_open(s, &fd, e) < 0)
 		return -1;
 	if (fd < 0)
 		return 0;
 	r = voltree_remove(fd, id);
-	failpoint("pool.dropped");
-	return r < 0 ? err_sys(e, -r, "remove '%s/%s/%s'", s->dir, POOL_DIR, id) : 0;
+	failpoint("storage.dropped");
+	return r < 0 ? err_sys(e, -r, "remove '%s/%s/%s'", s->dir, STORAGE_DIR, id) : 0;
 }

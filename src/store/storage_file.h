@@ -4,11 +4,11 @@
 
 #include "store/state.h"
 
-#define POOL_DIR    "pool"
-#define POOL_IMAGE  "pool.img"
-#define POOL_NEW    "pool.img.new" /* while it is made */
-#define POOL_MARK   ".cay-pool"
-#define POOL_LAYERS "layers"
+#define STORAGE_DIR    "storage"
+#define STORAGE_IMAGE  "storage.img"
+#define STORAGE_NEW    "storage.img.new" /* while it is made */
+#define STORAGE_MARK   ".cay-storage"
+#define STORAGE_LAYERS "layers"
 
 /* Mount the image on its directory, unless it is mounted. */
-int pool_mount(const struct state *s, struct err *e);
+int storage_mount(const struct state *s, struct err *e);

@@ -15,8 +15,8 @@
 #include "warden/limit/limits.h"
 #include "warden/limit/pause.h"
 #include "warden/net/net.h"
+#include "warden/ready.h"
 #include "warden/warden.h"
-#include "warden/warm.h"
 
 enum { DEFAULT_USER = 1000 };
 
@@ -149,8 +149,8 @@ static int take_text(struct warden *w, struct field f, struct err *e)
 	case TAG_PROGRAM:
 		w->program = text;
 		break;
-	case TAG_WARM:
-		w->warm = text;
+	case TAG_READY_DIR:
+		w->ready_dir = text;
 		break;
 	case TAG_CWD:
 		w->defaults.cwd = text;
@@ -184,7 +184,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_PATH:
 	case TAG_DISK_PATH:
 	case TAG_PROGRAM:
-	case TAG_WARM:
+	case TAG_READY_DIR:
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
@@ -243,9 +243,9 @@ static int find_pool(struct warden *w, struct err *e)
 	if (!w->spec.disk)
 		return 0;
 	if (!slash || slash == w->spec.disk || strcmp(slash + 1, w->spec.id) != 0)
-		return bad(e, "a directory outside any pool");
-	w->spec.pool = keep(w, (struct str){ w->spec.disk, (size_t)(slash - w->spec.disk) }, e);
-	return w->spec.pool ? 0 : -1;
+		return bad(e, "a directory outside any storage");
+	w->spec.storage = keep(w, (struct str){ w->spec.disk, (size_t)(slash - w->spec.disk) }, e);
+	return w->spec.storage ? 0 : -1;
 }
 
 int build_parse(struct warden *w, struct str body, struct err *e)
@@ -263,7 +263,7 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
 	/* Its gateway would report events before the trace exists. */
-	if (w->warm && w->spec.network)
+	if (w->ready_dir && w->spec.network)
 		return bad(e, "a ready sandbox has no network");
 	w->spec.user = DEFAULT_USER;
 	w->spec.nosuid = w->profile == PROFILE_LOCKED;
@@ -282,15 +282,15 @@ static int open_disk(struct warden *w, struct err *e)
 
 	if (open_dir_at(AT_FDCWD, w->spec.state, &r->state_fd, e) < 0)
 		return -1;
-	if (!w->spec.pool) {
+	if (!w->spec.storage) {
 		w->spec.disk = w->spec.dir;
 		return open_dir_at(r->state_fd, "layers", &w->layers_fd, e);
 	}
-	if (open_dir_at(AT_FDCWD, w->spec.pool, &r->pool_fd, e) < 0 ||
-	    open_dir_at(r->pool_fd, w->spec.id, &w->disk_fd, e) < 0)
+	if (open_dir_at(AT_FDCWD, w->spec.storage, &r->storage_fd, e) < 0 ||
+	    open_dir_at(r->storage_fd, w->spec.id, &w->disk_fd, e) < 0)
 		return -1;
 	w->spec.disk_fd = w->disk_fd;
-	return open_dir_at(r->pool_fd, "layers", &w->layers_fd, e);
+	return open_dir_at(r->storage_fd, "layers", &w->layers_fd, e);
 }
 
 static int open_dir(struct warden *w, struct err *e)
@@ -392,7 +392,7 @@ static int start_watching(struct warden *w, struct err *e)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
 	watch_renames(w->watch, &(struct watch_rename_ops){ init_link_prepare, layers_is_pure, w });
-	return w->warm ? 0 : walk_open(w, e);
+	return w->ready_dir ? 0 : walk_open(w, e);
 }
 
 /* Work that needs only the uppers, or nothing at all. */
@@ -408,7 +408,7 @@ static int while_building(void *ctx, struct cell *c, struct err *e)
 
 static void trace_refused(struct warden *w, const struct err *e)
 {
-	if (!w->cell->refused || w->warm)
+	if (!w->cell->refused || w->ready_dir)
 		return;
 	(void)trace_begin(&w->trace, "sandbox.refused", 0, w->created_event);
 	trace_text(&w->trace, "detail", str_of(e->msg));
@@ -422,7 +422,7 @@ static void trace_refused(struct warden *w, const struct err *e)
 static int look_now(struct warden *w, struct err *e)
 {
 	/* Without descriptors a command cannot wait for the verification. */
-	bool later = w->ephemeral && !w->warm && warden_has(w, HAS_FDS);
+	bool later = w->ephemeral && !w->ready_dir && warden_has(w, HAS_FDS);
 
 	if (!later && guard_look(w, VERIFY_BUILT, e) < 0)
 		return -1;
@@ -455,7 +455,7 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 	if (build_parse(w, body, e) < 0 || features_check_build(w, e) < 0 || open_dir(w, e) < 0 ||
 	    find_init(w, e) < 0)
 		return -1;
-	if (!w->warm && build_trace(w, body, e) < 0)
+	if (!w->ready_dir && build_trace(w, body, e) < 0)
 		return -1;
 	w->spec.meanwhile = (struct cell_meanwhile){ while_building, w };
 	init_link_events(w);
@@ -467,8 +467,8 @@ int warden_build(struct warden *w, struct str body, struct err *e)
 	}
 	if (net_open(w, e) < 0)
 		return -1;
-	if (w->warm)
-		return warm_open(w, e);
+	if (w->ready_dir)
+		return ready_open(w, e);
 	return build_begin(w, e);
 }
 

@@ -24,8 +24,8 @@
 #include "warden/limit/limits.h"
 #include "warden/limit/pause.h"
 #include "warden/net/net.h"
+#include "warden/ready.h"
 #include "warden/warden.h"
-#include "warden/warm.h"
 
 enum { FLUSH_MS = 2000 };
 
@@ -151,7 +151,7 @@ void warden_end(struct warden *w, enum end_cause cause, const char *reason)
 	/* Frozen processes die when killed, but init must run: thaw it. */
 	if (w->state == SANDBOX_PAUSED && warden_has(w, HAS_FREEZE))
 		(void)w->driver->freeze(w->cell, false, 0);
-	warm_close(w);
+	ready_close(w);
 	w->state = SANDBOX_ENDING;
 	w->end_cause = cause;
 	w->end_reason = reason;

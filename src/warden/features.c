@@ -42,7 +42,7 @@ int features_check_build(const struct warden *w, struct err *e)
 		unsigned feature;
 	} needs[] = {
 		{ w->spec.network, HAS_NETWORK },
-		{ w->warm != NULL, HAS_CLAIM },
+		{ w->ready_dir != NULL, HAS_CLAIM },
 		{ w->trace_level == TRACE_FULL, HAS_EXEC_EVENTS },
 		{ w->trace_level == TRACE_FULL, HAS_UPPER },
 		{ l->memory && strict, HAS_MEMORY },

@@ -13,7 +13,7 @@ static void ask_for_everything(void)
 {
 	w.spec.network = true;
 	w.spec.limits = (struct cell_limits){ .memory = 1, .pids = 1, .cpu_milli = 1 };
-	w.warm = "ready";
+	w.ready_dir = "ready";
 	w.trace_level = TRACE_FULL;
 }
 
@@ -56,7 +56,7 @@ static void a_feature_that_nobody_asks_for_may_be_missing(void)
 {
 	w.spec.network = false;
 	w.spec.limits = (struct cell_limits){ 0 };
-	w.warm = NULL;
+	w.ready_dir = NULL;
 	w.trace_level = TRACE_CALLS;
 	driver.has = 0;
 	CHECK(features_check_build(&w, &(struct err){ 0 }) == 0);

@@ -167,8 +167,8 @@ void fx_send_build(const struct fx_want *want)
 		put_number(&b, TAG_UID_BASE, FX_RANGE);
 	if (want->network)
 		CHECK(field_put_c(&b, TAG_NET_POLICY, "policy") == 0);
-	if (want->warm)
-		CHECK(field_put_c(&b, TAG_WARM, ready) == 0);
+	if (want->ready)
+		CHECK(field_put_c(&b, TAG_READY_DIR, ready) == 0);
 	CHECK(fx_send_raw(&fx.client[0], MSG_C_BUILD, 0, buf_str(&b)) == 0);
 }
 

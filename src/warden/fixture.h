@@ -48,7 +48,7 @@ extern unsigned fx_version; /* protocol version of the clients; 0: the newest */
 
 /* The optional parts of the build request. */
 struct fx_want {
-	bool ephemeral, network, warm;
+	bool ephemeral, network, ready;
 	int mounts; /* 0: one */
 	uint64_t ttl_ms, idle_ms, on_timeout, memory;
 };

@@ -34,7 +34,7 @@ static bool awaits_child(void)
 	for (size_t i = 0; i < ARRAY_LEN(fx.w->sweepers); i++)
 		if (fx.w->sweepers[i].pid)
 			return true;
-	return fx.w->turn && fx.w->turn->copy_pid;
+	return fx.w->gen_switch && fx.w->gen_switch->copy_pid;
 }
 
 int __wrap_epoll_wait(int epfd, struct epoll_event *evs, int most, int timeout_ms)

@@ -7,8 +7,9 @@ static const struct {
 	const char *name;
 	unsigned next;
 } states[SANDBOX_STATES] = {
-	[SANDBOX_NEW] = { "creating", TO(SANDBOX_WARM) | TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
-	[SANDBOX_WARM] = { "ready", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
+	[SANDBOX_NEW] = { "creating",
+			  TO(SANDBOX_READY) | TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
+	[SANDBOX_READY] = { "ready", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
 	[SANDBOX_RUNNING] = { "running", TO(SANDBOX_PAUSED) | TO(SANDBOX_ENDING) },
 	[SANDBOX_PAUSED] = { "paused", TO(SANDBOX_RUNNING) | TO(SANDBOX_ENDING) },
 	[SANDBOX_ENDING] = { "ending", TO(SANDBOX_GONE) },

@@ -6,7 +6,7 @@
 
 enum sandbox_state {
 	SANDBOX_NEW,
-	SANDBOX_WARM, /* built, waiting for an owner (warm.h) */
+	SANDBOX_READY, /* built, waiting for an owner (ready.h) */
 	SANDBOX_RUNNING,
 	SANDBOX_PAUSED,
 	SANDBOX_ENDING,

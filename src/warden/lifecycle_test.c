@@ -6,8 +6,8 @@
 static void only_the_steps_of_a_life_are_allowed(void)
 {
 	static const bool may[SANDBOX_STATES][SANDBOX_STATES] = {
-		[SANDBOX_NEW][SANDBOX_WARM] = true,	  [SANDBOX_NEW][SANDBOX_RUNNING] = true,
-		[SANDBOX_WARM][SANDBOX_RUNNING] = true,	  [SANDBOX_WARM][SANDBOX_ENDING] = true,
+		[SANDBOX_NEW][SANDBOX_READY] = true,	  [SANDBOX_NEW][SANDBOX_RUNNING] = true,
+		[SANDBOX_READY][SANDBOX_RUNNING] = true,  [SANDBOX_READY][SANDBOX_ENDING] = true,
 		[SANDBOX_NEW][SANDBOX_ENDING] = true,	  [SANDBOX_RUNNING][SANDBOX_ENDING] = true,
 		[SANDBOX_RUNNING][SANDBOX_PAUSED] = true, [SANDBOX_PAUSED][SANDBOX_RUNNING] = true,
 		[SANDBOX_PAUSED][SANDBOX_ENDING] = true,  [SANDBOX_ENDING][SANDBOX_GONE] = true,
@@ -22,7 +22,7 @@ static void only_the_steps_of_a_life_are_allowed(void)
 static void states_have_the_names_that_clients_know(void)
 {
 	CHECK_STR(sandbox_state_name(SANDBOX_NEW), "creating");
-	CHECK_STR(sandbox_state_name(SANDBOX_WARM), "ready");
+	CHECK_STR(sandbox_state_name(SANDBOX_READY), "ready");
 	CHECK_STR(sandbox_state_name(SANDBOX_RUNNING), "running");
 	CHECK_STR(sandbox_state_name(SANDBOX_PAUSED), "paused");
 	CHECK_STR(sandbox_state_name(SANDBOX_ENDING), "ending");

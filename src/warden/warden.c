@@ -65,7 +65,7 @@ struct warden *warden_new(const struct driver *driver)
 	w->exec = execve;
 	w->lock_fd = w->listen_fd = w->dir_fd = w->disk_fd = w->layers_fd = FD_NONE;
 	w->roots = (struct layer_roots){ FD_NONE, FD_NONE };
-	w->warm_fd = w->spare_group = FD_NONE;
+	w->ready_fd = w->spare_group = FD_NONE;
 	w->trace.fd = w->loop.epfd = FD_NONE;
 	for (int i = 0; i < CELL_MOUNTS; i++)
 		w->uppers[i] = w->lowers[i] = FD_NONE;
@@ -83,8 +83,8 @@ int warden_open(struct warden *w)
 
 static void close_files(struct warden *w)
 {
-	int *const fds[] = { &w->listen_fd, &w->roots.state_fd, &w->roots.pool_fd, &w->layers_fd,
-			     &w->warm_fd,   &w->spare_group,	&w->lock_fd };
+	int *const fds[] = { &w->listen_fd, &w->roots.state_fd, &w->roots.storage_fd, &w->layers_fd,
+			     &w->ready_fd,  &w->spare_group,	&w->lock_fd };
 
 	if (w->disk_fd != w->dir_fd)
 		fd_close(&w->disk_fd);

@@ -27,7 +27,7 @@
 
 struct warden;
 struct call;
-struct turn;
+struct generation_switch;
 struct record;
 struct viewer;
 struct lease_wait;
@@ -103,10 +103,11 @@ struct warden {
 	int nlayer_fds[CELL_MOUNTS];
 	struct stat fresh[CELL_MOUNTS]; /* state of the uppers when they were made */
 	unsigned made_in[CELL_MOUNTS];	/* generation that names their work directories */
-	struct turn *turn;		/* switch to the next generation; NULL: none in progress */
-	struct turn *unsealed;		/* switched and answered; to be sealed next */
-	struct sweeper sweepers[16];	/* children that clean up after earlier generations */
-	bool switched;			/* has switched at least once, so it may do so again */
+	struct generation_switch
+		*gen_switch; /* switch to the next generation; NULL: none in progress */
+	struct generation_switch *unsealed; /* switched and answered; to be sealed next */
+	struct sweeper sweepers[16];	    /* children that clean up after earlier generations */
+	bool switched;			    /* has switched at least once, so it may do so again */
 	struct loop_timer ahead_timer;
 
 	struct conn init;
@@ -143,10 +144,10 @@ struct warden {
 	struct loop_timer disk_timer;
 	bool disk_full; /* the last measurement was above --disk */
 	struct loop_io signal_io;
-	/* warm.h */
-	char *warm;  /* directory that lists it while unclaimed; NULL: built for an owner */
-	int warm_fd; /* descriptor of that directory */
-	struct loop_timer warm_timer;
+	/* ready.h */
+	char *ready_dir; /* directory that lists it while unclaimed; NULL: built for an owner */
+	int ready_fd;	 /* descriptor of that directory */
+	struct loop_timer ready_timer;
 	struct net *net;    /* NULL: no network */
 	struct dial *dials; /* clients' requests for ports inside, in progress */
 	uint32_t ndials, last_dial;

@@ -54,7 +54,7 @@ enum msg {
 
 	/* client protocol: requests */
 	MSG_C_HELLO = 64, /* both | 0 | VERSION NEWEST | the client's first frame: the oldest and newest version that it speaks. From version 3 on the warden's first frame answers with VERSION, which both then use */
-	MSG_C_BUILD = 65, /* creator | 0 | ID NAME HOSTNAME PATH PROGRAM TEXT CWD USER ENV* LABEL* EPHEMERAL UID_BASE TRACE PROFILE NESTED DISK_PATH MOUNT* LAYER* MEMORY CPU_MILLI PIDS FILES DISK TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT BEST_EFFORT WARM NET_POLICY NAMESERVER* PROXY NO_PROXY | create the sandbox; the first request, once; answered by C_READY */
+	MSG_C_BUILD = 65, /* creator | 0 | ID NAME HOSTNAME PATH PROGRAM TEXT CWD USER ENV* LABEL* EPHEMERAL UID_BASE TRACE PROFILE NESTED DISK_PATH MOUNT* LAYER* MEMORY CPU_MILLI PIDS FILES DISK TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT BEST_EFFORT READY_DIR NET_POLICY NAMESERVER* PROXY NO_PROXY | create the sandbox; the first request, once; answered by C_READY */
 	MSG_C_EXEC = 66, /* client | call | OP ARG* ENV* CWD USER PATH OFFSET LENGTH MODE TTY ROWS COLS CALL_ID LABEL* TIMEOUT_MS FINAL CALL_MEMORY BEST_EFFORT WINDOW DETACHED IDEMPOTENT RETAIN | start a call */
 	MSG_C_STDIN = 67, /* client | call | raw bytes | */
 	MSG_C_STDIN_EOF = 68, /* client | call | | */
@@ -63,7 +63,7 @@ enum msg {
 	MSG_C_PS = 71, /* client | any | | list the processes: C_PROCESS each, then C_END */
 	MSG_C_INFO = 72, /* client | any | | answered by C_STATE */
 	MSG_C_SETTLE = 73, /* client | any | | answered by C_SETTLED when the trace holds every event so far */
-	MSG_C_DESTROY = 74, /* client | any | REASON WARM | end the sandbox; answered by C_DESTROYED */
+	MSG_C_DESTROY = 74, /* client | any | REASON READY_DIR | end the sandbox; answered by C_DESTROYED */
 	MSG_C_SWITCH = 75, /* client | any | SEAL LAYER* FORCE CALLS SNAPSHOT NAME | switch to the next generation. With SEAL the uppers become that layer; without it they are dropped. With CALLS, which must be 0, the warden refuses while calls run. Needs the lease */
 	MSG_C_LEASE = 77, /* client | any | TIMEOUT_MS | ask for the right to change the sandbox as a whole; answered by C_LEASED in order of request, or by C_ERROR after TIMEOUT_MS */
 	MSG_C_LEASE_END = 78, /* client | any | | return the lease, or stop waiting for it; not answered */
@@ -75,7 +75,7 @@ enum msg {
 	MSG_C_RESUME = 85, /* client | any | | continue; answered by C_STATE, also if it already runs */
 	MSG_C_EXTEND = 86, /* client | any | TTL_MS, or EXPIRES_AT_MS | time to live from now, or the end time; 0: no limit. Answered by C_STATE */
 	MSG_C_KEEP = 88, /* creator | 0 | | the sandbox is in the catalog and may outlive its creator */
-	MSG_C_CLAIM = 90, /* client | 0 | WARM EPHEMERAL TEXT NAME HOSTNAME CWD USER ENV* LABEL* TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT | claim a ready sandbox; answered by C_READY */
+	MSG_C_CLAIM = 90, /* client | 0 | READY_DIR EPHEMERAL TEXT NAME HOSTNAME CWD USER ENV* LABEL* TIMEOUT_MS TTL_MS IDLE_MS ON_TIMEOUT | claim a ready sandbox; answered by C_READY */
 	MSG_C_ATTACH = 91, /* client | call | CALL, or CALL_ID; OFFSET WINDOW STDIN | join a detached call, running or ended; answered like C_EXEC */
 	MSG_C_CALLS = 92, /* client | any | CALL, or CALL_ID | list all calls or one call: C_CALL each, then C_END */
 	MSG_C_DROP = 93, /* client | call | | the client leaves the call. A detached call continues; any other call is killed. The channel is free; not answered */
@@ -109,11 +109,11 @@ enum run_stage { STAGE_SETUP = 0, STAGE_EXEC = 1 };
 
 /* What a call does. */
 enum call_op {
-	OP_EXEC = 0,	   /* run a command */
-	OP_READ_FILE = 1,  /* PATH to stdout */
-	OP_WRITE_FILE = 2, /* stdin to PATH */
-	OP_READ_TREE = 3,  /* PATH as a tar stream to stdout */
-	OP_WRITE_TREE = 4, /* tar stream from stdin into PATH */
+	CALL_EXEC = 0,	     /* run a command */
+	CALL_READ_FILE = 1,  /* PATH to stdout */
+	CALL_WRITE_FILE = 2, /* stdin to PATH */
+	CALL_READ_TREE = 3,  /* PATH as a tar stream to stdout */
+	CALL_WRITE_TREE = 4, /* tar stream from stdin into PATH */
 };
 
 /* Descriptors of MSG_RUN, in this order; MSG_RUN's FDS field has a bit for each present. */
@@ -225,7 +225,7 @@ enum tag {
 	TAG_TTL_LEFT_MS = 203,
 	TAG_IDLE_LEFT_MS = 204,
 	/* Ready sandboxes */
-	TAG_WARM = 210, /* MSG_C_BUILD: directory that lists the ready sandbox until a claim;
+	TAG_READY_DIR = 210, /* MSG_C_BUILD: directory that lists the ready sandbox until a claim;
 			   MSG_C_CLAIM: the last part of that path, which is the pool key */
 	/* Client protocol 3 */
 	TAG_NEWEST = 220, /* MSG_C_HELLO: newest version that the client speaks */

@@ -389,10 +389,10 @@ void world_begin(void)
 	for (int i = 0; i < SOCKS; i++)
 		g->fds[i] = FD_NONE;
 	g->fds[SOCK_UDP4] = world.udp;
-	g->pool = calloc(1, sizeof *g->pool);
+	g->addresses = calloc(1, sizeof *g->addresses);
 	g->ledger = calloc(1, sizeof *g->ledger);
 	g->free_slots = calloc(LIMIT_NET_FLOWS, sizeof *g->free_slots);
-	FUZZ_CHECK(g->pool && g->ledger && g->free_slots && loop_init(&g->loop) == 0);
+	FUZZ_CHECK(g->addresses && g->ledger && g->free_slots && loop_init(&g->loop) == 0);
 	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
 	world.warden = pair[0];
 	FUZZ_CHECK(conn_init(&g->warden, &g->loop, pair[1], &ops) == 0);
@@ -431,8 +431,8 @@ void world_end(void)
 	fd_close(&g->asker.fd);
 	buf_done(&g->asker.out);
 	loop_done(&g->loop);
-	pool_done(g->pool);
-	free(g->pool);
+	addresses_done(g->addresses);
+	free(g->addresses);
 	policy_free(g->policy);
 	free(g->meters);
 	free(g->ledger);

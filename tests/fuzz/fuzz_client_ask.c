@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(e.kind == ERR_INVALID && e.msg[0]);
 		return 0;
 	}
-	FUZZ_CHECK(e.kind == ERR_NONE && a.op <= OP_WRITE_TREE && (a.mode & ~0777ull) == 0);
+	FUZZ_CHECK(e.kind == ERR_NONE && a.op <= CALL_WRITE_TREE && (a.mode & ~0777ull) == 0);
 	FUZZ_CHECK(a.argc <= LIMIT_ARGS && a.nlabels <= LIMIT_LABELS);
 	FUZZ_CHECK(a.rows <= 0xffff && a.cols <= 0xffff);
 	FUZZ_CHECK(a.timeout_ms < UINT64_MAX / NS_PER_MS / 4);
@@ -31,6 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_text(body, a.path, LIMIT_PATH - 1);
 	check_text(body, a.user, LIMIT_NAME);
 	check_text(body, a.call_id, LIMIT_NAME);
-	FUZZ_CHECK(a.op == OP_EXEC || a.path.n);
+	FUZZ_CHECK(a.op == CALL_EXEC || a.path.n);
 	return 0;
 }

@@ -132,7 +132,8 @@ static void do_connect(struct script *s)
 		to.ip = gateway_ip(AF_INET);
 	else if ((how & 0xc0) == 0x40)
 		to.ip = (struct ip){ 4, { 45, 90, 0, 10 } };
-	else if (pool_give(world.g->pool, how & 128 ? "b.test" : "a.test", &to.ip, &ip6) < 0)
+	else if (addresses_give(world.g->addresses, how & 128 ? "b.test" : "a.test", &to.ip, &ip6) <
+		 0)
 		return;
 	if ((how & 0x38) == 0x38)
 		to.ip = (struct ip){ 4, { 198, 19, 200, 7 } }; /* of the pool, but no name's */

@@ -47,7 +47,7 @@ static void check_frame(const struct frame *f)
 	FUZZ_CHECK((r.mode & ~0777u) == 0);
 	for (int i = 0; i < f->nfds; i++)
 		FUZZ_CHECK(fds[i] == FD_NONE && roles_of(&r, kept[i]) == is_open(kept[i]));
-	FUZZ_CHECK(rc < 0 || (r.fds[FD_STDIN] >= 0 && (r.op == OP_EXEC || r.path)));
+	FUZZ_CHECK(rc < 0 || (r.fds[FD_STDIN] >= 0 && (r.op == CALL_EXEC || r.path)));
 	request_done(&r);
 	for (int i = 0; i < f->nfds; i++)
 		FUZZ_CHECK(!is_open(kept[i]));

@@ -274,7 +274,7 @@ static void begin(enum fuzz_who who, struct reader *r)
 	fx_send_build(&(struct fx_want){ .mounts = 1 + (how >> 6),
 					 .ephemeral = how & 32 || fake.init.no_hello,
 					 .network = how % 128 == 5,
-					 .warm = how % 32 == 7,
+					 .ready = how % 32 == 7,
 					 .ttl_ms = how % 8 == 3 ? 5000 : 0 });
 	fx_settle();
 }

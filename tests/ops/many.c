@@ -195,7 +195,7 @@ static void start_command(struct one *o)
 	static const struct link_call_ops ops = { .output = on_output, .ended = on_ended };
 	const struct step *s = &steps[o->step];
 	const char *const argv[] = { "sh", "-c", s->script, NULL };
-	const struct call_spec spec = { .op = OP_EXEC, .argv = argv };
+	const struct call_spec spec = { .op = CALL_EXEC, .argv = argv };
 	struct err e = { 0 };
 	int r;
 

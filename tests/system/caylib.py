@@ -202,8 +202,8 @@ def remove_all(cay):
         cay('snapshot', 'rm', snap['id'], check=True)
 
 
-def why_no_pool():
-    """What `cay setup pool` lacks here, or None."""
+def why_no_storage():
+    """What `cay setup storage` lacks here, or None."""
     if not ROOTFUL:
         return 'a pool needs root'
     if 'btrfs' not in read_text('/proc/filesystems').split():

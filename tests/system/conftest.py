@@ -29,7 +29,7 @@ CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
 DURATIONS = os.environ.get('CAY_TEST_DURATIONS')
 # About disks, pools, what a sync or a limit does there; and a share of the rest, so that it too is seen on one.
 ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_faults', 'test_faults_apply', 'test_faults_commands', 'test_life', 'test_limits',
-           'test_pool', 'test_state'}
+           'test_storage', 'test_state'}
 
 
 def pytest_configure(config):
@@ -147,17 +147,17 @@ def fault(tmp_path_factory):
     return program
 
 
-@pytest.fixture(params=['plain', 'pool'])
+@pytest.fixture(params=['plain', 'storage'])
 def place(request, fresh_cay):
     """A cay of which the sandboxes lie in the state directory, or in a pool."""
-    if request.param == 'pool':
-        if caylib.why_no_pool():
-            pytest.skip(caylib.why_no_pool())
-        fresh_cay('setup', 'pool', '--size', '512M', check=True)
+    if request.param == 'storage':
+        if caylib.why_no_storage():
+            pytest.skip(caylib.why_no_storage())
+        fresh_cay('setup', 'storage', '--size', '512M', check=True)
     yield fresh_cay
-    if request.param == 'pool':
+    if request.param == 'storage':
         fresh_cay('kill', '--all', '--yes')
-        subprocess.run(['umount', '-l', f'{fresh_cay.state}/pool'], check=True)
+        subprocess.run(['umount', '-l', f'{fresh_cay.state}/storage'], check=True)
 
 
 @pytest.fixture

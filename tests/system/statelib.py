@@ -13,8 +13,8 @@ from fingerprint import fingerprint
 
 SPACES = ('cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts')
 UID_BASE, UID_MANY = 0x70000000, 65536
-TOP = {'applying', 'catalog.db', 'catalog.db-shm', 'catalog.db-wal', 'ended', 'layers', 'locks', 'pool', 'pool.img', 'sandboxes', 'starts',
-       'templates', 'uids', 'warm', 'failpoint', 'failpoints', 'wanted'}
+TOP = {'applying', 'catalog.db', 'catalog.db-shm', 'catalog.db-wal', 'ended', 'layers', 'locks', 'storage', 'storage.img', 'sandboxes', 'starts',
+       'templates', 'uids', 'ready', 'failpoint', 'failpoints', 'wanted'}
 INSIDE = {'applied', 'base', 'files.index', 'old', 'op', 'sock', 'stage', 'top', 'trace.jsonl', 'upper', 'work',
           'end.json', 'end.json.new', 'policy', 'policy.new', 'files.index.new', 'top.new'}  # what was under way: the next one overwrites it
 
@@ -51,9 +51,9 @@ def check_invariants(cay):
     cay('gc', check=True)
     assert rows(cay, 'SELECT * FROM operations') == []
     known = {r[0] for r in rows(cay, 'SELECT id FROM layers')}
-    pool = os.path.join(cay.state, 'pool')
+    pool = os.path.join(cay.state, 'storage')
     has_pool = os.path.exists(pool)
-    there = [x for d in ['layers', 'pool/layers'][:1 + has_pool] if os.path.exists(os.path.join(cay.state, d))
+    there = [x for d in ['layers', 'storage/layers'][:1 + has_pool] if os.path.exists(os.path.join(cay.state, d))
              for x in os.listdir(os.path.join(cay.state, d)) if not x.startswith('.')]
     assert sorted(known) == sorted(there)
     needed = {r[0] for r in rows(cay, 'SELECT parent FROM layers UNION SELECT top FROM sandboxes UNION'
@@ -216,15 +216,15 @@ def check_belongings(cay, group=None):
     check_uids(cay, live, known, whose)
     check_groups(cay, live, group)
     for text in caylib.mounts(cay.state):
-        assert text == f'mount {cay.state}/pool', text
+        assert text == f'mount {cay.state}/storage', text
     boxes = {r[0] for r in rows(cay, 'SELECT id FROM sandboxes')}
     assert set(live) <= parts(f'{cay.state}/locks') <= boxes
     left = {x for x in os.listdir(cay.state) if not x.startswith('.doctor-')}  # goes with the next one, a minute later
     assert left <= TOP, left - TOP
     for ref in boxes:
         assert parts(f'{cay.state}/sandboxes/{ref}') <= INSIDE, parts(f'{cay.state}/sandboxes/{ref}') - INSIDE
-    for kind in parts(f'{cay.state}/warm') - {'lock'}:
-        assert not parts(f'{cay.state}/warm/{kind}'), 'a ready sandbox that nobody wants'
+    for kind in parts(f'{cay.state}/ready') - {'lock'}:
+        assert not parts(f'{cay.state}/ready/{kind}'), 'a ready sandbox that nobody wants'
     for table, column in (('operations', 'sandbox'), ('uses', 'sandbox'), ('calls', 'sandbox')):
         assert {r[0] for r in rows(cay, f'SELECT {column} FROM {table}')} <= boxes, table
     assert {r[0] for r in rows(cay, 'SELECT id FROM recipes')} <= boxes | {r[0] for r in rows(cay, 'SELECT sandbox FROM snapshots')}

@@ -235,7 +235,7 @@ def test_who_puts_a_rollback_right_frees_nothing_that_is_mounted(world):
     cay('diff', ref, check=True)
     assert rows(cay, 'SELECT * FROM operations') == []
     cay('gc', check=True)
-    where = 'pool/layers' if os.path.exists(f'{cay.state}/pool') else 'layers'
+    where = 'storage/layers' if os.path.exists(f'{cay.state}/storage') else 'layers'
     assert set(mounted) <= set(os.listdir(os.path.join(cay.state, where)))
     assert sh(cay, ref, 'cat /tmp/f?') == ''.join(f'{i}\n' for i in range(10))
     cay('rollback', ref, check=True)
@@ -305,7 +305,7 @@ def test_what_was_broken_off_is_put_above_what_lies_there_now(fresh_cay, crash_b
 # Names that the script below comes to, wherever it is; each commit of the catalog has two more.
 IN_SCRIPT = IN_CLI + IN_WARDEN + [
     'create.dir', 'lock.named', 'remove.trace', 'remove.files', 'remove.lock', 'layers.freed', 'lost.removing',
-    'apply.noted', 'apply.staged', 'apply.journal', 'apply.moving', 'apply.synced', 'apply.done', 'warm.unlisted']
+    'apply.noted', 'apply.staged', 'apply.journal', 'apply.moving', 'apply.synced', 'apply.done', 'ready.unlisted']
 
 
 class Script:
@@ -442,12 +442,12 @@ def test_death_while_a_switch_is_undone(fresh_cay, crash_bin, monkeypatch):
 
 
 def test_death_while_a_sandbox_is_removed_from_the_pool(world):
-    """Also where it lies in the pool."""
+    """Also where it lies in the storage."""
     cay = world
     ref = cay.create()
-    arm(cay, 'pool.dropped')
+    arm(cay, 'storage.dropped')
     cay('kill', ref)
-    if os.path.exists(os.path.join(cay.state, 'pool')):
+    if os.path.exists(os.path.join(cay.state, 'storage')):
         assert not armed(cay)
     else:
         os.unlink(os.path.join(cay.state, 'failpoint'))

@@ -175,7 +175,7 @@ def is_ready(cay):
 
 def no_pool(lab):
     lab.cay('pool', 'set', 'host', '0')
-    wait_until(lambda: not any(kind != 'lock' for kind in caylib.list_dir(f'{lab.cay.state}/warm')), what='nothing ready')
+    wait_until(lambda: not any(kind != 'lock' for kind in caylib.list_dir(f'{lab.cay.state}/ready')), what='nothing ready')
 
 
 def test_setting_a_pool(lab):

@@ -74,7 +74,7 @@ def refuses(cay, match, group=None):
 
 def test_what_belongs_to_no_sandbox_is_found(pair):
     cay, one, _ = pair
-    for path in ('stray', f'sandboxes/{one}/stray', 'locks/abcdefghjkmn', 'warm/kind'):
+    for path in ('stray', f'sandboxes/{one}/stray', 'locks/abcdefghjkmn', 'ready/kind'):
         os.makedirs(os.path.join(cay.state, path, 'x'))
         refuses(cay, 'stray|abcdefghjkmn|nobody wants')
         subprocess.run(['rm', '-r', os.path.join(cay.state, path)], check=True)

@@ -186,7 +186,7 @@ def test_a_next_generation_that_is_not_what_it_must_be_is_not_entered(cay, progr
 def layer_files(cay):
     """Path below its layer -> content, of all sealed files."""
     found = {}
-    for top in ('layers', 'pool/layers'):
+    for top in ('layers', 'storage/layers'):
         for folder, _, names in os.walk(os.path.join(cay.state, top)):
             for name in names if '/work/' not in folder else ():  # overlayfs's own, just being removed
                 path = os.path.join(folder, name)
@@ -194,16 +194,16 @@ def layer_files(cay):
     return found
 
 
-@pytest.fixture(params=['plain', 'pool'])
+@pytest.fixture(params=['plain', 'storage'])
 def place(request, fresh_cay):
-    if request.param == 'pool' and caylib.why_no_pool():
-        pytest.skip(caylib.why_no_pool())
-    if request.param == 'pool':
-        fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    if request.param == 'storage' and caylib.why_no_storage():
+        pytest.skip(caylib.why_no_storage())
+    if request.param == 'storage':
+        fresh_cay('setup', 'storage', '--size', '256M', check=True)
     yield fresh_cay
     caylib.remove_all(fresh_cay)
-    if request.param == 'pool':
-        fresh_cay('setup', 'pool', '--remove', check=True)
+    if request.param == 'storage':
+        fresh_cay('setup', 'storage', '--remove', check=True)
 
 
 def test_who_has_kept_a_tree_cannot_write_to_a_sealed_layer(place, programs):

@@ -91,7 +91,7 @@ void file_read(struct envd *v, struct box *b)
 	static const struct link_call_ops ops = { .output = on_output, .ended = on_ended };
 	static const struct http_handler handler = { .room = on_room, .ended = envd_ended };
 	struct reading *d = calloc(1, sizeof *d);
-	struct call_spec spec = { .op = OP_READ_FILE };
+	struct call_spec spec = { .op = CALL_READ_FILE };
 
 	if (!d) {
 		api_refuse(v->q->http, 503, "out of memory");

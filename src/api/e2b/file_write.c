@@ -129,7 +129,7 @@ static void begin_file(struct writing *w)
 	static const struct link_call_ops ops = { .output = on_output,
 						  .room = on_call_room,
 						  .ended = on_call_ended };
-	const struct call_spec spec = { .op = OP_WRITE_FILE,
+	const struct call_spec spec = { .op = CALL_WRITE_FILE,
 					.path = w->path,
 					.mode = 0644,
 					.user = w->v->user[0] ? w->v->user : NULL };

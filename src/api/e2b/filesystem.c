@@ -220,7 +220,7 @@ static void run(struct asking *a, struct box *b, const char *script)
 	const char *const argv[] = { "/bin/sh",		"-c",	 script,   "sh",
 				     FILE_ENTRY_FORMAT, a->path, a->other, NULL };
 	const struct call_spec spec = {
-		.op = OP_EXEC, .argv = argv, .cwd = "/", .user = a->v->user[0] ? a->v->user : NULL
+		.op = CALL_EXEC, .argv = argv, .cwd = "/", .user = a->v->user[0] ? a->v->user : NULL
 	};
 
 	if (box_call(b, &a->call, &spec, &ops) < 0)

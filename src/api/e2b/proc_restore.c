@@ -74,7 +74,7 @@ static int on_row(struct link_ask *a, const struct frame *f)
 	if (f->type != MSG_C_CALL)
 		return f->type == MSG_C_END ? 0 : -1;
 	decode_call_row(f, &row);
-	if (row.running && row.detached && row.op == OP_EXEC && row.pid &&
+	if (row.running && row.detached && row.op == CALL_EXEC && row.pid &&
 	    strncmp(row.call_id, OURS, strlen(OURS)) == 0)
 		restore_one(b, &row, f->body);
 	return 1;

@@ -125,7 +125,7 @@ static char *config_of(const struct start *s)
 static void start_process(struct envd *v, struct box *b, const struct start *s)
 {
 	char cwd[ENVD_PATH], call_id[LIMIT_NAME + 1];
-	const struct call_spec spec = { .op = OP_EXEC,
+	const struct call_spec spec = { .op = CALL_EXEC,
 					.argv = s->argv,
 					.env = (const char *const *)s->env.items,
 					.cwd = s->cwd && envd_path(v, s->cwd, cwd) ? cwd : NULL,

@@ -36,7 +36,7 @@ struct listing {
 /* A file operation has no command words. */
 static const char *words_of(const struct link_call_row *r)
 {
-	return r->args[0] ? r->args : r->op == OP_EXEC ? "(shell)" : "(copy)";
+	return r->args[0] ? r->args : r->op == CALL_EXEC ? "(shell)" : "(copy)";
 }
 
 static int add_row(const struct listing *l, const struct link_call_row *r)

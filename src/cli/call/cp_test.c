@@ -15,21 +15,21 @@
 
 extern const struct cmd cmd_cp;
 
-static const struct buf *evil_stream; /* what OP_READ_TREE returns instead of the real tree */
+static const struct buf *evil_stream; /* what CALL_READ_TREE returns instead of the real tree */
 
 static int inside(enum call_op op, const char *path, mode_t mode)
 {
 	switch (op) {
-	case OP_READ_FILE:
+	case CALL_READ_FILE:
 		return files_read(path, 0, UINT64_MAX);
-	case OP_WRITE_FILE:
+	case CALL_WRITE_FILE:
 		return files_write(path, mode);
-	case OP_READ_TREE:
+	case CALL_READ_TREE:
 		return evil_stream ? io_write_all(1, evil_stream->data, evil_stream->len) < 0
 				   : files_read_tree(path);
-	case OP_WRITE_TREE:
+	case CALL_WRITE_TREE:
 		return files_write_tree(path);
-	case OP_EXEC:
+	case CALL_EXEC:
 		break;
 	}
 	return 1;

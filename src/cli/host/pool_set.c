@@ -32,10 +32,11 @@ static struct opt opts[] = {
 static int parse_count(const char *text, uint32_t *ret, struct err *e)
 {
 	size_t n = strspn(text, "0123456789");
-	unsigned long v = n && n < 8 && !text[n] ? strtoul(text, NULL, 10) : WARM_MOST + 1;
+	unsigned long v = n && n < 8 && !text[n] ? strtoul(text, NULL, 10) : READY_MOST + 1;
 
-	if (v > WARM_MOST)
-		return err_set(e, ERR_INVALID, "'%.100s': how many, from 0 to %d", text, WARM_MOST);
+	if (v > READY_MOST)
+		return err_set(e, ERR_INVALID, "'%.100s': how many, from 0 to %d", text,
+			       READY_MOST);
 	*ret = (uint32_t)v;
 	return 0;
 }
@@ -76,7 +77,7 @@ const struct cmd cmd_pool_set = {
 		"them; without options, all pools of the template. A sandbox with a network cannot be "
 		"ready: its gateway begins with the policy of whoever asks, and all that it does goes "
 		"into a trace, which one that is nobody's does not have. The storage for sandboxes' files "
-		"is another thing: cay setup pool.",
+		"is another thing: cay setup storage.",
 	.examples = "cay pool set host 10\n"
 		    "cay pool set snap:before-upgrade 100 --wait\n"
 		    "cay pool set host 4 --profile locked --memory 2G\n"

@@ -12,7 +12,7 @@ void snapshot_row_done(struct snapshot_row *row)
 	(void)row;
 }
 
-void op_row_done(struct op_row *row)
+void operation_row_done(struct operation_row *row)
 {
 	(void)row;
 }
@@ -116,14 +116,15 @@ int catalog_sync(struct catalog *c, struct err *e)
 	return fake_none(e);
 }
 
-int catalog_op_begin(struct catalog *c, const struct op_row *op, struct err *e)
+int catalog_op_begin(struct catalog *c, const struct operation_row *op, struct err *e)
 {
 	(void)c;
 	(void)op;
 	return fake_none(e);
 }
 
-int catalog_op_find(struct catalog *c, const char *sandbox, struct op_row *ret, struct err *e)
+int catalog_op_find(struct catalog *c, const char *sandbox, struct operation_row *ret,
+		    struct err *e)
 {
 	(void)c;
 	(void)sandbox;
@@ -138,7 +139,7 @@ int catalog_op_cancel(struct catalog *c, const char *sandbox, struct err *e)
 	return fake_none(e);
 }
 
-int catalog_op_done(struct catalog *c, const struct op_row *op, enum op_result result,
+int catalog_op_done(struct catalog *c, const struct operation_row *op, enum op_result result,
 		    const char *below, struct err *e)
 {
 	(void)c;

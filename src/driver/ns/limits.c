@@ -70,10 +70,10 @@ static int apply_files(const struct cell_spec *s, struct ns_cell *c, struct err 
 /* In storage, each subvolume's quota enforces the limit; otherwise the warden watches. */
 static int apply_disk(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 {
-	int r = s->limits.disk && s->pool ? btrfs_quota_is_on(s->disk_fd) : 0;
+	int r = s->limits.disk && s->storage ? btrfs_quota_is_on(s->disk_fd) : 0;
 
 	if (r < 0)
-		return err_sys(e, -r, "look for quotas in '%s'", s->pool);
+		return err_sys(e, -r, "look for quotas in '%s'", s->storage);
 	c->pub.has_quota = r == 1;
 	return 0;
 }

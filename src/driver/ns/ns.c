@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "driver/ns/birth.h"
 #include "driver/ns/launch.h"
+#include "driver/ns/launched.h"
 #include "driver/ns/limits.h"
 #include "driver/ns/net.h"
 #include "driver/ns/ns.h"
@@ -274,11 +274,11 @@ static int start(struct launch *l, struct ends *setup, int cgroup_fd, struct ns_
 	if (prepare_uppers(l->spec, c->pub.has_quota, e) < 0 ||
 	    send_parts(l, setup->ours, c, e) < 0)
 		return -1;
-	if (meanwhile(&l->spec->meanwhile, c, e) < 0 || birth_watch(c->birth, c, e) < 0)
+	if (meanwhile(&l->spec->meanwhile, c, e) < 0 || launched_watch(c->launched, c, e) < 0)
 		return -1;
 	if (await_report(setup->ours, l->spec, c, e) < 0)
 		return -1;
-	birth_reported(c->birth, c->root_fd);
+	launched_reported(c->launched, c->root_fd);
 	return 0;
 }
 
@@ -290,10 +290,10 @@ static int make(const struct cell_spec *s, struct ns_cell *c, struct err *e)
 	struct launch *l;
 	int group, r;
 
-	c->birth = birth_new(s);
-	if (!c->birth)
+	c->launched = launched_new(s);
+	if (!c->launched)
 		return err_sys(e, ENOMEM, "make a sandbox");
-	l = &c->birth->l;
+	l = &c->launched->l;
 	r = s->rootful ? netns_begin(&l->net) : 0;
 	if (r < 0)
 		return explain_clone(-r, true, e);
@@ -370,7 +370,7 @@ static int destroy(struct cell *cell, struct err *e)
 	r = cgroup_remove(&c->cgroup, GONE_TIMEOUT_MS);
 	cgroup_done(&c->cgroup);
 	ns_cell_close(c);
-	birth_free(c->birth);
+	launched_free(c->launched);
 	free(c);
 	return r < 0 ? err_sys(e, -r, "remove the control group") : 0;
 }

@@ -6,7 +6,7 @@
 #include "driver/driver.h"
 #include "sys/cgroup/cgroup.h"
 
-struct birth;
+struct launched;
 
 /* What the driver needs to make the next generation. */
 struct cell_keep {
@@ -42,8 +42,8 @@ struct ns_cell {
 	struct cgroup cgroup;
 	bool has_cgroup;
 	struct cell_keep keep;
-	struct birth *birth;  /* what verify compares with; NULL: everything is verified */
-	int net_fds[NET_FDS]; /* FD_NONE without a network */
+	struct launched *launched; /* what verify compares with; NULL: everything is verified */
+	int net_fds[NET_FDS];	   /* FD_NONE without a network */
 };
 
 static inline struct ns_cell *ns_cell(const struct cell *c)

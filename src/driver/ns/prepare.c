@@ -34,7 +34,7 @@ struct prepare {
 static void prepare_done(struct prepare *p)
 {
 	fd_close(&p->roots.state_fd);
-	fd_close(&p->roots.pool_fd);
+	fd_close(&p->roots.storage_fd);
 	fd_close(&p->upper_fd);
 	fd_close(&p->work_fd);
 }
@@ -371,11 +371,11 @@ static int check_pool(const struct cell_spec *s, struct err *e)
 {
 	struct stat held, named = { 0 };
 
-	if (!s->pool || fstat(s->disk_fd, &held) < 0 ||
+	if (!s->storage || fstat(s->disk_fd, &held) < 0 ||
 	    (stat(s->disk, &named) == 0 && held.st_dev == named.st_dev &&
 	     held.st_ino == named.st_ino))
 		return 0;
-	(void)err_set(e, ERR_UNAVAILABLE, "the pool at '%s' is not there", s->pool);
+	(void)err_set(e, ERR_UNAVAILABLE, "the storage at '%s' is not there", s->storage);
 	return err_hint(e, "mount it again, which any other command of cay does where its file is "
 			   "whole; the sandbox goes on as it was");
 }
@@ -397,10 +397,10 @@ static int open_roots(struct prepare *p, struct err *e)
 	p->roots.state_fd = open(s->state, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->roots.state_fd < 0)
 		return err_sys(e, errno, "open '%s'", s->state);
-	if (!s->pool)
+	if (!s->storage)
 		return 0;
-	p->roots.pool_fd = open(s->pool, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return p->roots.pool_fd < 0 ? err_sys(e, errno, "open '%s'", s->pool) : 0;
+	p->roots.storage_fd = open(s->storage, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return p->roots.storage_fd < 0 ? err_sys(e, errno, "open '%s'", s->storage) : 0;
 }
 
 static int prepare_open(struct prepare *p, const char *upper, bool quota, struct err *e)
@@ -410,14 +410,15 @@ static int prepare_open(struct prepare *p, const char *upper, bool quota, struct
 
 	if (check_closed(s, e) < 0 || check_pool(s, e) < 0)
 		return -1;
-	p->upper_fd = s->pool ? limits_volume(s, upper, quota) : open_new(s->disk_fd, upper);
+	p->upper_fd = s->storage ? limits_volume(s, upper, quota) : open_new(s->disk_fd, upper);
 	if (p->upper_fd >= 0)
-		p->work_fd = open_new(s->pool ? p->upper_fd : s->disk_fd, "work");
+		p->work_fd = open_new(s->storage ? p->upper_fd : s->disk_fd, "work");
 	r = p->upper_fd < 0 ? p->upper_fd : p->work_fd;
 	if (r >= 0)
 		return open_roots(p, e);
 	(void)err_sys(e, -r, "make directories in '%s'", s->disk);
-	return s->pool && r == -ENOSPC ? err_hint(e, "the pool is full: see cay gc, cay ls") : -1;
+	return s->storage && r == -ENOSPC ? err_hint(e, "the storage is full: see cay gc, cay ls")
+					  : -1;
 }
 
 static int make_all(const struct prepare *p, struct err *e)
@@ -475,7 +476,7 @@ int prepare_next(const struct cell_spec *s, const struct cell_change *what, unsi
 		r = voltree_remove(s->disk_fd, "next");
 	else
 		r = 0;
-	if (r == 0 && !s->pool)
+	if (r == 0 && !s->storage)
 		r = remove_work(s, generation);
 	if (r < 0)
 		return err_sys(e, -r, "make room in '%s'", s->disk);

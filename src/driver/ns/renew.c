@@ -46,7 +46,7 @@
 #include "driver/ns/ns.h"
 #include "driver/ns/posture.h"
 #include "driver/ns/prepare.h"
-#include "sys/files/foresee.h"
+#include "sys/files/prefetch.h"
 #include "sys/ns/mnt.h"
 #include "sys/process/close_but.h"
 #include "sys/process/fdpass.h"
@@ -279,7 +279,7 @@ static void __attribute__((noreturn)) helper_run(struct helper *h)
 	must(h, enter_inner(h), "enter the user namespace");
 	must(h, last(chroot(".")), "change the root");
 	report(h, &t, self, base);
-	foresee_usual(AT_FDCWD);
+	prefetch_usual(AT_FDCWD);
 	(void)!read(h->report_fd, &end, 1); /* until it is verified and entered */
 	while (waitpid(-1, NULL, 0) > 0)
 		;

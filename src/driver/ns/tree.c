@@ -153,8 +153,8 @@ int tree_gather(struct tree *t)
 {
 	int r = gather_root(t, t->spec->state, &t->roots.state_fd);
 
-	if (r == 0 && t->spec->pool)
-		r = gather_root(t, t->spec->pool, &t->roots.pool_fd);
+	if (r == 0 && t->spec->storage)
+		r = gather_root(t, t->spec->storage, &t->roots.storage_fd);
 	for (int i = 0; i < t->spec->nmounts && r == 0; i++) {
 		const struct cell_mount *m = &t->spec->mounts[i];
 
@@ -181,8 +181,8 @@ static int stage_all(struct tree *t)
 	char name[32];
 	int r = tree_put(t, t->roots.state_fd, "state");
 
-	if (r == 0 && t->spec->pool)
-		r = tree_put(t, t->roots.pool_fd, "pool");
+	if (r == 0 && t->spec->storage)
+		r = tree_put(t, t->roots.storage_fd, "storage");
 	(void)snprintf(t->what, sizeof t->what, "put layers on the stage");
 	for (int i = 0; i < t->spec->nmounts; i++)
 		for (int j = 0; j < CELL_LOWERS && r == 0; j++) {
@@ -212,12 +212,12 @@ static int open_part(const struct tree *t, const char *part, const char *name)
 {
 	char path[LIMIT_PATH];
 
-	if (t->spec->pool)
+	if (t->spec->storage)
 		(void)snprintf(path, sizeof path, "%s/%s/%s", t->spec->id, part, name);
 	else
 		(void)snprintf(path, sizeof path, "%s/%s/%s", below_state(t, t->spec->dir), part,
 			       name);
-	return resolve_beneath(t->spec->pool ? t->roots.pool_fd : t->roots.state_fd, path,
+	return resolve_beneath(t->spec->storage ? t->roots.storage_fd : t->roots.state_fd, path,
 			       O_PATH | O_DIRECTORY, 0);
 }
 
@@ -329,8 +329,8 @@ static int new_overlay(struct tree *t, int i)
 	(void)snprintf(name, sizeof name, "%d", i);
 	upper_fd = open_part(t, t->upper, name);
 	(void)snprintf(upper, sizeof upper, "%d", upper_fd);
-	(void)snprintf(work_dir, sizeof work_dir, "%s%swork", t->spec->pool ? t->upper : "",
-		       t->spec->pool ? "/" : "");
+	(void)snprintf(work_dir, sizeof work_dir, "%s%swork", t->spec->storage ? t->upper : "",
+		       t->spec->storage ? "/" : "");
 	(void)snprintf(name, sizeof name, "%d.%u", i, t->generation);
 	work_fd = open_part(t, work_dir, name);
 	(void)snprintf(work, sizeof work, "%d", work_fd);

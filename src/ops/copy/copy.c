@@ -260,7 +260,7 @@ static int copy_to_host(struct copy *k, struct err *e)
 	if (r == 0)
 		r = open_destination(k->spec->to.path, &d, e);
 	if (r == 0)
-		r = copy_out(k, unpack_host, &d, COPY_READS_ON, OP_READ_TREE, e);
+		r = copy_out(k, unpack_host, &d, COPY_READS_ON, CALL_READ_TREE, e);
 	/*
 	 * The source existed at the first check. If it was moved away meanwhile, an empty copy is a
 	 * failure.
@@ -278,7 +278,7 @@ static int copy_to_stream(struct copy *k, struct err *e)
 	char about[sizeof e->about];
 	size_t n;
 
-	if (copy_out(k, write_stream, k, COPY_READS, OP_READ_FILE, e) == 0)
+	if (copy_out(k, write_stream, k, COPY_READS, CALL_READ_FILE, e) == 0)
 		return 0;
 	n = strlen(e->msg);
 	if (n < sizeof dir || strcmp(e->msg + n - (sizeof dir - 1), dir) != 0)
@@ -292,10 +292,10 @@ static int run_between(struct copy *k, struct copy_helper *h, int *out_fd, struc
 {
 	auto_done(file_call_done) struct file_call from = { 0 }, to = { 0 };
 	struct err of_source = { 0 };
-	int r = call_start(k, &to, true, OP_WRITE_TREE, h->fd, h, e), s = 0;
+	int r = call_start(k, &to, true, CALL_WRITE_TREE, h->fd, h, e), s = 0;
 
 	if (r == 0)
-		s = call_start(k, &from, false, OP_READ_TREE, *out_fd, NULL, &of_source);
+		s = call_start(k, &from, false, CALL_READ_TREE, *out_fd, NULL, &of_source);
 	if (r == 0 && s == 0)
 		s = call_wait(k, &from, &of_source);
 	file_call_done(&from);
@@ -342,8 +342,8 @@ static int copy(struct copy *k, struct err *e)
 	if (from == COPY_SANDBOX)
 		return copy_to_stream(k, e);
 	if (from == COPY_HOST)
-		return copy_in(k, pack_host, OP_WRITE_TREE, e);
-	return copy_in(k, read_stream, OP_WRITE_FILE, e);
+		return copy_in(k, pack_host, CALL_WRITE_TREE, e);
+	return copy_in(k, read_stream, CALL_WRITE_FILE, e);
 }
 
 static int find(struct cay *c, const struct copy_place *p, char ret[ID_SIZE], struct err *e)

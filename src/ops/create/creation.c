@@ -75,8 +75,8 @@ static int put_identity(struct buf *b, const struct creation *n, const char *hos
 		r = field_put_c(b, TAG_TEXT, n->row.template_);
 	if (r == 0 && n->row.name[0])
 		r = field_put_c(b, TAG_NAME, n->row.name);
-	if (r == 0 && n->warm)
-		r = field_put_c(b, TAG_WARM, n->warm);
+	if (r == 0 && n->ready_dir)
+		r = field_put_c(b, TAG_READY_DIR, n->ready_dir);
 	if (r == 0)
 		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
 	if (r == 0 && n->row.uid_slot >= 0)
@@ -190,7 +190,7 @@ static int make_dir(struct creation *n, struct err *e)
 		return err == ENOSPC ? err_code(e, "state.full", n->cay->state.dir) : -1;
 	}
 	failpoint("create.dir");
-	return pool_add(&n->cay->state, n->row.id, n->disk, sizeof n->disk, e);
+	return storage_add(&n->cay->state, n->row.id, n->disk, sizeof n->disk, e);
 }
 
 /* Read it again each time: another process may have merged layers of it. */
@@ -261,13 +261,13 @@ static int make(struct creation *n, const char *hostname, struct err *e)
 
 	if (r == 0)
 		r = read_stack(n, e);
-	if (r == 0 && n->warm)
+	if (r == 0 && n->ready_dir)
 		r = hold(n, e);
 	if (r == 0)
 		r = send_build(n, hostname, e);
 	if (r == 0)
 		(void)creation_move(n, CREATION_ASKED);
-	return r < 0 || n->warm ? r : add_row(n, e);
+	return r < 0 || n->ready_dir ? r : add_row(n, e);
 }
 
 static void undo(struct creation *n)
@@ -317,7 +317,7 @@ static int add_claimed(struct creation *n, struct err *e)
 /* If a ready sandbox exists, it lacks only its owner. */
 static int take_ready(struct creation *n, const char *hostname, struct err *e)
 {
-	if (n->warm || n->at != CREATION_PLANNED || !claim(n, 1, hostname))
+	if (n->ready_dir || n->at != CREATION_PLANNED || !claim(n, 1, hostname))
 		return 0;
 	if (add_claimed(n, e) == 0)
 		return 1;
@@ -375,7 +375,7 @@ static int plan(struct creation *n, const struct create_spec *spec, bool early, 
 	(void)str_copy(n->row.owner, sizeof n->row.owner, str_of(spec->owner ? spec->owner : ""));
 	p.seen_ns = n->row.created_ns = clock_real_ns();
 	n->row.spec = options_write(&p);
-	if ((early && !spec->copy && !warm_exists(&n->cay->state) && start_warden(n, e) < 0) ||
+	if ((early && !spec->copy && !ready_exists(&n->cay->state) && start_warden(n, e) < 0) ||
 	    recipe_write(n, &p, e) < 0) {
 		undo(n);
 		return -1;
@@ -403,12 +403,12 @@ int creation_create(struct creation *n, const struct create_spec *spec, struct e
 	return plan(n, spec, true, e) < 0 ? -1 : make_it(n, spec->hostname, e);
 }
 
-int creation_ready(struct creation *n, struct str recipe, const char *top, const char *warm,
+int creation_ready(struct creation *n, struct str recipe, const char *top, const char *ready_dir,
 		   struct err *e)
 {
 	if (cay_catalog(n->cay, e) < 0)
 		return -1;
-	n->warm = warm;
+	n->ready_dir = ready_dir;
 	(void)str_copy(n->row.top, sizeof n->row.top, str_of(top));
 	if (buf_add_str(&n->recipe, recipe) < 0)
 		return err_sys(e, ENOMEM, "make a sandbox ready");

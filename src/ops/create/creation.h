@@ -53,7 +53,7 @@ struct creation {
 	size_t nlayers;
 	char disk[sizeof((struct state *)0)->dir + 40]; /* its directory in storage, or empty */
 	struct start start;				/* held until the creation is finished */
-	const char *warm; /* for a pool sandbox: the directory that lists it */
+	const char *ready_dir; /* for a pool sandbox: the directory that lists it */
 };
 
 #define CREATION_INIT \
@@ -84,10 +84,10 @@ int creation_fork(struct creation *ns, size_t n, const struct creation_source *f
 		  char (*names)[64], struct err *e);
 int creation_finish(struct creation *n, struct err *e);
 /*
- * Make a ready sandbox for a pool (store/warm.h) from the recipe in n. top: topmost layer that it
+ * Make a ready sandbox for a pool (store/ready.h) from the recipe in n. top: topmost layer that it
  * starts from. It stays when this returns.
  */
-int creation_ready(struct creation *n, struct str recipe, const char *top, const char *warm,
+int creation_ready(struct creation *n, struct str recipe, const char *top, const char *ready_dir,
 		   struct err *e);
 /* Fill in the recipe and the row that creation_create() would use. Creates nothing. */
 int creation_plan(struct creation *n, const struct create_spec *spec, struct err *e);

@@ -20,7 +20,7 @@
 enum { WARDEN_SOCKET = 3, WARDEN_LOCK, WARDEN_SLOT };
 
 /* Start parameters of a new warden. */
-struct birth {
+struct child {
 	const char *path;
 	char **envp; /* environment for `cay reconcile`, if this process is gone */
 	int from[3]; /* socket, lock and slot */
@@ -31,7 +31,7 @@ struct birth {
 static int become_warden(void *arg)
 {
 	char *argv[] = { "cay-warden", NULL };
-	struct birth *b = arg;
+	struct child *b = arg;
 
 	for (int i = 0; i < (int)ARRAY_LEN(b->from); i++)
 		if (dup2(b->from[i], WARDEN_SOCKET + i) < 0) {
@@ -47,7 +47,7 @@ static int become_warden(void *arg)
  * Like posix_spawn(3), without its 130 system calls for signals. The warden resets its inherited
  * signal state itself; until then all signals are blocked.
  */
-static pid_t bear(struct birth *b)
+static pid_t start_child(struct child *b)
 {
 	static char stack[16384]
 		__attribute__((aligned(16))); /* static is safe: this process has one thread */
@@ -78,7 +78,7 @@ static int spawn(const char *path, int sock, const struct creation *n, char **en
 {
 	auto_close int sock2 = above(sock), lock2 = above(n->lock_fd);
 	auto_close int slot2 = above(n->slot_fd >= 0 ? n->slot_fd : n->lock_fd);
-	struct birth b = { path, envp, { sock2, lock2, slot2 }, 0 };
+	struct child b = { path, envp, { sock2, lock2, slot2 }, 0 };
 	pid_t pid;
 
 	if (sock2 < 0 || lock2 < 0 || slot2 < 0)
@@ -87,7 +87,7 @@ static int spawn(const char *path, int sock, const struct creation *n, char **en
 			       : lock2 < 0 ? -lock2
 					   : -slot2,
 			       "start the warden");
-	pid = bear(&b);
+	pid = start_child(&b);
 	if (pid < 0)
 		return err_sys(e, -pid, "start '%s'", path);
 	*ret_pid = pid;

@@ -43,9 +43,9 @@ struct doctor_facts {
 	bool state_exists;
 	struct err state_err; /* kind ERR_NONE: it exists or can be created */
 	struct probe_storage storage;
-	bool has_pool;
-	struct pool_info pool;
-	struct err pool_err; /* kind ERR_NONE: there is no storage, or it works */
+	bool has_storage;
+	struct storage_info own_storage;
+	struct err storage_err; /* kind ERR_NONE: there is no storage, or it works */
 	char cay[LIMIT_PATH];
 	struct doctor_program warden, init;
 	/* Host files visible in sandboxes whose names suggest a credential. */

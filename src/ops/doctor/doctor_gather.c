@@ -119,8 +119,8 @@ static void look_for_pool(struct doctor_facts *f)
 	s.fd = open(s.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s.fd < 0)
 		return;
-	r = pool_look(&s, &f->pool, &f->pool_err);
-	f->has_pool = r > 0;
+	r = storage_inspect(&s, &f->own_storage, &f->storage_err);
+	f->has_storage = r > 0;
 	state_done(&s);
 }
 

@@ -116,21 +116,21 @@ static void disk_limit(const struct doctor_facts *f, struct checks *l)
 	char left[NUMBER_TEXT];
 	struct check *c;
 
-	if (f->pool_err.kind != ERR_NONE) {
-		c = check_add(l, GROUP, "disk limit", CHECK_MISSING, "%s", f->pool_err.msg);
-		check_fix(c, "%s", f->pool_err.hint);
-	} else if (f->has_pool && f->pool.quota) {
+	if (f->storage_err.kind != ERR_NONE) {
+		c = check_add(l, GROUP, "disk limit", CHECK_MISSING, "%s", f->storage_err.msg);
+		check_fix(c, "%s", f->storage_err.hint);
+	} else if (f->has_storage && f->own_storage.quota) {
 		check_add(l, GROUP, "disk limit", CHECK_OK,
-			  "held by the kernel: btrfs pool %.200s, %s free", f->pool.path,
-			  number_short(f->pool.free, left));
+			  "held by the kernel: btrfs storage %.200s, %s free", f->own_storage.path,
+			  number_short(f->own_storage.free, left));
 	} else {
 		c = check_add(l, GROUP, "disk limit", CHECK_NOTE,
 			      "what a sandbox writes is watched, not limited by the kernel%s",
 			      f->rootful ? "" : ": a quota needs root");
 		if (f->rootful && on_btrfs)
-			check_fix(c, "sudo cay setup pool DIRECTORY, a new one on this btrfs");
+			check_fix(c, "sudo cay setup storage DIRECTORY, a new one on this btrfs");
 		else if (f->rootful)
-			check_fix(c, "sudo cay setup pool");
+			check_fix(c, "sudo cay setup storage");
 	}
 }
 

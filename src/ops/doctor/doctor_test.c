@@ -22,8 +22,8 @@ static struct doctor_facts good(bool rootful)
 			    .given = 15,
 			    .offered = 15 },
 		.filter = { .killable = true, .landlock = 7 },
-		.has_pool = true,
-		.pool = { .path = "/p", .quota = true },
+		.has_storage = true,
+		.own_storage = { .path = "/p", .quota = true },
 		.kvm = { .api = PROBE_KVM_API,
 			 .finished = true,
 			 .guest_ns = 100000,
@@ -326,19 +326,19 @@ static void file_systems_have_their_notes(void)
 	f.storage.reflink = -EOPNOTSUPP;
 	expect(&f, "file system", CHECK_NOTE, false, "in memory", "CAY_STATE");
 	expect(&f, "reflink", CHECK_NOTE, false, "not on this", "");
-	f.has_pool = false;
-	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "cay setup pool");
+	f.has_storage = false;
+	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "cay setup storage");
 	(void)snprintf(f.storage.type, sizeof f.storage.type, "nfs4");
 	expect(&f, "file system", CHECK_NOTE, false, "network", "CAY_STATE");
 	f = good(true);
-	expect(&f, "disk limit", CHECK_OK, false, "held by the kernel: btrfs pool /p", "");
-	f.has_pool = false;
+	expect(&f, "disk limit", CHECK_OK, false, "held by the kernel: btrfs storage /p", "");
+	f.has_storage = false;
 	f.storage.quota = PROBE_QUOTA_BTRFS_OFF;
-	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "setup pool DIRECTORY");
-	(void)err_set(&f.pool_err, ERR_UNAVAILABLE, "the pool is not there");
+	expect(&f, "disk limit", CHECK_NOTE, false, "watched", "setup storage DIRECTORY");
+	(void)err_set(&f.storage_err, ERR_UNAVAILABLE, "the storage is not there");
 	expect(&f, "disk limit", CHECK_MISSING, false, "not there", "");
 	f = good(false);
-	f.has_pool = false;
+	f.has_storage = false;
 	expect(&f, "disk limit", CHECK_NOTE, false, "a quota needs root", "");
 	f = good(true);
 	f.storage.counts_inodes = true;

@@ -28,7 +28,7 @@ static int put_claim(struct buf *b, const struct creation *n, const char *key, c
 	if (r == 0)
 		r = frame_begin(b, MSG_C_CLAIM, 0, &at);
 	if (r == 0)
-		r = field_put_c(b, TAG_WARM, key);
+		r = field_put_c(b, TAG_READY_DIR, key);
 	if (r == 0)
 		r = field_put_u64(b, TAG_EPHEMERAL, n->row.ephemeral);
 	if (r == 0)
@@ -38,7 +38,7 @@ static int put_claim(struct buf *b, const struct creation *n, const char *key, c
 	if (r == 0 && host)
 		r = field_put_c(b, TAG_HOSTNAME, host);
 	if (r == 0)
-		r = warm_split(buf_str(&n->recipe), true, b);
+		r = ready_split(buf_str(&n->recipe), true, b);
 	return r < 0 ? r : frame_end(b, at, 0);
 }
 
@@ -73,15 +73,15 @@ struct attempt {
 
 /* The listed sandboxes, starting at a random one, because other processes may claim too. */
 struct ready {
-	char key[WARM_KEY];
-	int kind_fd;
+	char key[READY_KEY];
+	int key_fd;
 	char (*ids)[ID_SIZE];
 	size_t n, asked, start;
 };
 
 static void ready_done(struct ready *r)
 {
-	fd_close(&r->kind_fd);
+	fd_close(&r->key_fd);
 	free(r->ids);
 }
 DEFINE_AUTO(struct ready, ready_done)
@@ -91,12 +91,12 @@ static int find(const struct creation *n, struct ready *r)
 	struct err ignored = { 0 };
 	uint32_t dice = 0;
 
-	if (!warm_exists(&n->cay->state) || cay_programs(n->cay, &ignored) < 0 ||
-	    warm_key(&n->cay->state, n->cay->programs.warden, &n->cay->config, buf_str(&n->recipe),
-		     n->row.top, r->key) <= 0)
+	if (!ready_exists(&n->cay->state) || cay_programs(n->cay, &ignored) < 0 ||
+	    ready_key(&n->cay->state, n->cay->programs.warden, &n->cay->config, buf_str(&n->recipe),
+		      n->row.top, r->key) <= 0)
 		return -1;
-	r->kind_fd = warm_open_kind(&n->cay->state, r->key);
-	if (r->kind_fd < 0 || warm_list(r->kind_fd, &r->ids, &r->n) < 0 || !r->ids)
+	r->key_fd = ready_open_key(&n->cay->state, r->key);
+	if (r->key_fd < 0 || ready_list(r->key_fd, &r->ids, &r->n) < 0 || !r->ids)
 		return -1;
 	if (random_bytes(&dice, sizeof dice) < 0)
 		dice = (uint32_t)getpid();
@@ -108,7 +108,7 @@ static int find(const struct creation *n, struct ready *r)
 static void forget_dead(const struct creation *n, const struct ready *r, const char *id)
 {
 	if (!state_is_alive(&n->cay->state, id))
-		(void)unlinkat(r->kind_fd, id, 0);
+		(void)unlinkat(r->key_fd, id, 0);
 }
 
 /* Send the claim to the next sandbox that accepts it. False: there are no more. */
@@ -176,7 +176,7 @@ static bool ask_round(struct creation *ns, size_t n, const char *hostname, struc
 
 size_t claim(struct creation *ns, size_t n, const char *hostname)
 {
-	auto_done(ready_done) struct ready r = { .kind_fd = FD_NONE };
+	auto_done(ready_done) struct ready r = { .key_fd = FD_NONE };
 	auto_free struct attempt *tries = NULL;
 	size_t claimed = 0;
 

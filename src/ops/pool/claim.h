@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims a ready sandbox (store/warm.h) instead of building one. */
+/* Claims a ready sandbox (store/ready.h) instead of building one. */
 #pragma once
 
 #include "ops/create/creation.h"

@@ -106,26 +106,26 @@ static int check_sum(struct cay *c, const struct pool_row *row, struct err *e)
 
 	if (catalog_each_pool(c->catalog, add_wanted, &sum, e) < 0)
 		return -1;
-	if (sum.wanted <= WARM_MOST)
+	if (sum.wanted <= READY_MOST)
 		return 0;
 	return err_set(e, ERR_LIMIT, "%llu ready sandboxes in all pools; at most %d",
-		       (unsigned long long)sum.wanted, WARM_MOST);
+		       (unsigned long long)sum.wanted, READY_MOST);
 }
 
 static bool is_gone(const struct state *s, const char *key)
 {
-	auto_close int fd = warm_open_kind(s, key);
+	auto_close int fd = ready_open_key(s, key);
 
 	return fd < 0;
 }
 
 static size_t count_ready(const struct state *s, const char *key)
 {
-	auto_close int fd = warm_open_kind(s, key);
+	auto_close int fd = ready_open_key(s, key);
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0;
 
-	return fd >= 0 && warm_list(fd, &ids, &n) == 0 ? n : 0;
+	return fd >= 0 && ready_list(fd, &ids, &n) == 0 ? n : 0;
 }
 
 struct trouble {
@@ -182,7 +182,7 @@ static int await_end(struct cay *c, const char *key, struct err *e)
 
 struct keys {
 	const char *template_, *options;
-	char (*items)[WARM_KEY];
+	char (*items)[READY_KEY];
 	size_t n;
 };
 
@@ -198,7 +198,7 @@ static int add_key(void *ctx, const struct pool_row *row)
 	if (!more)
 		return 1;
 	k->items = more;
-	memcpy(k->items[k->n++], row->key, WARM_KEY);
+	memcpy(k->items[k->n++], row->key, READY_KEY);
 	return 0;
 }
 
@@ -233,9 +233,9 @@ static int set_pool(struct cay *c, const struct pool_spec *spec, struct pool_row
 	    pool_key_find(c, row, &kind, e) < 0)
 		return -1;
 	/* From now on other processes see the kind, even if this process dies. */
-	fd = warm_make_kind(&c->state, kind.key);
+	fd = ready_make_key(&c->state, kind.key);
 	if (fd < 0)
-		return err_sys(e, -fd, "make %s/warm", c->state.dir);
+		return err_sys(e, -fd, "make %s/ready", c->state.dir);
 	(void)close(fd);
 	r = catalog_put_pool(c->catalog, row, e);
 	background_keeper_wake(c); /* the keeper also removes unwanted sandboxes */
@@ -248,9 +248,9 @@ static int check_spec(struct cay *c, const struct pool_spec *spec, struct pool_r
 	auto_done(create_plan_done) struct create_plan plan = { 0 };
 	const char *template_ = spec->of.template_ ? spec->of.template_ : "";
 
-	if (spec->wanted > WARM_MOST)
+	if (spec->wanted > READY_MOST)
 		return err_set(e, ERR_INVALID, "%u: how many, from 0 to %d", spec->wanted,
-			       WARM_MOST);
+			       READY_MOST);
 	if (!str_copy(row->template_, sizeof row->template_, str_of(template_)) || !template_[0])
 		return err_set(e, ERR_INVALID, "template '%.200s': 1 to 255 characters", template_);
 	if (spec->of.net.policy.n)
@@ -275,11 +275,11 @@ int op_pool_set(struct cay *c, const struct pool_spec *spec, struct err *e)
 /* Counts living sandboxes only: a dead one stays listed until a process removes it. */
 static size_t count_alive(const struct state *s, const char *key)
 {
-	auto_close int fd = warm_open_kind(s, key);
+	auto_close int fd = ready_open_key(s, key);
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	size_t n = 0, alive = 0;
 
-	if (fd < 0 || warm_list(fd, &ids, &n) < 0)
+	if (fd < 0 || ready_list(fd, &ids, &n) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		alive += state_is_alive(s, ids[i]);
@@ -312,7 +312,7 @@ static int give_row(void *ctx, const struct pool_row *row)
 	const struct pool_item item = {
 		.row = row,
 		.ready = row->key[0] ? count_alive(s, row->key) : 0,
-		.claimed = row->claimed + (row->key[0] ? warm_claims(s, row->key) : 0),
+		.claimed = row->claimed + (row->key[0] ? ready_claims(s, row->key) : 0),
 		.problem = row->problem[0] ? row->problem : not_for_us(l->c, row),
 	};
 
@@ -326,7 +326,7 @@ int op_pool_list(struct cay *c, int (*fn)(void *ctx, const struct pool_item *ite
 
 	if (cay_catalog(c, e) < 0)
 		return -1;
-	*ret_keeper = warm_keeper(&c->state);
+	*ret_keeper = ready_keeper(&c->state);
 	background_keeper(c);
 	return catalog_each_pool(c->catalog, give_row, &l, e);
 }

@@ -33,7 +33,7 @@ enum {
 struct keeper {
 	struct cay *c;
 	int lock_fd, inotify_fd;
-	char (*keys)[WARM_KEY]; /* kinds wanted in this round */
+	char (*keys)[READY_KEY]; /* kinds wanted in this round */
 	size_t nkeys;
 	int rows;
 	bool worked, failed; /* this round made or removed a sandbox; this round had a failure */
@@ -82,22 +82,22 @@ static int end_unclaimed(struct keeper *k, const char *id, struct err *e)
 }
 
 /* Remove a sandbox of an unwanted kind, unless it has just been claimed. */
-static void discard(struct keeper *k, int kind_fd, const char *id)
+static void discard(struct keeper *k, int key_fd, const char *id)
 {
 	struct err e = { 0 };
 
 	k->worked = true;
 	if (end_unclaimed(k, id, &e) < 0 && state_is_alive(&k->c->state, id))
 		return;
-	(void)unlinkat(kind_fd, id, 0);
+	(void)unlinkat(key_fd, id, 0);
 	settle(k, id);
 }
 
 /* List the sandboxes that can be claimed; remove dead ones from the list. */
-static int list_alive(struct keeper *k, int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
+static int list_alive(struct keeper *k, int key_fd, char (**ret)[ID_SIZE], size_t *ret_n)
 {
 	size_t n = 0, alive = 0;
-	int r = warm_list(kind_fd, ret, &n);
+	int r = ready_list(key_fd, ret, &n);
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		char id[ID_SIZE];
@@ -107,7 +107,7 @@ static int list_alive(struct keeper *k, int kind_fd, char (**ret)[ID_SIZE], size
 			memcpy((*ret)[alive++], id, sizeof id);
 			continue;
 		}
-		(void)unlinkat(kind_fd, id, 0);
+		(void)unlinkat(key_fd, id, 0);
 		settle(k, id);
 	}
 	*ret_n = alive;
@@ -117,11 +117,11 @@ static int list_alive(struct keeper *k, int kind_fd, char (**ret)[ID_SIZE], size
 static int make_one(struct keeper *k, const struct pool_key *kind, struct err *e)
 {
 	auto_done(creation_done) struct creation n = { CREATION_INIT };
-	char dir[sizeof k->c->state.dir + WARM_KEY + 8];
+	char dir[sizeof k->c->state.dir + READY_KEY + 8];
 	uint64_t start = clock_mono_ns();
 	int r;
 
-	(void)snprintf(dir, sizeof dir, "%s/warm/%s", k->c->state.dir, kind->key);
+	(void)snprintf(dir, sizeof dir, "%s/ready/%s", k->c->state.dir, kind->key);
 	creation_init(&n, k->c);
 	r = creation_ready(&n, buf_str(&kind->recipe), kind->top, dir, e);
 	k->took_ns = clock_mono_ns() - start;
@@ -133,14 +133,14 @@ static int approach(struct keeper *k, struct pool_row *row, const struct pool_ke
 		    struct err *e)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
-	auto_close int fd = warm_make_kind(&k->c->state, kind->key);
-	char path[sizeof k->c->state.dir + WARM_KEY + 8];
+	auto_close int fd = ready_make_key(&k->c->state, kind->key);
+	char path[sizeof k->c->state.dir + READY_KEY + 8];
 	size_t n = 0;
 	int r = fd < 0 ? fd : list_alive(k, fd, &ids, &n);
 
 	if (r < 0)
-		return err_sys(e, -r, "look after %s/warm", k->c->state.dir);
-	(void)snprintf(path, sizeof path, "%s/warm/%s", k->c->state.dir, kind->key);
+		return err_sys(e, -r, "look after %s/ready", k->c->state.dir);
+	(void)snprintf(path, sizeof path, "%s/ready/%s", k->c->state.dir, kind->key);
 	(void)inotify_add_watch(k->inotify_fd, path, IN_DELETE);
 	if (n > row->wanted)
 		discard(k, fd, ids[n - 1]);
@@ -154,7 +154,7 @@ static int approach(struct keeper *k, struct pool_row *row, const struct pool_ke
 static void change_kind(struct keeper *k, struct pool_row *row, const struct pool_key *kind)
 {
 	if (row->key[0])
-		row->claimed += warm_claims(&k->c->state, row->key);
+		row->claimed += ready_claims(&k->c->state, row->key);
 	(void)str_copy(row->key, sizeof row->key, str_of(kind->key));
 	save(k, row);
 }
@@ -175,7 +175,7 @@ static int tend_row(void *ctx, const struct pool_row *given)
 		note(k, &row, e.msg);
 		return 0;
 	}
-	memcpy(k->keys[k->nkeys++], kind.key, WARM_KEY);
+	memcpy(k->keys[k->nkeys++], kind.key, READY_KEY);
 	if (strcmp(row.key, kind.key) != 0)
 		change_kind(k, &row, &kind);
 	if (approach(k, &row, &kind, &e) < 0) {
@@ -198,22 +198,22 @@ static bool is_wanted(const struct keeper *k, const char *key)
 static void retire_kind(struct keeper *k, const char *key)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
-	auto_close int fd = warm_open_kind(&k->c->state, key);
+	auto_close int fd = ready_open_key(&k->c->state, key);
 	size_t n = 0;
 
 	if (fd < 0 || list_alive(k, fd, &ids, &n) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		discard(k, fd, ids[i]);
-	warm_drop_kind(&k->c->state, key);
+	ready_drop_key(&k->c->state, key);
 }
 
 static void retire(struct keeper *k)
 {
-	auto_free char(*keys)[WARM_KEY] = NULL;
+	auto_free char(*keys)[READY_KEY] = NULL;
 	size_t n = 0;
 
-	if (warm_kinds(&k->c->state, &keys, &n) < 0)
+	if (ready_keys(&k->c->state, &keys, &n) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (!is_wanted(k, keys[i]))
@@ -279,14 +279,14 @@ static bool is_replaced(const struct keeper *k)
 
 static int take_post(struct keeper *k)
 {
-	k->lock_fd = warm_lock(&k->c->state);
+	k->lock_fd = ready_lock(&k->c->state);
 	if (k->lock_fd < 0)
 		return k->lock_fd;
 	k->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (k->inotify_fd >= 0) {
 		char path[sizeof k->c->state.dir + 8];
 
-		(void)snprintf(path, sizeof path, "%s/warm", k->c->state.dir);
+		(void)snprintf(path, sizeof path, "%s/ready", k->c->state.dir);
 		(void)inotify_add_watch(k->inotify_fd, path, IN_ATTRIB);
 	}
 	return 0;
@@ -325,7 +325,7 @@ static int keep(struct keeper *k, bool *ret_replaced, struct err *e)
 			rest(k);
 			continue;
 		}
-		warm_drop(&k->c->state);
+		ready_drop(&k->c->state);
 		leave_post(k);
 		if (catalog_each_pool(k->c->catalog, count_row, k, e) < 0 || !k->rows)
 			return 0;

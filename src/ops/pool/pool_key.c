@@ -28,7 +28,7 @@ static bool is_of_template(struct field f)
 int pool_key_keep(struct str recipe, bool of_snapshot, struct buf *ret)
 {
 	auto_done(buf_done) struct buf built = BUF_INIT(LIMIT_FRAME_BODY);
-	int r = warm_split(recipe, false, &built);
+	int r = ready_split(recipe, false, &built);
 	struct str rest = buf_str(&built);
 	struct field f;
 
@@ -80,8 +80,8 @@ int pool_key_find(struct cay *s, const struct pool_row *row, struct pool_key *re
 		return -1;
 	if (buf_add_str(&ret->recipe, buf_str(&row->recipe)) < 0)
 		return err_sys(e, ENOMEM, "read a pool");
-	r = warm_key(&s->state, s->programs.warden, &s->config, buf_str(&ret->recipe), ret->top,
-		     ret->key);
+	r = ready_key(&s->state, s->programs.warden, &s->config, buf_str(&ret->recipe), ret->top,
+		      ret->key);
 	if (r < 0)
 		return err_sys(e, -r, "find out what is to be made");
 	if (r > 0)

@@ -11,7 +11,7 @@
 struct pool_key {
 	struct buf recipe; /* recipe to build */
 	char top[ID_SIZE];
-	char key[WARM_KEY];
+	char key[READY_KEY];
 };
 
 #define POOL_KEY_INIT \

@@ -41,7 +41,7 @@ static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 	return false;
 }
 
-int warm_split(struct str recipe, bool want_late, struct buf *ret)
+int ready_split(struct str recipe, bool want_late, struct buf *ret)
 {
 	struct field f;
 	int r;
@@ -102,7 +102,7 @@ static void add_programs(struct sha256 *h, const char *warden)
 
 /*
  * For a template also the last change of the directories that a ready sandbox has prefetched names
- * from (warden/warm.c): it does not look them up again.
+ * from (warden/ready.c): it does not look them up again.
  */
 static void add_template_dir(struct sha256 *h, const char *lower)
 {
@@ -339,8 +339,8 @@ static int add_circumstances(struct sha256 *h, const struct cay_config *c)
 	return r;
 }
 
-int warm_key(const struct state *s, const char *warden, const struct cay_config *config,
-	     struct str recipe, const char *top, char ret[WARM_KEY])
+int ready_key(const struct state *s, const char *warden, const struct cay_config *config,
+	      struct str recipe, const char *top, char ret[READY_KEY])
 {
 	uint8_t hash[SHA256_SIZE];
 	char hex[SHA256_HEX];
@@ -349,7 +349,7 @@ int warm_key(const struct state *s, const char *warden, const struct cay_config 
 
 	sha256_init(&h);
 	add_programs(&h, warden);
-	add_number(&h, pool_exists(s));
+	add_number(&h, storage_exists(s));
 	hash_add(&h, top, strlen(top));
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
@@ -359,6 +359,6 @@ int warm_key(const struct state *s, const char *warden, const struct cay_config 
 		return r;
 	sha256_end(&h, hash);
 	sha256_hex(hash, hex);
-	(void)snprintf(ret, WARM_KEY, "%.*s", WARM_KEY - 1, hex);
+	(void)snprintf(ret, READY_KEY, "%.*s", READY_KEY - 1, hex);
 	return 1;
 }

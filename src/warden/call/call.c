@@ -176,10 +176,10 @@ static int open_report(struct call *c, int fds[FD_ROLES])
 	bool full = c->w->trace_level == TRACE_FULL;
 	int pair[2], r;
 
-	c->watch_idle = !full || c->op != OP_EXEC;
+	c->watch_idle = !full || c->op != CALL_EXEC;
 	if (stream_is_needed(c->w)) /* no descriptor can pass: already verified, or never */
 		c->w->guarded = true;
-	if (c->op != OP_EXEC || (!full && c->w->guarded))
+	if (c->op != CALL_EXEC || (!full && c->w->guarded))
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
@@ -330,7 +330,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 	}
 	if (w->state != SANDBOX_RUNNING)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
-	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != OP_EXEC || !client->creator))
+	if (!guard_is_whole(w) && (w->ncalls > 0 || a.op != CALL_EXEC || !client->creator))
 		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");
 	if (call_of_client(client, chan) || viewer_of(client, chan))
 		return err_set(e, ERR_INVALID, "channel %u is in use", chan);
@@ -364,7 +364,7 @@ int call_start(struct client *client, uint32_t chan, struct str body, struct err
 		loop_timer_set(&w->loop, &c->timeout, a.timeout_ms * NS_PER_MS, on_timeout);
 	guard_look_later(w, VERIFY_BUILT);
 	if (!guard_is_whole(w))
-		ask_foresee(&a, w);
+		ask_prefetch(&a, w);
 	return 0;
 }
 

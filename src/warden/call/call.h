@@ -183,7 +183,7 @@ int ask_parse(struct ask *a, struct str body, struct err *e);
 /* Send init MSG_RUN for the request or, if a is NULL, MSG_STAND_BY. Takes fds. */
 int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES]);
 /* Prefetch the program and the files that it needs, while init prepares the child. */
-void ask_foresee(const struct ask *a, const struct warden *w);
+void ask_prefetch(const struct ask *a, const struct warden *w);
 /* Write MSG_RUN for a spare child, which has its descriptors already. */
 int ask_order(const struct ask *a, const struct call *c, struct buf *out);
 /* Write call.start for the request. */

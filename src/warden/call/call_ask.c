@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "sys/files/foresee.h"
+#include "sys/files/prefetch.h"
 #include "warden/call/call.h"
 #include "warden/features.h"
 
@@ -49,7 +49,7 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 		return bad(e, "a number is not eight bytes");
 	switch (f.tag) {
 	case TAG_OP:
-		if (v > OP_WRITE_TREE)
+		if (v > CALL_WRITE_TREE)
 			return bad(e, "unknown operation");
 		a->op = (enum call_op)v;
 		break;
@@ -148,7 +148,7 @@ int ask_parse(struct ask *a, struct str body, struct err *e)
 			return -1;
 	if (r < 0)
 		return bad(e, "malformed fields");
-	if (a->op != OP_EXEC && a->path.n == 0)
+	if (a->op != CALL_EXEC && a->path.n == 0)
 		return bad(e, "a file operation without a path");
 	if (a->idempotent && !a->call_id.n)
 		return bad(e, "an idempotent call without an id");
@@ -255,17 +255,17 @@ static int put_stand_by(struct buf *out, const struct call *c, uint64_t roles)
 	return r < 0 ? r : put_limits(out, w);
 }
 
-void ask_foresee(const struct ask *a, const struct warden *w)
+void ask_prefetch(const struct ask *a, const struct warden *w)
 {
 	struct str body = a->body;
 	struct field f;
 
 	while (field_next(&body, &f) > 0)
 		if (f.tag == TAG_ARG) {
-			foresee_program(warden_root(w), f.value);
+			prefetch_program(warden_root(w), f.value);
 			break;
 		}
-	foresee_usual(warden_root(w));
+	prefetch_usual(warden_root(w));
 }
 
 int ask_order(const struct ask *a, const struct call *c, struct buf *out)
@@ -309,11 +309,11 @@ int ask_send(const struct ask *a, struct call *c, int fds[FD_ROLES])
 static const char *op_name(enum call_op op)
 {
 	static const char *const names[] = {
-		[OP_EXEC] = "exec",
-		[OP_READ_FILE] = "read_file",
-		[OP_WRITE_FILE] = "write_file",
-		[OP_READ_TREE] = "read_tree",
-		[OP_WRITE_TREE] = "write_tree",
+		[CALL_EXEC] = "exec",
+		[CALL_READ_FILE] = "read_file",
+		[CALL_WRITE_FILE] = "write_file",
+		[CALL_READ_TREE] = "read_tree",
+		[CALL_WRITE_TREE] = "write_tree",
 	};
 
 	return names[op];
@@ -347,7 +347,7 @@ void ask_trace(const struct ask *a, struct call *c)
 	struct str user = a->user.n ? a->user : str_of(w->defaults.user);
 
 	c->event = trace_begin(t, "call.start", c->id, w->created_event);
-	if (a->op != OP_EXEC) {
+	if (a->op != CALL_EXEC) {
 		trace_text(t, "op", str_of(op_name(a->op)));
 		trace_text(t, "path", a->path);
 	} else {

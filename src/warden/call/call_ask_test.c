@@ -50,7 +50,7 @@ static struct str text(size_t n)
 static void a_request_is_taken_apart(void)
 {
 	begin();
-	put_n(TAG_OP, OP_WRITE_FILE);
+	put_n(TAG_OP, CALL_WRITE_FILE);
 	put_n(TAG_TTY, 5);
 	put_n(TAG_ROWS, 0x10018);
 	put_n(TAG_COLS, 80);
@@ -65,7 +65,7 @@ static void a_request_is_taken_apart(void)
 	put(TAG_CALL_ID, STR("mine"));
 	put(TAG_LABEL, STR("k=v"));
 	ok();
-	CHECK(a.op == OP_WRITE_FILE && a.tty && a.final && a.rows == 24 && a.cols == 80);
+	CHECK(a.op == CALL_WRITE_FILE && a.tty && a.final && a.rows == 24 && a.cols == 80);
 	CHECK(a.timeout_ms == 1500 && a.mode == 0755 && a.argc == 2 && a.nlabels == 1);
 	CHECK(str_is(a.cwd, "/project") && str_is(a.user, "me") && str_is(a.path, "/f"));
 	CHECK(str_is(a.call_id, "mine") && str_eq(a.body, buf_str(&body)));
@@ -99,7 +99,7 @@ static void nothing_asked_is_a_shell_with_defaults(void)
 {
 	begin();
 	ok();
-	CHECK(a.op == OP_EXEC && !a.tty && !a.final && a.argc == 0 && a.mode == 0644);
+	CHECK(a.op == CALL_EXEC && !a.tty && !a.final && a.argc == 0 && a.mode == 0644);
 	CHECK(a.timeout_ms == 0 && a.cwd.n == 0 && a.user.n == 0);
 }
 
@@ -188,9 +188,9 @@ static void unknown_operations_are_refused(void)
 {
 	begin();
 	put(TAG_PATH, STR("/f"));
-	put_n(TAG_OP, OP_WRITE_TREE);
+	put_n(TAG_OP, CALL_WRITE_TREE);
 	ok();
-	put_n(TAG_OP, OP_WRITE_TREE + 1);
+	put_n(TAG_OP, CALL_WRITE_TREE + 1);
 	refused("unknown operation");
 	begin();
 	put_n(TAG_OP, 1ull << 32);
@@ -200,7 +200,7 @@ static void unknown_operations_are_refused(void)
 static void a_file_operation_needs_a_path(void)
 {
 	begin();
-	put_n(TAG_OP, OP_READ_FILE);
+	put_n(TAG_OP, CALL_READ_FILE);
 	refused("without a path");
 	put(TAG_PATH, STR_NONE);
 	refused("without a path");

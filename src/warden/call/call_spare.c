@@ -166,8 +166,8 @@ static struct spare *spare_new(struct warden *w)
 /* The first command is verified, and needs its own gate for that. */
 static bool may_make(const struct warden *w)
 {
-	return warden_has(w, HAS_SPARE) && !w->spare && !w->turn && !w->unsealed && w->guarded &&
-	       w->state == SANDBOX_RUNNING;
+	return warden_has(w, HAS_SPARE) && !w->spare && !w->gen_switch && !w->unsealed &&
+	       w->guarded && w->state == SANDBOX_RUNNING;
 }
 
 void spare_make(struct warden *w)
@@ -197,7 +197,7 @@ static bool waits(const struct spare *s)
 
 static bool serves(const struct spare *s, const struct ask *a)
 {
-	return s && spare_may_move(s->state, SPARE_TAKEN) && a->op == OP_EXEC && !a->tty &&
+	return s && spare_may_move(s->state, SPARE_TAKEN) && a->op == CALL_EXEC && !a->tty &&
 	       !a->call_memory && waits(s);
 }
 

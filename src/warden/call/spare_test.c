@@ -184,7 +184,7 @@ static void a_switch_drops_it_and_goes_on(void)
 	fake.others = 1;
 	fake.other_pid = getpid();
 	FX_SEND(me, MSG_C_SWITCH, 2, { TAG_SEAL, 0, "layer00001" });
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_SEALED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_SEALED);
 	CHECK(fake.count[FAKE_FREEZE] == 0);
 	fx_end();
 }
@@ -198,11 +198,11 @@ static void a_switch_waits_until_it_is_known(void)
 	fake.other_pid = getpid();
 	FX_SEND(me, MSG_C_SWITCH, 2, { TAG_SEAL, 0, "layer00001" });
 	fx_settle();
-	CHECK(fx.w->turn && !fx.w->turn->ordered);
+	CHECK(fx.w->gen_switch && !fx.w->gen_switch->ordered);
 	FX_SEND(me, MSG_C_PING, 3, { TAG_REASON, 0, "x" });
 	(void)fx_await(me, MSG_C_PONG);
 	fake_ready(spare_run());
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_SEALED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_SEALED);
 	CHECK(fake.count[FAKE_FREEZE] == 0);
 	fx_end();
 }
@@ -215,7 +215,7 @@ static void a_switch_does_not_wait_for_ever(void)
 	fake.others = 1;
 	fake.other_pid = getpid();
 	FX_SEND(me, MSG_C_SWITCH, 2, { TAG_SEAL, 0, "layer00001" });
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_COPIED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_COPIED);
 	fx_end();
 }
 

@@ -13,9 +13,9 @@
 #include "warden/limit/pause.h"
 #include "warden/net/dial.h"
 #include "warden/net/net.h"
+#include "warden/ready.h"
 #include "warden/record.h"
 #include "warden/warden.h"
-#include "warden/warm.h"
 
 int client_put_error(struct buf *out, const struct err *e, enum run_stage stage)
 {
@@ -173,9 +173,9 @@ static int on_claim(struct client *c, const struct frame *f, struct err *e)
 	struct warden *w = c->w;
 	int r;
 
-	if (w->state != SANDBOX_WARM)
+	if (w->state != SANDBOX_READY)
 		return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
-	if (warm_claim(w, f->body, e) < 0)
+	if (ready_claim(w, f->body, e) < 0)
 		return -1;
 	for (struct client *other = w->clients; other; other = other->next)
 		other->creator = other == c;
@@ -184,14 +184,14 @@ static int on_claim(struct client *c, const struct frame *f, struct err *e)
 	return r < 0 ? err_sys(e, -r, "answer") : 0;
 }
 
-/* WARM: only while the sandbox has no owner; an owner must end it. */
+/* READY_DIR: only while the sandbox has no owner; an owner must end it. */
 static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 {
 	struct str body = f->body;
 	struct field field;
 
 	while (field_next(&body, &field) > 0)
-		if (field.tag == TAG_WARM && c->w->state != SANDBOX_WARM)
+		if (field.tag == TAG_READY_DIR && c->w->state != SANDBOX_READY)
 			return err_set(e, ERR_CONFLICT, "the sandbox has an owner");
 	c->wants_destroyed = true;
 	c->destroy_chan = f->chan;
@@ -200,7 +200,7 @@ static int on_destroy(struct client *c, const struct frame *f, struct err *e)
 }
 
 /* Requests allowed before a claim: they run nothing and change nothing. */
-static bool may_ask_warm(uint8_t type)
+static bool may_ask_ready(uint8_t type)
 {
 	return type == MSG_C_HELLO || type == MSG_C_PING || type == MSG_C_CLAIM ||
 	       type == MSG_C_KEEP || type == MSG_C_INFO || type == MSG_C_DESTROY;
@@ -248,7 +248,7 @@ static int on_info(struct client *c, uint32_t chan, struct err *e)
 		{ TAG_CALLS, w->running, NULL },
 		{ TAG_CALL, w->last_call, NULL },
 		{ TAG_RSS_KB, ps_rss_kb(w), NULL },
-		{ TAG_SWITCHING, w->turn != NULL, NULL },
+		{ TAG_SWITCHING, w->gen_switch != NULL, NULL },
 	};
 	int n = 6, r;
 
@@ -381,7 +381,7 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 {
 	if (!c->greeted && f->type != MSG_C_HELLO)
 		return err_set(e, ERR_INVALID, "the client did not say hello");
-	if (c->w->state == SANDBOX_WARM && !may_ask_warm(f->type))
+	if (c->w->state == SANDBOX_READY && !may_ask_ready(f->type))
 		return err_set(e, ERR_NOT_ALLOWED, "the sandbox has no owner yet");
 	if (c->w->state == SANDBOX_RUNNING && !guard_is_whole(c->w) && !may_ask_early(f->type))
 		return err_set(e, ERR_CONFLICT, "the sandbox is still being built");

@@ -115,8 +115,8 @@ static void a_ready_one_is_claimed_by_the_first(void)
 	struct fx_client *one, *two;
 
 	fx_begin();
-	fx_build(&(struct fx_want){ .warm = true });
-	CHECK(fx.w->state == SANDBOX_WARM && !fx_exists("trace.jsonl"));
+	fx_build(&(struct fx_want){ .ready = true });
+	CHECK(fx.w->state == SANDBOX_READY && !fx_exists("trace.jsonl"));
 	CHECK(fx_send_raw(me, MSG_C_KEEP, 0, STR_NONE) == 0);
 	one = fx_connect(false);
 	two = fx_connect(false);
@@ -124,10 +124,10 @@ static void a_ready_one_is_claimed_by_the_first(void)
 		CHECK(fx_send_raw(one, refused[i], 1, STR_NONE) == 0);
 		fx_await_error(one, "no owner yet");
 	}
-	FX_SEND(one, MSG_C_CLAIM, 0, { TAG_WARM, 0, "other" });
+	FX_SEND(one, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "other" });
 	fx_await_error(one, "another kind");
-	FX_SEND(one, MSG_C_CLAIM, 0, { TAG_WARM, 0, "ready" }, { TAG_HOSTNAME, 0, "mine" });
-	FX_SEND(two, MSG_C_CLAIM, 0, { TAG_WARM, 0, "ready" });
+	FX_SEND(one, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" }, { TAG_HOSTNAME, 0, "mine" });
+	FX_SEND(two, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" });
 	(void)fx_await(one, MSG_C_READY);
 	fx_await_error(two, "has an owner");
 	CHECK(fake.count[FAKE_CLAIM] == 1 && fx_exists("trace.jsonl"));
@@ -143,9 +143,9 @@ static void a_ready_one_is_claimed_by_the_first(void)
 static void a_claim_that_fails_ends_it(void)
 {
 	fx_begin();
-	fx_build(&(struct fx_want){ .warm = true });
+	fx_build(&(struct fx_want){ .ready = true });
 	fake.fail[FAKE_CLAIM] = EIO;
-	FX_SEND(me, MSG_C_CLAIM, 0, { TAG_WARM, 0, "ready" });
+	FX_SEND(me, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" });
 	fx_await_error(me, "claim a fake");
 	fx_await_end("it could not be given to its owner");
 	fx_end();

@@ -52,7 +52,7 @@ void lease_next(struct warden *w)
 {
 	struct lease_wait *first = w->lease_waits;
 
-	if (!first || w->lease || w->turn)
+	if (!first || w->lease || w->gen_switch)
 		return;
 	give(first->client, first->chan);
 	wait_free(w, first);
@@ -107,7 +107,7 @@ int lease_ask(struct client *c, const struct frame *f, struct err *e)
 			return err_set(e, ERR_INVALID, "bad request: the time limit of a lease");
 	if (w->lease == c || waits(c))
 		return err_set(e, ERR_INVALID, "the client asked for the lease before");
-	if (!w->lease && !w->turn && !w->lease_waits) {
+	if (!w->lease && !w->gen_switch && !w->lease_waits) {
 		give(c, f->chan);
 		return 0;
 	}

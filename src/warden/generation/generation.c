@@ -48,7 +48,7 @@ static int bad(struct err *e)
 	return err_set(e, ERR_INVALID, "bad request to switch");
 }
 
-static int take(struct turn *t, struct field f, struct err *e)
+static int take(struct generation_switch *t, struct field f, struct err *e)
 {
 	uint64_t v = 0;
 
@@ -78,7 +78,7 @@ static int take(struct turn *t, struct field f, struct err *e)
 	}
 }
 
-static int parse(struct turn *t, struct str body, struct err *e)
+static int parse(struct generation_switch *t, struct str body, struct err *e)
 {
 	struct field f;
 	int r;
@@ -103,7 +103,7 @@ static int set_layers(struct warden *w, const char (*ids)[LAYER_ID], int n, cons
 	return 0;
 }
 
-static void turn_free(struct turn **t)
+static void switch_free(struct generation_switch **t)
 {
 	struct warden *w;
 
@@ -121,12 +121,12 @@ static void turn_free(struct turn **t)
 /* Go back to the old state. The driver's next attempt first removes what this one made. */
 void generation_done(struct warden *w)
 {
-	turn_free(&w->turn);
+	switch_free(&w->gen_switch);
 }
 
-void turn_fail(struct warden *w, const struct err *why)
+void switch_fail(struct warden *w, const struct err *why)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 	struct err ignored;
 	int r;
 
@@ -134,7 +134,7 @@ void turn_fail(struct warden *w, const struct err *why)
 		w->driver->stay(w->cell, t->other);
 	(void)set_layers(w, t->was, t->nwas, NULL, &ignored);
 	(void)voltree_remove(w->disk_fd, "next");
-	r = turn_move_back(w, t);
+	r = switch_move_back(w, t);
 	/* No answer: it would close the journal, which is needed to find the files again. */
 	if (r < 0)
 		warden_fail(w, "undo a switch", -r);
@@ -142,11 +142,11 @@ void turn_fail(struct warden *w, const struct err *why)
 		(void)client_error(t->client, t->chan, why, STAGE_SETUP);
 	if (t->client)
 		conn_hold(&t->client->conn, false);
-	turn_free(&w->turn);
+	switch_free(&w->gen_switch);
 	spare_make(w);
 }
 
-static void trace_turn(struct turn *t, enum turn_result result, uint64_t freeze_us)
+static void trace_switch(struct generation_switch *t, enum switch_result result, uint64_t freeze_us)
 {
 	struct warden *w = t->w;
 
@@ -157,12 +157,12 @@ static void trace_turn(struct turn *t, enum turn_result result, uint64_t freeze_
 	if (t->name[0])
 		trace_text(&w->trace, "name", str_of(t->name));
 	trace_num(&w->trace, "duration_us", (int64_t)t->took_us);
-	if (result == TURN_COPIED)
+	if (result == SWITCH_COPIED)
 		trace_num(&w->trace, "freeze_us", (int64_t)freeze_us);
 	warden_trace_end(w);
 }
 
-static void say_done(struct turn *t, enum turn_result result, uint64_t freeze_us)
+static void say_done(struct generation_switch *t, enum switch_result result, uint64_t freeze_us)
 {
 	if (!t->client)
 		return;
@@ -171,13 +171,13 @@ static void say_done(struct turn *t, enum turn_result result, uint64_t freeze_us
 	conn_hold(&t->client->conn, false);
 }
 
-void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us)
+void switch_answer(struct generation_switch *t, enum switch_result result, uint64_t freeze_us)
 {
-	trace_turn(t, result, freeze_us);
+	trace_switch(t, result, freeze_us);
 	say_done(t, result, freeze_us);
 }
 
-static int look_again(struct warden *w, const struct turn *t, struct err *e)
+static int look_again(struct warden *w, const struct generation_switch *t, struct err *e)
 {
 	int r;
 
@@ -193,26 +193,26 @@ static int look_again(struct warden *w, const struct turn *t, struct err *e)
 /* The client gets its answer first; then the layer is made read-only. */
 static void generation_seal(struct warden *w)
 {
-	struct turn *t = w->unsealed;
+	struct generation_switch *t = w->unsealed;
 
 	if (!t)
 		return;
-	turn_drop_last(w, t);
-	turn_free(&w->unsealed);
+	switch_drop_last(w, t);
+	switch_free(&w->unsealed);
 	generation_ahead(w);
 }
 
 static void on_seal(struct loop_timer *timer)
 {
-	generation_seal(container_of(timer, struct turn, retry)->w);
+	generation_seal(container_of(timer, struct generation_switch, retry)->w);
 }
 
 static void commit(struct warden *w)
 {
-	struct turn *t = w->turn;
-	enum turn_result result = t->seal[0] ? TURN_SEALED : TURN_UNCHANGED;
+	struct generation_switch *t = w->gen_switch;
+	enum switch_result result = t->seal[0] ? SWITCH_SEALED : SWITCH_UNCHANGED;
 	struct err e = { 0 };
-	int r = turn_rename_next(w);
+	int r = switch_rename_next(w);
 
 	if (r < 0) {
 		warden_fail(w, "take over the next generation", -r);
@@ -222,16 +222,16 @@ static void commit(struct warden *w)
 		warden_fail(w, e.msg, e.sys);
 		return;
 	}
-	w->unsealed = TAKE_PTR(w->turn);
+	w->unsealed = TAKE_PTR(w->gen_switch);
 	w->switched = true;
-	trace_turn(t, result, 0);
+	trace_switch(t, result, 0);
 	say_done(t, result, 0);
 	loop_timer_set(&w->loop, &t->retry, 0, on_seal);
 }
 
 /* True if the kernel shows no other process: everything inside descends from init. The spare child
  * does not count, because it changes nothing. */
-static bool turn_is_alone(struct warden *w)
+static bool switch_is_alone(struct warden *w)
 {
 	long pid = 0;
 	int n = w->driver->others(w->cell, &pid);
@@ -243,24 +243,24 @@ static bool turn_is_alone(struct warden *w)
 }
 
 /* What happens to each mount; in storage every upper is new. */
-static struct cell_change change_of(const struct warden *w, const struct turn *t)
+static struct cell_change change_of(const struct warden *w, const struct generation_switch *t)
 {
 	struct cell_change c = { 0 };
 
 	for (int i = 0; i < w->spec.nmounts; i++) {
-		c.same[i] = t->same[i] && !w->spec.pool;
+		c.same[i] = t->same[i] && !w->spec.storage;
 		c.below[i] = w->uppers[i] >= 0 && t->seal[0] && !t->same[i];
 	}
 	return c;
 }
 
-static int turn_make_next(struct warden *w, struct turn *t, struct err *e)
+static int switch_make_next(struct warden *w, struct generation_switch *t, struct err *e)
 {
 	struct cell_change change;
 
 	spare_drop(w); /* the spare ends while the next generation is made */
 	if (!t->looked)
-		(void)turn_find_same(w, t);
+		(void)switch_find_same(w, t);
 	change = change_of(w, t);
 	if (set_layers(w, t->layers, t->nlayers, NULL, e) < 0 ||
 	    w->driver->renew(w->cell, &w->spec, &change, &t->other, e) < 0)
@@ -272,15 +272,15 @@ static int turn_make_next(struct warden *w, struct turn *t, struct err *e)
 
 static int leave_last(struct warden *w, struct err *e)
 {
-	struct turn *t = w->turn;
-	int r = turn_move_away(w, t);
+	struct generation_switch *t = w->gen_switch;
+	int r = switch_move_away(w, t);
 
 	failpoint("switch.moved");
 	if (r < 0)
 		return err_sys(e, -r, "move the files of '%s'", w->spec.id);
 	if (set_layers(w, t->layers, t->nlayers, t->seal[0] ? t->seal : NULL, e) < 0)
 		return -1;
-	r = turn_remember_fresh(w);
+	r = switch_remember_fresh(w);
 	if (r < 0)
 		return err_sys(e, -r, "look at the new uppers");
 	t->ordered = w->driver->enter(w->cell, t->other, e) == 0;
@@ -307,11 +307,11 @@ static void proceed(struct warden *w);
 
 static void on_retry(struct loop_timer *timer)
 {
-	proceed(container_of(timer, struct turn, retry)->w);
+	proceed(container_of(timer, struct generation_switch, retry)->w);
 }
 
 /* Wait longer for the spare child (call_spare.c): it may still be ending, or its pid unknown. */
-static bool may_wait(const struct warden *w, const struct turn *t)
+static bool may_wait(const struct warden *w, const struct generation_switch *t)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t more = t->ordered ? FORCED_MS : SPARE_MS;
@@ -326,44 +326,44 @@ static void try_later(struct warden *w)
 {
 	struct err e = { 0 };
 
-	w->turn->looked = false;
-	if (may_wait(w, w->turn)) {
-		loop_timer_set(&w->loop, &w->turn->retry, RETRY_MS * NS_PER_MS, on_retry);
+	w->gen_switch->looked = false;
+	if (may_wait(w, w->gen_switch)) {
+		loop_timer_set(&w->loop, &w->gen_switch->retry, RETRY_MS * NS_PER_MS, on_retry);
 		return;
 	}
 	/* Nothing has moved if init never got the order. */
-	if (!w->turn->seal[0] || w->turn->ordered || turn_copy(w, &e) < 0) {
+	if (!w->gen_switch->seal[0] || w->gen_switch->ordered || switch_copy(w, &e) < 0) {
 		if (e.kind == ERR_NONE)
 			(void)refuse_busy(w, &e);
-		turn_fail(w, &e);
+		switch_fail(w, &e);
 	}
 }
 
 /* True if there is nothing to do, and no process that could be changing files now. */
 static bool is_unchanged(struct warden *w)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 
-	t->looked = turn_is_alone(w);
-	if (!t->looked || !turn_find_same(w, t))
+	t->looked = switch_is_alone(w);
+	if (!t->looked || !switch_find_same(w, t))
 		return false;
-	turn_answer(t, TURN_UNCHANGED, 0);
+	switch_answer(t, SWITCH_UNCHANGED, 0);
 	generation_done(w);
 	return true;
 }
 
 static void proceed(struct warden *w)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 	struct err e = { 0 };
 
 	if (!t->looked && !t->made && !t->force && is_unchanged(w))
 		return;
-	if (!t->looked && !turn_is_alone(w)) {
+	if (!t->looked && !switch_is_alone(w)) {
 		try_later(w);
 	} else if (!t->ordered) {
-		if ((!t->made && turn_make_next(w, t, &e) < 0) || leave_last(w, &e) < 0)
-			turn_fail(w, &e);
+		if ((!t->made && switch_make_next(w, t, &e) < 0) || leave_last(w, &e) < 0)
+			switch_fail(w, &e);
 	} else if (w->driver->enter(w->cell, t->other, &e) < 0) {
 		warden_fail(w, "tell init to enter", e.sys);
 	}
@@ -373,13 +373,13 @@ void generation_entered(struct warden *w, int err)
 {
 	struct err e = { 0 };
 
-	if (!w->turn || !w->turn->ordered || w->state != SANDBOX_RUNNING)
+	if (!w->gen_switch || !w->gen_switch->ordered || w->state != SANDBOX_RUNNING)
 		return;
 	if (err == EBUSY) {
 		try_later(w);
 	} else if (err) {
 		(void)err_sys(&e, err, "enter the next generation");
-		turn_fail(w, &e);
+		switch_fail(w, &e);
 	} else {
 		commit(w);
 	}
@@ -401,7 +401,7 @@ static void end_all(struct warden *w)
 	(void)CONN_SAY(&w->init, MSG_SIGNAL, 0, { TAG_SIGNAL, SIGKILL, NULL });
 }
 
-static int begin(struct warden *w, struct turn *t, struct err *e)
+static int begin(struct warden *w, struct generation_switch *t, struct err *e)
 {
 	bool paused = w->state == SANDBOX_PAUSED, calls = paused || has_calls(w);
 
@@ -411,20 +411,20 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 	}
 	if ((calls && !t->force && !t->seal[0]) || (t->alone && w->running))
 		return refuse_busy(w, e);
-	if (t->force && !t->seal[0] && !turn_is_alone(w))
+	if (t->force && !t->seal[0] && !switch_is_alone(w))
 		end_all(w);
 	t->start_ns = clock_mono_ns();
 	t->until_ns = t->start_ns + (t->force ? FORCED_MS : GRACE_MS) * NS_PER_MS;
 	t->generation = w->cell->generation;
 	t->nwas = w->spec.nlayers;
 	memcpy(t->was, w->layers, sizeof t->was);
-	w->turn = t;
+	w->gen_switch = t;
 	if (is_unchanged(w))
 		return 0;
 	if (calls && t->seal[0]) {
-		if (turn_copy(w, e) == 0)
+		if (switch_copy(w, e) == 0)
 			return 0;
-		w->turn = NULL;
+		w->gen_switch = NULL;
 		return -1;
 	}
 	proceed(w);
@@ -434,7 +434,7 @@ static int begin(struct warden *w, struct turn *t, struct err *e)
 int generation_switch(struct client *c, uint32_t chan, struct str body, struct err *e)
 {
 	struct warden *w = c->w;
-	auto_free struct turn *t = calloc(1, sizeof *t);
+	auto_free struct generation_switch *t = calloc(1, sizeof *t);
 
 	if (!t)
 		return err_sys(e, ENOMEM, "switch");
@@ -442,33 +442,33 @@ int generation_switch(struct client *c, uint32_t chan, struct str body, struct e
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	if (features_need(w, HAS_RENEW, e) < 0)
 		return -1;
-	if (w->turn)
+	if (w->gen_switch)
 		return err_set(e, ERR_CONFLICT, "another snapshot or rollback is under way");
 	generation_seal(w);
-	*t = (struct turn){ .w = w, .client = c, .chan = chan };
+	*t = (struct generation_switch){ .w = w, .client = c, .chan = chan };
 	if (parse(t, body, e) < 0 || begin(w, t, e) < 0)
 		return -1;
 	(void)TAKE_PTR(t);
 	/* The next request of a client of version 2 must wait for the end of the switch. */
-	if (w->turn && c->version < 3)
+	if (w->gen_switch && c->version < 3)
 		conn_hold(&c->conn, true);
 	return 0;
 }
 
 void generation_forget(struct warden *w, const struct client *c)
 {
-	if (w->turn && w->turn->client == c)
-		w->turn->client = NULL;
+	if (w->gen_switch && w->gen_switch->client == c)
+		w->gen_switch->client = NULL;
 	if (w->unsealed && w->unsealed->client == c)
 		w->unsealed->client = NULL;
 }
 
 void generation_end(struct warden *w)
 {
-	if (w->turn && w->turn->copy_pid)
-		turn_copy_end(w);
-	turn_free(&w->turn);
-	turn_free(&w->unsealed);
+	if (w->gen_switch && w->gen_switch->copy_pid)
+		switch_copy_end(w);
+	switch_free(&w->gen_switch);
+	switch_free(&w->unsealed);
 	loop_timer_stop(&w->loop, &w->ahead_timer);
-	turn_end_sweepers(w);
+	switch_end_sweepers(w);
 }

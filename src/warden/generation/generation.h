@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a change of generation, called a turn; generation.c describes the whole. */
+/* The parts of a switch to the next generation; generation.c describes the whole. */
 #pragma once
 
 #include "warden/warden.h"
 
-struct turn {
+struct generation_switch {
 	struct warden *w;
 	struct client *client; /* NULL: it has disconnected */
 	uint32_t chan;
@@ -14,7 +14,7 @@ struct turn {
 	bool force;
 	bool alone; /* refuse while calls run */
 	char snapshot[64], name[64];
-	/* Progress of the turn. */
+	/* Progress of the switch. */
 	bool looked;		/* only init runs, and `same` is correct: nothing has run since */
 	bool made;		/* the next generation is in `other` */
 	bool same[CELL_MOUNTS]; /* mounts whose upper and lower layers stay the same */
@@ -36,32 +36,32 @@ struct turn {
 };
 
 /* generation_files.c: find the mounts that stay the same; true if all do. */
-bool turn_find_same(const struct warden *w, struct turn *t);
+bool switch_find_same(const struct warden *w, struct generation_switch *t);
 /* Move the uppers to their new place, and back. */
-int turn_move_away(struct warden *w, struct turn *t);
-int turn_move_back(struct warden *w, struct turn *t);
+int switch_move_away(struct warden *w, struct generation_switch *t);
+int switch_move_back(struct warden *w, struct generation_switch *t);
 /* Record the uppers in `next` before any process can use them; make them the uppers. */
-int turn_remember_fresh(struct warden *w);
-int turn_rename_next(struct warden *w);
+int switch_remember_fresh(struct warden *w);
+int switch_rename_next(struct warden *w);
 /* Remove the remains of the last generation, in a child. */
-void turn_drop_last(struct warden *w, struct turn *t);
-void turn_end_sweepers(struct warden *w);
+void switch_drop_last(struct warden *w, struct generation_switch *t);
+void switch_end_sweepers(struct warden *w);
 
 /* generation_volume.c: the same in storage */
-int volume_move_away(struct warden *w, struct turn *t);
-int volume_move_back(struct warden *w, struct turn *t);
+int volume_move_away(struct warden *w, struct generation_switch *t);
+int volume_move_back(struct warden *w, struct generation_switch *t);
 int volume_rename_next(struct warden *w);
 /* Make a layer `name`: a copy of the present uppers. */
 int volume_copy(const struct warden *w, const char *name);
 /* Remove everything but the changes from such a layer. */
 int volume_tidy_copy(const struct warden *w, const char *name);
 
-/* generation_copy.c: seal a copy while calls are frozen. The turn ends later. */
-int turn_copy(struct warden *w, struct err *e);
-void turn_copy_end(struct warden *w);
+/* generation_copy.c: seal a copy while calls are frozen. The switch ends later. */
+int switch_copy(struct warden *w, struct err *e);
+void switch_copy_end(struct warden *w);
 
-/* generation.c: answer the client, and free the turn. */
-enum turn_result { TURN_UNCHANGED, TURN_SEALED, TURN_COPIED };
-void turn_answer(struct turn *t, enum turn_result result, uint64_t freeze_us);
-void turn_fail(struct warden *w, const struct err *why);
+/* generation.c: answer the client, and free the switch. */
+enum switch_result { SWITCH_UNCHANGED, SWITCH_SEALED, SWITCH_COPIED };
+void switch_answer(struct generation_switch *t, enum switch_result result, uint64_t freeze_us);
+void switch_fail(struct warden *w, const struct err *why);
 void generation_done(struct warden *w);

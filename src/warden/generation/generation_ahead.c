@@ -10,7 +10,7 @@ static void on_ahead(struct loop_timer *timer)
 {
 	struct warden *w = container_of(timer, struct warden, ahead_timer);
 
-	if (w->state == SANDBOX_RUNNING && !w->turn && !w->unsealed && !w->running)
+	if (w->state == SANDBOX_RUNNING && !w->gen_switch && !w->unsealed && !w->running)
 		w->driver->renew_ahead(w->cell, &w->spec);
 }
 

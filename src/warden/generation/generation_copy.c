@@ -33,7 +33,7 @@ enum { FREEZE_MS = 2000, NAME = LAYER_ID + 8 };
  */
 static void name_new(const struct warden *w, char name[NAME])
 {
-	(void)snprintf(name, NAME, "new-%s", w->turn->seal);
+	(void)snprintf(name, NAME, "new-%s", w->gen_switch->seal);
 }
 
 static int open_new(const struct warden *w)
@@ -70,7 +70,7 @@ static int copy_volume(const struct warden *w)
 {
 	char name[NAME];
 
-	if (w->turn->flushing)
+	if (w->gen_switch->flushing)
 		return syncfs(w->disk_fd) < 0 ? -errno : 0;
 	name_new(w, name);
 	return volume_copy(w, name);
@@ -81,13 +81,13 @@ static void __attribute__((noreturn)) child(const struct warden *w)
 	int r;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	r = w->spec.pool ? copy_volume(w) : copy_files(w);
+	r = w->spec.storage ? copy_volume(w) : copy_files(w);
 	_exit(r < 0 ? -r & 0xff : 0);
 }
 
 static uint64_t thaw(struct warden *w)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 	uint64_t us;
 
 	if (!t->frozen_ns)
@@ -104,11 +104,11 @@ static int finish_new(const struct warden *w)
 	int r;
 
 	name_new(w, name);
-	r = w->spec.pool ? volume_tidy_copy(w, name) : 0;
+	r = w->spec.storage ? volume_tidy_copy(w, name) : 0;
 	(void)snprintf(mark, sizeof mark, "%s/copy", name);
 	if (r == 0 && mkdirat(w->layers_fd, mark, 0700) < 0)
 		r = -errno;
-	if (r == 0 && renameat(w->layers_fd, name, w->layers_fd, w->turn->seal) < 0)
+	if (r == 0 && renameat(w->layers_fd, name, w->layers_fd, w->gen_switch->seal) < 0)
 		r = -errno;
 	return r;
 }
@@ -124,7 +124,7 @@ static void remove_new(const struct warden *w)
 /* The child is gone or ending: returns its status as wait(2) does. */
 static int stop_waiting(struct warden *w)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 	int st = 0;
 
 	loop_del(&w->loop, &t->copy_io);
@@ -141,14 +141,14 @@ static void fail(struct warden *w, int r)
 
 	remove_new(w);
 	(void)err_sys(&e, -r, "copy the files of '%s'", w->spec.id);
-	turn_fail(w, &e);
+	switch_fail(w, &e);
 }
 
 static int freeze_and_copy(struct warden *w);
 
 static void on_copied(struct loop_io *io, uint32_t events)
 {
-	struct turn *t = container_of(io, struct turn, copy_io);
+	struct generation_switch *t = container_of(io, struct generation_switch, copy_io);
 	struct warden *w = t->w;
 	int st = stop_waiting(w);
 	uint64_t freeze_us = thaw(w);
@@ -168,7 +168,7 @@ static void on_copied(struct loop_io *io, uint32_t events)
 		r = finish_new(w);
 	failpoint("copy.renamed");
 	if (r == 0) {
-		turn_answer(w->turn, TURN_COPIED, freeze_us);
+		switch_answer(w->gen_switch, SWITCH_COPIED, freeze_us);
 		generation_done(w);
 		return;
 	}
@@ -177,7 +177,7 @@ static void on_copied(struct loop_io *io, uint32_t events)
 
 static int start_child(struct warden *w)
 {
-	struct turn *t = w->turn;
+	struct generation_switch *t = w->gen_switch;
 	struct raw_clone_args args = {
 		.flags = RAW_CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&t->copy_pidfd,
@@ -192,7 +192,7 @@ static int start_child(struct warden *w)
 		child(w);
 	t->copy_pid = pid;
 	r = loop_add(&w->loop, &t->copy_io, t->copy_pidfd, EPOLLIN, on_copied);
-	if (r < 0) { /* the turn is freed before the child would end */
+	if (r < 0) { /* the switch is freed before the child would end */
 		(void)raw_pidfd_signal(t->copy_pidfd, SIGKILL);
 		(void)stop_waiting(w);
 	}
@@ -204,12 +204,12 @@ static int freeze_and_copy(struct warden *w)
 	int r = 0;
 
 	if (w->state != SANDBOX_PAUSED) {
-		w->turn->frozen_ns = clock_mono_ns();
+		w->gen_switch->frozen_ns = clock_mono_ns();
 		r = w->driver->freeze(w->cell, true, FREEZE_MS);
 	}
 	if (r == 0) {
 		/* The copy must match the mounts that are unchanged now. */
-		(void)turn_find_same(w, w->turn);
+		(void)switch_find_same(w, w->gen_switch);
 		r = start_child(w);
 	}
 	if (r < 0)
@@ -217,7 +217,7 @@ static int freeze_and_copy(struct warden *w)
 	return r;
 }
 
-int turn_copy(struct warden *w, struct err *e)
+int switch_copy(struct warden *w, struct err *e)
 {
 	int r;
 
@@ -231,17 +231,17 @@ int turn_copy(struct warden *w, struct err *e)
 			   "Delegate=yes");
 	}
 	spare_drop(w); /* otherwise the copying child would keep the spare's stdin open */
-	w->turn->flushing = w->spec.pool != NULL;
-	r = w->turn->flushing ? start_child(w) : freeze_and_copy(w);
+	w->gen_switch->flushing = w->spec.storage != NULL;
+	r = w->gen_switch->flushing ? start_child(w) : freeze_and_copy(w);
 	if (r == 0)
 		return 0;
 	remove_new(w);
 	return err_sys(e, -r, "make the commands stand still");
 }
 
-void turn_copy_end(struct warden *w)
+void switch_copy_end(struct warden *w)
 {
-	(void)raw_pidfd_signal(w->turn->copy_pidfd, SIGKILL);
+	(void)raw_pidfd_signal(w->gen_switch->copy_pidfd, SIGKILL);
 	(void)stop_waiting(w);
 	(void)thaw(w);
 }

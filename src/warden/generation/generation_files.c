@@ -48,7 +48,7 @@ static bool differ(const struct warden *w, const char (*a)[LAYER_ID], int na,
 }
 
 /* True if no mount changes. */
-bool turn_find_same(const struct warden *w, struct turn *t)
+bool switch_find_same(const struct warden *w, struct generation_switch *t)
 {
 	bool all = true;
 
@@ -67,7 +67,8 @@ bool turn_find_same(const struct warden *w, struct turn *t)
  * The new place of an upper: in the layer, or in the directory for removal. Returns the descriptor
  * that the path is relative to.
  */
-static int place_of(const struct warden *w, const struct turn *t, int i, char out[PLACE])
+static int place_of(const struct warden *w, const struct generation_switch *t, int i,
+		    char out[PLACE])
 {
 	if (t->seal[0])
 		(void)snprintf(out, PLACE, "%s/%d", t->seal, i);
@@ -76,7 +77,7 @@ static int place_of(const struct warden *w, const struct turn *t, int i, char ou
 	return t->seal[0] ? w->layers_fd : w->disk_fd;
 }
 
-static int make_place(const struct warden *w, const struct turn *t)
+static int make_place(const struct warden *w, const struct generation_switch *t)
 {
 	char path[PLACE];
 	int r;
@@ -88,7 +89,7 @@ static int make_place(const struct warden *w, const struct turn *t)
 	return r < 0 ? r : io_mkdir(w->disk_fd, path, 0700);
 }
 
-int turn_move_away(struct warden *w, struct turn *t)
+int switch_move_away(struct warden *w, struct generation_switch *t)
 {
 	char name[24], to[PLACE];
 	int r;
@@ -96,7 +97,7 @@ int turn_move_away(struct warden *w, struct turn *t)
 	/* It describes the last switch, which may have had the same target. */
 	if (unlinkat(w->dir_fd, "top", 0) < 0 && errno != ENOENT)
 		return -errno;
-	if (w->spec.pool)
+	if (w->spec.storage)
 		return volume_move_away(w, t);
 	r = make_place(w, t);
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
@@ -112,11 +113,11 @@ int turn_move_away(struct warden *w, struct turn *t)
 	return r;
 }
 
-int turn_move_back(struct warden *w, struct turn *t)
+int switch_move_back(struct warden *w, struct generation_switch *t)
 {
 	char name[24], from[PLACE];
 
-	if (w->spec.pool)
+	if (w->spec.storage)
 		return volume_move_back(w, t);
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		if (!t->moved[i])
@@ -132,13 +133,13 @@ int turn_move_back(struct warden *w, struct turn *t)
 	return 0;
 }
 
-int turn_remember_fresh(struct warden *w)
+int switch_remember_fresh(struct warden *w)
 {
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		char name[24];
 
 		(void)snprintf(name, sizeof name, "next/%d", i);
-		if (w->turn->moved[i] && fstatat(w->disk_fd, name, &w->fresh[i], 0) < 0)
+		if (w->gen_switch->moved[i] && fstatat(w->disk_fd, name, &w->fresh[i], 0) < 0)
 			return -errno;
 	}
 	return 0;
@@ -155,7 +156,7 @@ static int write_top(struct warden *w)
 	return symlinkat(top, w->dir_fd, "top") < 0 ? -errno : 0;
 }
 
-int turn_rename_next(struct warden *w)
+int switch_rename_next(struct warden *w)
 {
 	int r;
 
@@ -164,14 +165,14 @@ int turn_rename_next(struct warden *w)
 	if (r < 0)
 		return r;
 	failpoint("switch.top");
-	if (w->spec.pool)
+	if (w->spec.storage)
 		return volume_rename_next(w);
 	for (int i = 0; i < w->spec.nmounts; i++) {
 		char from[24], to[24];
 
 		(void)snprintf(from, sizeof from, "next/%d", i);
 		(void)snprintf(to, sizeof to, "upper/%d", i);
-		if (w->turn->moved[i] && renameat(w->disk_fd, from, w->disk_fd, to) < 0)
+		if (w->gen_switch->moved[i] && renameat(w->disk_fd, from, w->disk_fd, to) < 0)
 			return -errno;
 	}
 	failpoint("switch.renamed");
@@ -232,7 +233,7 @@ static struct sweeper *free_slot(struct warden *w)
  * A healthy init has nothing open there for writing. The files of other processes close when those
  * end, but the kernel may need a moment for descriptors in transit in a socket.
  */
-static int seal(struct warden *w, const struct turn *t)
+static int seal(struct warden *w, const struct generation_switch *t)
 {
 	struct err e = { 0 };
 	int r = t->seal[0] ? w->driver->seal(w->cell, t->other, t->moved, &e) : 0;
@@ -244,7 +245,7 @@ static int seal(struct warden *w, const struct turn *t)
 	return r == 0 ? SWEPT : r > 0 ? BUSY : NOT_SEALED;
 }
 
-static int keep_what_it_takes(const struct warden *w, const struct turn *t, int dirfd)
+static int keep_what_it_takes(const struct warden *w, const struct generation_switch *t, int dirfd)
 {
 	int keep[CELL_MOUNTS + 16] = { dirfd };
 	int n = w->driver->keep_fds(w->cell, t->other, keep + 1, (int)ARRAY_LEN(keep) - 1);
@@ -257,7 +258,7 @@ static int keep_what_it_takes(const struct warden *w, const struct turn *t, int 
  * here, because the kernel then tears down a whole file system.
  */
 static void __attribute__((noreturn))
-sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
+sweeper_run(struct warden *w, struct generation_switch *t, int dirfd, const char *heap)
 {
 	int how;
 
@@ -268,7 +269,7 @@ sweeper_run(struct warden *w, struct turn *t, int dirfd, const char *heap)
 	_exit(how);
 }
 
-static void sweep(struct warden *w, struct turn *t, int dirfd, const char *heap)
+static void sweep(struct warden *w, struct generation_switch *t, int dirfd, const char *heap)
 {
 	struct sweeper *s = free_slot(w);
 	pid_t pid = fork();
@@ -287,7 +288,7 @@ static void sweep(struct warden *w, struct turn *t, int dirfd, const char *heap)
 }
 
 /* Move work directories that are no longer used to the directory for removal. */
-static void drop_work(struct warden *w, struct turn *t, const char *heap)
+static void drop_work(struct warden *w, struct generation_switch *t, const char *heap)
 {
 	char from[48], to[PLACE + 24];
 
@@ -303,23 +304,23 @@ static void drop_work(struct warden *w, struct turn *t, const char *heap)
 	}
 }
 
-void turn_drop_last(struct warden *w, struct turn *t)
+void switch_drop_last(struct warden *w, struct generation_switch *t)
 {
-	bool sealed = w->spec.pool && t->seal[0];
+	bool sealed = w->spec.storage && t->seal[0];
 	char heap[PLACE];
 
 	if (sealed)
 		(void)snprintf(heap, sizeof heap, "%s/work", t->seal);
 	else
 		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
-	if (!w->spec.pool)
+	if (!w->spec.storage)
 		drop_work(w, t, heap);
 	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
 	w->driver->drop(w->cell, TAKE_PTR(t->other));
 }
 
 /* Their files are removed with the rest of the sandbox. */
-void turn_end_sweepers(struct warden *w)
+void switch_end_sweepers(struct warden *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->sweepers); i++) {
 		if (!w->sweepers[i].pid)

@@ -33,13 +33,13 @@ static void check_as_before(const char *file)
 
 	(void)snprintf(path, sizeof path, "upper/0/%s", file);
 	fx_settle();
-	CHECK(!fx.ended && !fx.w->turn && fx.w->cell->generation == 0 && fake.live == 0);
+	CHECK(!fx.ended && !fx.w->gen_switch && fx.w->cell->generation == 0 && fake.live == 0);
 	CHECK(fx_exists(path) && !fx_exists("next") && fx.w->spec.nlayers == 0);
 	memset(fake.fail, 0, sizeof fake.fail);
 	fake.init.rows = NULL;
 	fake.others = 0;
 	ask_snapshot(me, 99, "layer00099");
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_SEALED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_SEALED);
 	CHECK(fx.w->cell->generation == 1);
 }
 
@@ -51,7 +51,7 @@ static void a_snapshot_seals_what_was_changed(void)
 	fx_touch(0, "file");
 	ask_snapshot(me, 5, "layer00001");
 	f = fx_await(me, MSG_C_SWITCHED);
-	CHECK(f->chan == 5 && fx_number(f, TAG_SEALED) == TURN_SEALED);
+	CHECK(f->chan == 5 && fx_number(f, TAG_SEALED) == SWITCH_SEALED);
 	CHECK(fx_exists("../../layers/layer00001/0/file") && !fx_exists("upper/0/file"));
 	CHECK(fx_exists("upper/0") && fx_exists("upper/1") && !fx_exists("next"));
 	CHECK(fx_exists("top") && fx.w->spec.nlayers == 1 && fx.w->cell->generation == 1);
@@ -62,7 +62,7 @@ static void where_nothing_was_changed_nothing_is_made(void)
 {
 	begin();
 	ask_snapshot(me, 1, "layer00001");
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_UNCHANGED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_UNCHANGED);
 	CHECK(fake.count[FAKE_RENEW] == 0 && fx.w->spec.nlayers == 0);
 	fx_end();
 }
@@ -125,7 +125,7 @@ static void an_init_that_is_busy_is_asked_again(void)
 	fx_touch(0, "file");
 	fake.init.rows = rows;
 	ask_snapshot(me, 1, "layer00001");
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_SEALED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_SEALED);
 	CHECK(fake.count[FAKE_ENTER] == 4 && fake.count[FAKE_STAY] == 0);
 	fx_end();
 }
@@ -154,7 +154,7 @@ static void an_init_that_never_answers_does_not_hold_up_an_end(void)
 	fake.init.rows = rows;
 	ask_snapshot(me, 1, "layer00001");
 	fx_settle();
-	CHECK(fx.w->turn && fx.w->turn->ordered);
+	CHECK(fx.w->gen_switch && fx.w->gen_switch->ordered);
 	FX_SEND(fx_connect(false), MSG_C_DESTROY, 2, { TAG_REASON, 0, "test" });
 	fx_await_end("killed");
 	fx_end();
@@ -206,7 +206,8 @@ static void two_switches_in_one_write_are_done_one_after_the_other(void)
 	CHECK(fx_await(me, MSG_C_SWITCHED)->chan == 1);
 	CHECK(fx_await(me, MSG_C_SWITCHED)->chan == 2);
 	fx_settle();
-	CHECK(!fx.ended && !fx.w->turn && fx.w->spec.nlayers == 0 && fx.w->cell->generation == 2);
+	CHECK(!fx.ended && !fx.w->gen_switch && fx.w->spec.nlayers == 0 &&
+	      fx.w->cell->generation == 2);
 	fx_end();
 }
 
@@ -271,7 +272,7 @@ static void who_asked_may_be_gone_before_it_is_done(void)
 	fx_settle();
 	CHECK(fake_say(MSG_ENTERED, 0, &good, 1) == 0);
 	fx_settle();
-	CHECK(!fx.ended && fx.w->cell->generation == 1 && !fx.w->turn);
+	CHECK(!fx.ended && fx.w->cell->generation == 1 && !fx.w->gen_switch);
 	fx_end();
 }
 
@@ -333,7 +334,7 @@ static void a_snapshot_beside_calls_is_a_copy(void)
 	fx_touch(0, "file");
 	fake.others = 2;
 	ask_snapshot(me, 2, "layer00001");
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_COPIED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_COPIED);
 	CHECK(fake.count[FAKE_FREEZE] == 1 && fake.count[FAKE_THAW] == 1);
 	CHECK(fx_exists("../../layers/layer00001/0/file") && fx_exists("upper/0/file"));
 	CHECK(fake.count[FAKE_RENEW] == 0);
@@ -350,7 +351,7 @@ static void calls_that_cannot_be_frozen_go_on(void)
 	fake.fail[FAKE_FREEZE] = ETIME;
 	ask_snapshot(me, 2, "layer00001");
 	fx_await_error(me, "make the commands stand still");
-	CHECK(fake.count[FAKE_THAW] == 1 && !fx.w->turn);
+	CHECK(fake.count[FAKE_THAW] == 1 && !fx.w->gen_switch);
 	fx_end();
 }
 
@@ -360,7 +361,7 @@ static void processes_that_were_left_make_it_wait_and_then_copy(void)
 	fx_touch(0, "file");
 	fake.others = 2;
 	ask_snapshot(me, 1, "layer00001");
-	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == TURN_COPIED);
+	CHECK(fx_number(fx_await(me, MSG_C_SWITCHED), TAG_SEALED) == SWITCH_COPIED);
 	ask_rollback(me, 2, false);
 	fx_await_error(me, "processes that calls have left are running");
 	fx_end();

@@ -18,7 +18,7 @@
 
 enum { PLACE = 64 };
 
-static int place_of(const struct warden *w, const struct turn *t, char out[PLACE])
+static int place_of(const struct warden *w, const struct generation_switch *t, char out[PLACE])
 {
 	if (t->seal[0])
 		(void)snprintf(out, PLACE, "%s", t->seal);
@@ -39,7 +39,7 @@ static int put_aside(const struct warden *w, int i, bool back)
 		       : 0;
 }
 
-int volume_move_away(struct warden *w, struct turn *t)
+int volume_move_away(struct warden *w, struct generation_switch *t)
 {
 	char to[PLACE];
 	int r = t->seal[0] ? 0 : io_mkdir(w->disk_fd, "old", 0700);
@@ -59,7 +59,7 @@ int volume_move_away(struct warden *w, struct turn *t)
 	return r;
 }
 
-int volume_move_back(struct warden *w, struct turn *t)
+int volume_move_back(struct warden *w, struct generation_switch *t)
 {
 	char from[PLACE];
 	int r = 0;
@@ -99,7 +99,7 @@ int volume_tidy_copy(const struct warden *w, const char *name)
 	(void)snprintf(path, sizeof path, "%s/work", name);
 	r = rmtree_at(w->layers_fd, path);
 	for (int i = 0; i < w->spec.nmounts && r == 0; i++) {
-		if (!w->turn->same[i])
+		if (!w->gen_switch->same[i])
 			continue;
 		(void)snprintf(path, sizeof path, "%s/%d", name, i);
 		if (unlinkat(w->layers_fd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)

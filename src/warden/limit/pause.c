@@ -62,7 +62,7 @@ int pause_enter(struct warden *w, const char *reason, struct err *e)
 
 	if (w->state == SANDBOX_PAUSED)
 		return 0;
-	if (w->turn)
+	if (w->gen_switch)
 		return err_set(e, ERR_CONFLICT, "a snapshot or rollback is under way");
 	if (!sandbox_may_move(w->state, SANDBOX_PAUSED))
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
@@ -92,7 +92,7 @@ int pause_leave(struct warden *w, const char *reason, struct err *e)
 	if (w->state != SANDBOX_PAUSED)
 		return err_set(e, ERR_CONFLICT, "the sandbox is %s", sandbox_state_name(w->state));
 	/* A copy is in progress and needs the sandbox frozen. */
-	if (w->turn)
+	if (w->gen_switch)
 		return err_set(e, ERR_CONFLICT, "a snapshot is under way");
 	r = freeze(w, false);
 	if (r < 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cay setup pool: a btrfs in a file, a subvolume per sandbox, and limits on disk that the kernel holds."""
+"""cay setup storage: a btrfs in a file, a subvolume per sandbox, and limits on disk that the kernel holds."""
 
 import fcntl
 import glob
@@ -15,7 +15,7 @@ import pytest
 from caylib import wait_until
 
 rootful = pytest.mark.skipif(not caylib.ROOTFUL, reason='a pool needs root')
-needs_btrfs = pytest.mark.skipif(bool(caylib.why_no_pool()), reason=caylib.why_no_pool() or '')
+needs_btrfs = pytest.mark.skipif(bool(caylib.why_no_storage()), reason=caylib.why_no_storage() or '')
 
 
 def is_mounted(path):
@@ -28,40 +28,40 @@ def in_use(image):
 
 
 def subvolumes(cay):
-    return sorted(n for n in os.listdir(f'{cay.state}/pool') if not n.startswith('.') and n != 'layers')
+    return sorted(n for n in os.listdir(f'{cay.state}/storage') if not n.startswith('.') and n != 'layers')
 
 
 @pytest.fixture
 def pool(fresh_cay):
     """A cay with a small pool."""
-    fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    fresh_cay('setup', 'storage', '--size', '256M', check=True)
     yield fresh_cay
     caylib.remove_all(fresh_cay)
     # A run answers before its warden has removed the files.
-    if is_mounted(f'{fresh_cay.state}/pool'):
+    if is_mounted(f'{fresh_cay.state}/storage'):
         caylib.wait_until(lambda: subvolumes(fresh_cay) == [], what='the end of what a run cleans up')
-    fresh_cay('setup', 'pool', '--remove', check=True)
-    assert not is_mounted(f'{fresh_cay.state}/pool')
-    assert not os.path.exists(f'{fresh_cay.state}/pool.img')
+    fresh_cay('setup', 'storage', '--remove', check=True)
+    assert not is_mounted(f'{fresh_cay.state}/storage')
+    assert not os.path.exists(f'{fresh_cay.state}/storage.img')
 
 
 @pytest.mark.skipif(caylib.ROOTFUL, reason='as an ordinary user')
 def test_without_root_it_is_refused(cay):
-    done = cay('setup', 'pool')
+    done = cay('setup', 'storage')
     assert done.code == 4 and 'needs root' in done.err
 
 
 def test_bad_use_is_explained(cay):
-    assert 'there is: pool' in cay('setup', 'lake').err
+    assert 'there is: storage' in cay('setup', 'lake').err
     assert cay('setup').code == 2
 
 
 @needs_btrfs
 def test_setting_up_is_idempotent_and_told(pool):
-    again = pool('setup', 'pool', check=True)
-    assert again.out.startswith('There is a pool already')
-    told = json.loads(pool('setup', 'pool', '--json', check=True).out)
-    assert told['pool'] and told['image'] and told['quota'] and told['path'] == f'{pool.state}/pool.img'
+    again = pool('setup', 'storage', check=True)
+    assert again.out.startswith('There is storage already')
+    told = json.loads(pool('setup', 'storage', '--json', check=True).out)
+    assert told['storage'] and told['image'] and told['quota'] and told['path'] == f'{pool.state}/storage.img'
     assert os.stat(told['path']).st_blocks * 512 < 64 << 20  # sparse
     doctor = json.loads(pool('doctor', '--json').out)
     assert [c for c in doctor['checks'] if c['name'] == 'disk limit'][0]['state'] == 'ok'
@@ -106,15 +106,15 @@ def test_each_has_its_own_and_it_goes_with_it(pool):
 
 @needs_btrfs
 def test_it_is_mounted_again_when_needed(pool):
-    subprocess.run(['umount', f'{pool.state}/pool'], check=True)
+    subprocess.run(['umount', f'{pool.state}/storage'], check=True)
     pool('run', '--disk', '16M', '--', 'true', check=True)
-    assert is_mounted(f'{pool.state}/pool')
+    assert is_mounted(f'{pool.state}/storage')
     wait_until(lambda: subvolumes(pool) == [], what='what a run cleans up behind')
 
 
 @needs_btrfs
 def test_gc_removes_what_the_dead_have_left(pool):
-    os.mkdir(f'{pool.state}/pool/keep')  # is no id
+    os.mkdir(f'{pool.state}/storage/keep')  # is no id
     box = pool.create('--disk', '16M')
     os.kill(pool.warden(box), 9)
     wait_until(lambda: pool.json('ls', '--all')[0]['state'] == 'lost', what='lost')
@@ -122,31 +122,31 @@ def test_gc_removes_what_the_dead_have_left(pool):
     pool('gc', '--lost', check=True)
     assert subvolumes(pool) == ['keep']
     # One of which there is nothing else at all.
-    subprocess.run(['btrfs', '-q', 'subvolume', 'create', f'{pool.state}/pool/abandoned1'], check=True)
+    subprocess.run(['btrfs', '-q', 'subvolume', 'create', f'{pool.state}/storage/abandoned1'], check=True)
     pool('gc', check=True)
     assert subvolumes(pool) == ['keep']
-    os.rmdir(f'{pool.state}/pool/keep')
+    os.rmdir(f'{pool.state}/storage/keep')
 
 
 @needs_btrfs
 def test_a_pool_in_use_stays(pool):
     pool.create('--disk', '16M')
-    done = pool('setup', 'pool', '--remove')
-    assert done.code == 1 and 'sandboxes in the pool' in done.err
-    assert is_mounted(f'{pool.state}/pool')
+    done = pool('setup', 'storage', '--remove')
+    assert done.code == 1 and 'sandboxes in the storage' in done.err
+    assert is_mounted(f'{pool.state}/storage')
 
 
 @needs_btrfs
 def test_a_directory_on_btrfs_will_do(pool, fresh_cay):
     """The pool of one state directory serves as the host's btrfs of another."""
-    host, other = f'{pool.state}/pool/host', caylib.Cay()
+    host, other = f'{pool.state}/storage/host', caylib.Cay()
     os.mkdir(host)
     try:
-        done = other('setup', 'pool', host, check=True)
+        done = other('setup', 'storage', host, check=True)
         assert host in done.out
         run = other('run', '--disk', '8M', '--', 'dd', 'if=/dev/zero', 'of=/tmp/big', 'bs=64k', 'count=1000')
         assert 'Disk quota exceeded' in run.err
-        other('setup', 'pool', '--remove', check=True)
+        other('setup', 'storage', '--remove', check=True)
         assert os.listdir(host) == []
     finally:
         other.remove()
@@ -155,12 +155,12 @@ def test_a_directory_on_btrfs_will_do(pool, fresh_cay):
 
 @needs_btrfs
 def test_removing_a_pool_waits_for_sandboxes_that_are_ending(pool):
-    """Such a sandbox has files in the pool and a lock that its warden holds, but is not listed any more."""
-    ending = f'{pool.state}/pool/zzzzzzzzzz'
+    """Such a sandbox has files in the storage and a lock that its warden holds, but is not listed any more."""
+    ending = f'{pool.state}/storage/zzzzzzzzzz'
     os.mkdir(ending)
     with open(f'{pool.state}/locks/zzzzzzzzzz', 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pool.popen('setup', 'pool', '--remove') as p:
+        with pool.popen('setup', 'storage', '--remove') as p:
             with pytest.raises(subprocess.TimeoutExpired):
                 p.wait(timeout=0.5)
             os.rmdir(ending)
@@ -173,32 +173,32 @@ def test_removing_a_pool_waits_for_sandboxes_that_are_ending(pool):
 def test_a_pool_with_a_sandbox_is_not_removed_nor_waited_for(pool):
     pool.create('--disk', '8M')
     began = time.monotonic()
-    r = pool('setup', 'pool', '--remove')
-    assert r.code != 0 and 'there are sandboxes in the pool' in r.err
+    r = pool('setup', 'storage', '--remove')
+    assert r.code != 0 and 'there are sandboxes in the storage' in r.err
     assert time.monotonic() - began < 4
 
 
 @rootful
 def test_what_is_no_empty_btrfs_is_refused(cay, tmp_path):
-    assert 'is not on btrfs' in cay('setup', 'pool', tmp_path).err
-    assert 'No such file' in cay('setup', 'pool', tmp_path / 'none').err
-    assert 'at least 128 MiB' in cay('setup', 'pool', '--size', '1M').err
-    assert not os.path.lexists(f'{cay.state}/pool')
+    assert 'is not on btrfs' in cay('setup', 'storage', tmp_path).err
+    assert 'No such file' in cay('setup', 'storage', tmp_path / 'none').err
+    assert 'at least 128 MiB' in cay('setup', 'storage', '--size', '1M').err
+    assert not os.path.lexists(f'{cay.state}/storage')
 
 
 @rootful
 def test_a_missing_program_is_named(fresh_cay, tmp_path):
     """mkfs.btrfs is looked for in the system's directories only; hide them in a mount namespace."""
-    script = 'mount -t tmpfs none /usr/sbin && exec "$CAY" setup pool --size 200M'
+    script = 'mount -t tmpfs none /usr/sbin && exec "$CAY" setup storage --size 200M'
     with subprocess.Popen(['unshare', '-m', 'sh', '-c', script], env={**fresh_cay.env, 'CAY': caylib.CAY},
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as done:
         err = done.communicate()[1].decode()
     assert 'btrfs-progs' in err
-    assert not os.path.lexists(f'{fresh_cay.state}/pool.img') and not os.path.lexists(f'{fresh_cay.state}/pool')
+    assert not os.path.lexists(f'{fresh_cay.state}/storage.img') and not os.path.lexists(f'{fresh_cay.state}/storage')
 
 
 def layers(cay):
-    return sorted(os.listdir(f'{cay.state}/pool/layers'))
+    return sorted(os.listdir(f'{cay.state}/storage/layers'))
 
 
 def read(cay, box, path):
@@ -215,14 +215,14 @@ def test_a_snapshot_becomes_a_layer_in_the_pool(pool):
     write(pool, box, '/tmp/a', 'one')
     pool('snapshot', box, '--name', 's1', check=True)
     assert len(layers(pool)) == 1 and os.listdir(f'{pool.state}/layers') in ([], ['.lock'])
-    assert os.stat(f'{pool.state}/pool/layers/{layers(pool)[0]}').st_ino == 256  # a subvolume
-    assert os.listdir(f'{pool.state}/pool/{box}') == ['upper']
+    assert os.stat(f'{pool.state}/storage/layers/{layers(pool)[0]}').st_ino == 256  # a subvolume
+    assert os.listdir(f'{pool.state}/storage/{box}') == ['upper']
     write(pool, box, '/tmp/a', 'two')
     write(pool, box, '/tmp/b', 'two')
     pool('rollback', box, 's1', check=True)
     assert read(pool, box, '/tmp/a') == 'one\n'
     assert pool('exec', box, '--', 'test', '-e', '/tmp/b').code == 1
-    wait_until(lambda: os.listdir(f'{pool.state}/pool/{box}/old') == [], what='the last generation is removed')
+    wait_until(lambda: os.listdir(f'{pool.state}/storage/{box}/old') == [], what='the last generation is removed')
 
 
 @needs_btrfs
@@ -230,7 +230,7 @@ def test_nothing_but_what_was_changed_is_in_a_layer(pool, tmp_path):
     box = pool.create('--copy', '--dir', tmp_path)
     write(pool, box, '/tmp/a', 'one')
     pool('snapshot', box, check=True)
-    layer = f'{pool.state}/pool/layers/{layers(pool)[0]}'
+    layer = f'{pool.state}/storage/layers/{layers(pool)[0]}'
     wait_until(lambda: os.listdir(layer) == ['0'], what='the rest is removed')
     write(pool, box, f'{tmp_path}/new', 'here')
     assert read(pool, box, f'{tmp_path}/new') == 'here\n' and not os.listdir(tmp_path)
@@ -251,7 +251,7 @@ def test_layers_from_before_the_pool_lie_below_those_in_it(fresh_cay):
     old = fresh_cay.create()
     write(fresh_cay, old, '/tmp/a', 'one')
     fresh_cay('snapshot', old, '--name', 's1', check=True)
-    fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    fresh_cay('setup', 'storage', '--size', '256M', check=True)
     fork = fresh_cay('fork', 's1', check=True).out.strip()
     assert subvolumes(fresh_cay) == [fork]
     write(fresh_cay, fork, '/tmp/b', 'two')
@@ -262,11 +262,11 @@ def test_layers_from_before_the_pool_lie_below_those_in_it(fresh_cay):
     write(fresh_cay, old, '/tmp/a', 'four')  # goes on where it was
     fresh_cay('rollback', old, 's1', check=True)
     assert read(fresh_cay, old, '/tmp/a') == 'one\n'
-    assert 'in the pool' in fresh_cay('setup', 'pool', '--remove').err
+    assert 'in the storage' in fresh_cay('setup', 'storage', '--remove').err
     fresh_cay('kill', '--all', '--yes', check=True)
-    assert 'snapshots in the pool' in fresh_cay('setup', 'pool', '--remove').err
+    assert 'snapshots in the storage' in fresh_cay('setup', 'storage', '--remove').err
     fresh_cay('snapshot', 'rm', 's1', 's2', check=True)
-    fresh_cay('setup', 'pool', '--remove', check=True)
+    fresh_cay('setup', 'storage', '--remove', check=True)
 
 
 @needs_btrfs
@@ -312,7 +312,7 @@ def test_what_a_lost_one_had_is_kept_in_the_pool(pool):
     snap = pool.json('snapshots')[0]
     fork = pool('fork', snap['id'], check=True).out.strip()
     assert read(pool, fork, '/tmp/a') == 'one\n'
-    assert os.listdir(f'{pool.state}/pool/{box}') == []
+    assert os.listdir(f'{pool.state}/storage/{box}') == []
 
 
 @needs_btrfs
@@ -326,9 +326,9 @@ def test_a_snapshot_of_a_paused_one(pool):
         assert pool.json('ls')[0]['state'] == 'paused'
         fork = pool('fork', 's1', check=True).out.strip()
         assert read(pool, fork, '/tmp/a') == 'one\n'
-        before = os.stat(f'{pool.state}/pool/{box}/upper/0/tmp/now').st_mtime_ns
+        before = os.stat(f'{pool.state}/storage/{box}/upper/0/tmp/now').st_mtime_ns
         time.sleep(0.2)
-        assert os.stat(f'{pool.state}/pool/{box}/upper/0/tmp/now').st_mtime_ns == before
+        assert os.stat(f'{pool.state}/storage/{box}/upper/0/tmp/now').st_mtime_ns == before
         pool('kill', box, check=True)
 
 
@@ -358,12 +358,12 @@ def depth(cay, ref):
 
 @needs_btrfs
 def test_deep_stacks_are_merged_also_across_the_edge_of_the_pool(fresh_cay):
-    """Some layers lie in the state directory, later ones in the pool."""
+    """Some layers lie in the state directory, later ones in the storage."""
     cay, box = fresh_cay, fresh_cay.create()
     for i in range(5):
         cay('exec', box, '--', 'sh', '-c', f'echo {i} >/tmp/f{i}; echo {i} >/tmp/all', check=True)
         cay('snapshot', box, '--name', f's{i}', check=True)
-    cay('setup', 'pool', '--size', '512M', check=True)
+    cay('setup', 'storage', '--size', '512M', check=True)
     fork = cay('fork', 's4', check=True).out.strip()
     for i in range(5, 30):
         cay('exec', fork, '--', 'sh', '-c', f'echo {i} >/tmp/f{i}; echo {i} >/tmp/all; rm /tmp/f{i - 1}', check=True)
@@ -374,11 +374,11 @@ def test_deep_stacks_are_merged_also_across_the_edge_of_the_pool(fresh_cay):
         names = cay('exec', fork, '--', 'sh', '-c', 'cd /tmp; echo f*; cat all', check=True).out
         assert names.split() == [*sorted(['f0', 'f1', 'f2', 'f3', f'f{i}']), str(i)]
     for name in layers(cay):
-        assert os.stat(f'{cay.state}/pool/layers/{name}').st_ino == 256, 'not a subvolume'
+        assert os.stat(f'{cay.state}/storage/layers/{name}').st_ino == 256, 'not a subvolume'
     cay('kill', '--all', '--yes', check=True)
     cay('snapshot', 'rm', *(f's{i}' for i in range(30)), check=True)
     wait_until(lambda: cay('gc', check=True) and not layers(cay), what='no layers')
-    cay('setup', 'pool', '--remove', check=True)
+    cay('setup', 'storage', '--remove', check=True)
 
 
 @needs_btrfs
@@ -393,19 +393,19 @@ def test_forks_are_compared_with_what_they_began_with(pool):
 
 @needs_btrfs
 def test_a_pool_that_cannot_be_mounted_is_said_and_the_rest_is_cleaned_up(fresh_cay):
-    image = f'{fresh_cay.state}/pool.img'
-    fresh_cay('setup', 'pool', '--size', '256M', check=True)
+    image = f'{fresh_cay.state}/storage.img'
+    fresh_cay('setup', 'storage', '--size', '256M', check=True)
     assert in_use(image)
-    subprocess.run(['umount', f'{fresh_cay.state}/pool'], check=True)
+    subprocess.run(['umount', f'{fresh_cay.state}/storage'], check=True)
     wait_until(lambda: not in_use(image), what='nobody has it any more')
     for size in (0, 256 << 20):
         os.truncate(image, size)
     os.makedirs(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa', exist_ok=True)
     done = fresh_cay('gc')
     assert done.code != 0 and done.out.startswith('Removed')
-    assert 'mount the pool' in done.err and 'cay setup pool --remove' in done.err
+    assert 'mount the storage' in done.err and 'cay setup storage --remove' in done.err
     assert not os.path.exists(f'{fresh_cay.state}/layers/new-aaaaaaaaaaaa')
-    fresh_cay('setup', 'pool', '--remove', check=True)
+    fresh_cay('setup', 'storage', '--remove', check=True)
 
 
 def says_so(done, what):
@@ -417,17 +417,17 @@ def says_so(done, what):
 def test_without_its_file_nothing_is_shown_wrongly_and_nothing_is_lost(pool):
     """The file is away, for a while, from under a sandbox that runs."""
     box = pool.create()
-    image = f'{pool.state}/pool.img'
+    image = f'{pool.state}/storage.img'
     pool('exec', box, '--', 'sh', '-c', 'echo sealed > /tmp/sealed')
     snap = pool('snapshot', box, check=True).out.strip()
     pool('exec', box, '--', 'sh', '-c', 'echo fresh > /tmp/fresh')
-    subprocess.run(['umount', '-l', f'{pool.state}/pool'], check=True)
+    subprocess.run(['umount', '-l', f'{pool.state}/storage'], check=True)
     os.rename(image, image + '.away')
     try:
         for command in (('diff', box), ('diff', snap), ('fork', box), ('create',), ('run', '--', 'true'), ('gc',)):
-            assert says_so(pool(*command, timeout=120), 'pool.img'), command
+            assert says_so(pool(*command, timeout=120), 'storage.img'), command
         for command in (('snapshot', box), ('rollback', box), ('rollback', box, snap)):
-            assert says_so(pool(*command, timeout=120), 'pool'), command
+            assert says_so(pool(*command, timeout=120), 'storage'), command
         assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
     finally:
         os.rename(image + '.away', image)
@@ -442,33 +442,33 @@ def test_without_its_file_nothing_is_shown_wrongly_and_nothing_is_lost(pool):
 def test_its_directory_is_made_again(pool):
     box = pool.create()
     pool('exec', box, '--', 'touch', '/tmp/f')
-    subprocess.run(['umount', '-l', f'{pool.state}/pool'], check=True)
-    os.rmdir(f'{pool.state}/pool')
+    subprocess.run(['umount', '-l', f'{pool.state}/storage'], check=True)
+    os.rmdir(f'{pool.state}/storage')
     assert pool('diff', box, check=True, timeout=120).out == 'A  /tmp/f\n'
-    assert is_mounted(f'{pool.state}/pool')
+    assert is_mounted(f'{pool.state}/storage')
 
 
 @needs_btrfs
 def test_a_pool_that_is_elsewhere_and_gone_is_named(pool):
-    host, other = f'{pool.state}/pool/host', caylib.Cay()
+    host, other = f'{pool.state}/storage/host', caylib.Cay()
     os.mkdir(host)
     try:
-        other('setup', 'pool', host, check=True)
+        other('setup', 'storage', host, check=True)
         box = other.create()
         other('exec', box, '--', 'touch', '/tmp/f')
         other('snapshot', box, check=True)
         os.rename(host, host + '.away')
         try:
             assert says_so(other('diff', box), host)
-            # Even the link is gone: what lay in the pool cannot be told from what never was.
-            os.unlink(f'{other.state}/pool')
+            # Even the link is gone: what lay in the storage cannot be told from what never was.
+            os.unlink(f'{other.state}/storage')
             assert says_so(other('diff', box), 'is not there')
         finally:
             os.rename(host + '.away', host)
-            os.path.lexists(f'{other.state}/pool') or os.symlink(host, f'{other.state}/pool')
+            os.path.lexists(f'{other.state}/storage') or os.symlink(host, f'{other.state}/storage')
         assert other('diff', box, check=True).out == 'A  /tmp/f\n'
         caylib.remove_all(other)
-        other('setup', 'pool', '--remove', check=True)
+        other('setup', 'storage', '--remove', check=True)
     finally:
         other.remove()
         shutil.rmtree(host)
@@ -477,10 +477,10 @@ def test_a_pool_that_is_elsewhere_and_gone_is_named(pool):
 @needs_btrfs
 def test_what_the_kernel_lacks_does_not_cost_the_pool(pool):
     """Without loop devices a whole file cannot be told from a broken one, and stays."""
-    subprocess.run(['umount', f'{pool.state}/pool'], check=True)
-    script = 'mount -t tmpfs none /dev && exec "$CAY" setup pool --remove'
+    subprocess.run(['umount', f'{pool.state}/storage'], check=True)
+    script = 'mount -t tmpfs none /dev && exec "$CAY" setup storage --remove'
     with subprocess.Popen(['unshare', '-m', 'sh', '-c', script], env={**pool.env, 'CAY': caylib.CAY},
                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as done:
         err = done.communicate()[1].decode()
     assert done.returncode != 0 and 'modprobe loop' in err
-    assert os.path.exists(f'{pool.state}/pool.img')
+    assert os.path.exists(f'{pool.state}/storage.img')

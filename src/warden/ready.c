@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "warden/warm.h"
+#include "warden/ready.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/io.h"
-#include "sys/files/foresee.h"
+#include "sys/files/prefetch.h"
 #include "warden/features.h"
 
 enum { LOOK_S = 30 };
@@ -17,15 +17,15 @@ static void look_again(struct loop_timer *t);
 
 static void look_later(struct warden *w)
 {
-	loop_timer_set(&w->loop, &w->warm_timer, LOOK_S * NS_PER_S, look_again);
+	loop_timer_set(&w->loop, &w->ready_timer, LOOK_S * NS_PER_S, look_again);
 }
 
 /* An unlisted sandbox can be neither claimed nor found by a cleanup: end it. */
 static void look_again(struct loop_timer *t)
 {
-	struct warden *w = container_of(t, struct warden, warm_timer);
+	struct warden *w = container_of(t, struct warden, ready_timer);
 
-	if (faccessat(w->warm_fd, w->spec.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (faccessat(w->ready_fd, w->spec.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		warden_end(w, END_UNCLAIMED, "it is not listed as ready any more");
 	else
 		look_later(w);
@@ -44,40 +44,40 @@ static void look_up(const struct warden *w)
 		"home/user",	     "dev/null"
 	};
 
-	foresee_usual(warden_root(w));
-	foresee(warden_root(w), names, ARRAY_LEN(names));
+	prefetch_usual(warden_root(w));
+	prefetch(warden_root(w), names, ARRAY_LEN(names));
 }
 
-int warm_open(struct warden *w, struct err *e)
+int ready_open(struct warden *w, struct err *e)
 {
 	auto_close int entry = FD_NONE;
 
-	w->warm_fd = open(w->warm, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (w->warm_fd < 0)
-		return err_sys(e, errno, "open '%s'", w->warm);
+	w->ready_fd = open(w->ready_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->ready_fd < 0)
+		return err_sys(e, errno, "open '%s'", w->ready_dir);
 	look_up(w);
-	entry = openat(w->warm_fd, w->spec.id, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	entry = openat(w->ready_fd, w->spec.id, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	if (entry < 0)
-		return err_sys(e, errno, "list it in '%s'", w->warm);
-	w->state = SANDBOX_WARM;
+		return err_sys(e, errno, "list it in '%s'", w->ready_dir);
+	w->state = SANDBOX_READY;
 	look_later(w);
 	return 0;
 }
 
-void warm_close(struct warden *w)
+void ready_close(struct warden *w)
 {
-	if (w->warm_fd < 0)
+	if (w->ready_fd < 0)
 		return;
-	loop_timer_stop(&w->loop, &w->warm_timer);
-	(void)unlinkat(w->warm_fd, w->spec.id, 0);
-	failpoint("warm.unlisted");
-	fd_close(&w->warm_fd);
+	loop_timer_stop(&w->loop, &w->ready_timer);
+	(void)unlinkat(w->ready_fd, w->spec.id, 0);
+	failpoint("ready.unlisted");
+	fd_close(&w->ready_fd);
 }
 
 /* One byte per claim; the file's size is the number of claims. */
 static void count_claim(const struct warden *w)
 {
-	auto_close int fd = openat(w->warm_fd, ".claims",
+	auto_close int fd = openat(w->ready_fd, ".claims",
 				   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
@@ -86,11 +86,11 @@ static void count_claim(const struct warden *w)
 
 static int check_kind(const struct warden *w, struct str body, struct err *e)
 {
-	const char *slash = strrchr(w->warm, '/');
+	const char *slash = strrchr(w->ready_dir, '/');
 	struct field f;
 
 	while (field_next(&body, &f) > 0)
-		if (f.tag == TAG_WARM && slash && str_is(f.value, slash + 1))
+		if (f.tag == TAG_READY_DIR && slash && str_is(f.value, slash + 1))
 			return 0;
 	return err_set(e, ERR_CONFLICT, "the sandbox is of another kind");
 }
@@ -101,7 +101,7 @@ static int take(struct warden *w, struct str body, struct err *e)
 	int r;
 
 	while ((r = field_next(&body, &f)) > 0)
-		if (f.tag != TAG_WARM && build_take_late(w, f, e) < 0)
+		if (f.tag != TAG_READY_DIR && build_take_late(w, f, e) < 0)
 			return -1;
 	return r < 0 ? err_set(e, ERR_INVALID, "bad claim: malformed fields") : 0;
 }
@@ -127,13 +127,13 @@ static int begin(struct warden *w, struct str body, struct err *e)
 	return build_begin(w, e);
 }
 
-int warm_claim(struct warden *w, struct str body, struct err *e)
+int ready_claim(struct warden *w, struct str body, struct err *e)
 {
 	if (check_kind(w, body, e) < 0)
 		return -1;
 	w->started_ns = clock_mono_ns();
 	count_claim(w);
-	warm_close(w);
+	ready_close(w);
 	if (begin(w, body, e) == 0)
 		return 0;
 	warden_end(w, END_UNCLAIMED, "it could not be given to its owner");

@@ -32,23 +32,23 @@ static void put_plain(struct buf *b)
 	put_mount(b, "/usr", MOUNT_OVERLAY, false);
 }
 
-static int key_of(const struct buf *b, const char *top, char key[WARM_KEY])
+static int key_of(const struct buf *b, const char *top, char key[READY_KEY])
 {
-	return warm_key(&s, "/nowhere/cay-warden", &config, buf_str(b), top, key);
+	return ready_key(&s, "/nowhere/cay-warden", &config, buf_str(b), top, key);
 }
 
 static bool same(const struct buf *a, const struct buf *b)
 {
-	char one[WARM_KEY], two[WARM_KEY];
+	char one[READY_KEY], two[READY_KEY];
 
 	CHECK(key_of(a, "", one) == 1 && key_of(b, "", two) == 1);
-	CHECK(strlen(one) == WARM_KEY - 1);
+	CHECK(strlen(one) == READY_KEY - 1);
 	return strcmp(one, two) == 0;
 }
 
 static bool same_key(const struct buf *b, const char *as)
 {
-	char key[WARM_KEY];
+	char key[READY_KEY];
 
 	CHECK(key_of(b, "", key) == 1);
 	return strcmp(key, as) == 0;
@@ -87,7 +87,7 @@ static void everything_built_is_in_the_key(void)
 					 TAG_FILES,  TAG_DISK,	    TAG_BEST_EFFORT };
 	auto_done(buf_done) struct buf a = BUF_INIT(4096), locked = BUF_INIT(4096),
 				       more = BUF_INIT(4096);
-	char one[WARM_KEY], two[WARM_KEY];
+	char one[READY_KEY], two[READY_KEY];
 
 	t_state(&s);
 	put_plain(&a);
@@ -113,7 +113,7 @@ static void everything_built_is_in_the_key(void)
 static void unknown_fields_cannot_be_made_in_advance(void)
 {
 	static const uint16_t tags[] = { TAG_NET_POLICY, TAG_NAMESERVER, TAG_PROXY, 999 };
-	char key[WARM_KEY];
+	char key[READY_KEY];
 
 	t_state(&s);
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
@@ -131,7 +131,7 @@ static void mounts_of_every_kind_can_and_differ(void)
 		enum mount_kind kind;
 		bool of_host;
 	} kinds[] = { { MOUNT_OVERLAY, true }, { MOUNT_RO, true }, { MOUNT_RO, false } };
-	char keys[ARRAY_LEN(kinds)][WARM_KEY];
+	char keys[ARRAY_LEN(kinds)][READY_KEY];
 
 	t_state(&s);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -149,7 +149,7 @@ static void mounts_of_every_kind_can_and_differ(void)
 static void a_read_only_mount_with_an_odd_name_cannot(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
-	char key[WARM_KEY];
+	char key[READY_KEY];
 
 	t_state(&s);
 	put_plain(&b);
@@ -160,19 +160,19 @@ static void a_read_only_mount_with_an_odd_name_cannot(void)
 static void malformed_recipes_are_refused(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096), out = BUF_INIT(4096);
-	char key[WARM_KEY];
+	char key[READY_KEY];
 
 	t_state(&s);
 	put_plain(&b);
 	b.len--;
 	CHECK(key_of(&b, "", key) < 0);
-	CHECK(warm_split(buf_str(&b), false, &out) < 0);
+	CHECK(ready_split(buf_str(&b), false, &out) < 0);
 }
 
 static void another_directory_in_the_same_place_is_another_kind(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
-	char one[WARM_KEY], two[WARM_KEY], path[96], aside[96];
+	char one[READY_KEY], two[READY_KEY], path[96], aside[96];
 
 	t_state(&s);
 	(void)snprintf(path, sizeof path, "%s/d", t_dir);
@@ -188,7 +188,7 @@ static void another_directory_in_the_same_place_is_another_kind(void)
 static void changes_of_a_template_but_not_of_a_directory_are_in_the_key(void)
 {
 	auto_done(buf_done) struct buf of_template = BUF_INIT(4096), of_host = BUF_INIT(4096);
-	char one[WARM_KEY], two[WARM_KEY], path[96], bin[104];
+	char one[READY_KEY], two[READY_KEY], path[96], bin[104];
 	const struct timespec other[2] = { { 1000, 0 }, { 1000, 0 } };
 
 	t_state(&s);
@@ -206,7 +206,7 @@ static void changes_of_a_template_but_not_of_a_directory_are_in_the_key(void)
 static void inherited_properties_are_in_the_key(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
-	char before[WARM_KEY], after[WARM_KEY];
+	char before[READY_KEY], after[READY_KEY];
 	struct rlimit l;
 
 	t_state(&s);
@@ -225,7 +225,7 @@ static void inherited_properties_are_in_the_key(void)
 static void the_priority_is_in_the_key(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
-	char before[WARM_KEY], after[WARM_KEY];
+	char before[READY_KEY], after[READY_KEY];
 	const int lowest = 19, now = getpriority(PRIO_PROCESS, 0);
 
 	t_state(&s);
@@ -249,8 +249,8 @@ static void a_recipe_is_parted_in_two(void)
 	put_plain(&b);
 	put_plain(&plain);
 	CHECK(field_put_c(&b, TAG_ENV, "A=1") == 0);
-	CHECK(warm_split(buf_str(&b), true, &late) == 0 &&
-	      warm_split(buf_str(&b), false, &built) == 0);
+	CHECK(ready_split(buf_str(&b), true, &late) == 0 &&
+	      ready_split(buf_str(&b), false, &built) == 0);
 	CHECK(str_eq(buf_str(&built), buf_str(&plain)));
 	rest = buf_str(&late);
 	CHECK(field_next(&rest, &f) == 1 && f.tag == TAG_ENV && str_is(f.value, "A=1"));
@@ -261,29 +261,30 @@ static void kinds_and_those_in_them_are_listed(void)
 {
 	static const char key[] = "0123456789012345678901234567890123456789";
 	auto_free char(*ids)[ID_SIZE] = NULL;
-	auto_free char(*keys)[WARM_KEY] = NULL;
+	auto_free char(*keys)[READY_KEY] = NULL;
 	auto_close int fd = FD_NONE;
 	size_t n = 9;
 
 	t_state(&s);
-	CHECK(!warm_exists(&s) && warm_open_kind(&s, key) == -ENOENT && warm_claims(&s, key) == 0);
-	fd = warm_make_kind(&s, key);
-	CHECK(fd >= 0 && warm_exists(&s) && warm_list(fd, &ids, &n) == 0 && n == 0);
-	t_put(&s, t_path("warm", key, "/aaaaaaaaaa"), "");
-	t_put(&s, t_path("warm", key, "/.claims"), "...");
-	t_put(&s, t_path("warm", key, "/No-Id"), "");
+	CHECK(!ready_exists(&s) && ready_open_key(&s, key) == -ENOENT &&
+	      ready_claims(&s, key) == 0);
+	fd = ready_make_key(&s, key);
+	CHECK(fd >= 0 && ready_exists(&s) && ready_list(fd, &ids, &n) == 0 && n == 0);
+	t_put(&s, t_path("ready", key, "/aaaaaaaaaa"), "");
+	t_put(&s, t_path("ready", key, "/.claims"), "...");
+	t_put(&s, t_path("ready", key, "/No-Id"), "");
 	free(ids);
-	CHECK(warm_list(fd, &ids, &n) == 0 && n == 1);
+	CHECK(ready_list(fd, &ids, &n) == 0 && n == 1);
 	CHECK_STR(ids[0], "aaaaaaaaaa");
-	CHECK(warm_claims(&s, key) == 3);
-	CHECK(warm_kinds(&s, &keys, &n) == 0 && n == 1);
+	CHECK(ready_claims(&s, key) == 3);
+	CHECK(ready_keys(&s, &keys, &n) == 0 && n == 1);
 	CHECK_STR(keys[0], key);
-	warm_drop_kind(&s, key); /* not while it lists a sandbox */
-	CHECK(t_there(&s, t_path("warm", key, "")));
+	ready_drop_key(&s, key); /* not while it lists a sandbox */
+	CHECK(t_there(&s, t_path("ready", key, "")));
 	CHECK(unlinkat(fd, "aaaaaaaaaa", 0) == 0 && unlinkat(fd, "No-Id", 0) == 0);
-	warm_drop_kind(&s, key);
-	warm_drop(&s);
-	CHECK(!warm_exists(&s));
+	ready_drop_key(&s, key);
+	ready_drop(&s);
+	CHECK(!ready_exists(&s));
 }
 
 static void there_is_at_most_one_keeper(void)
@@ -291,17 +292,17 @@ static void there_is_at_most_one_keeper(void)
 	auto_close int first = FD_NONE, second = FD_NONE;
 
 	t_state(&s);
-	CHECK(warm_keeper(&s) == 0);
-	first = warm_lock(&s);
-	CHECK(first >= 0 && warm_keeper(&s) == getpid());
-	CHECK(warm_lock(&s) == -EWOULDBLOCK);
+	CHECK(ready_keeper(&s) == 0);
+	first = ready_lock(&s);
+	CHECK(first >= 0 && ready_keeper(&s) == getpid());
+	CHECK(ready_lock(&s) == -EWOULDBLOCK);
 	/* A lock whose file is gone does not count. */
-	warm_drop(&s);
-	CHECK(!warm_exists(&s) && warm_keeper(&s) == 0);
-	second = warm_lock(&s);
-	CHECK(second >= 0 && warm_keeper(&s) == getpid());
+	ready_drop(&s);
+	CHECK(!ready_exists(&s) && ready_keeper(&s) == 0);
+	second = ready_lock(&s);
+	CHECK(second >= 0 && ready_keeper(&s) == getpid());
 	fd_close(&second);
-	CHECK(warm_keeper(&s) == 0);
+	CHECK(ready_keeper(&s) == 0);
 }
 
 static int count_pool(void *ctx, const struct pool_row *p)

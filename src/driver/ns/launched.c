@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver/ns/birth.h"
+#include "driver/ns/launched.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 
 enum { ENDING_MS = 100 };
 
-struct birth *birth_new(const struct cell_spec *s)
+struct launched *launched_new(const struct cell_spec *s)
 {
-	struct birth *b = calloc(1, sizeof *b);
+	struct launched *b = calloc(1, sizeof *b);
 
 	if (!b)
 		return NULL;
-	*b = (struct birth){
+	*b = (struct launched){
 		.l = { .spec = s, .init_fd = FD_NONE, .userns_fd = FD_NONE, .netns_fd = FD_NONE },
 		.posture = POSTURE_INIT,
 	};
@@ -37,7 +37,7 @@ static void let_go(struct launch *l)
 		fd_close(&l->entries[i]);
 }
 
-void birth_free(struct birth *b)
+void launched_free(struct launched *b)
 {
 	if (!b)
 		return;
@@ -47,7 +47,7 @@ void birth_free(struct birth *b)
 	free(b);
 }
 
-int birth_watch(struct birth *b, const struct ns_cell *c, struct err *e)
+int launched_watch(struct launched *b, const struct ns_cell *c, struct err *e)
 {
 	auto_close int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct posture *p = &b->posture;
@@ -65,7 +65,7 @@ int birth_watch(struct birth *b, const struct ns_cell *c, struct err *e)
 	return posture_open(p, self, e);
 }
 
-void birth_reported(struct birth *b, int root_fd)
+void launched_reported(struct launched *b, int root_fd)
 {
 	b->posture.root_fd = root_fd;
 	let_go(&b->l);
@@ -73,10 +73,10 @@ void birth_reported(struct birth *b, int root_fd)
 
 static int verify_part(struct ns_cell *c, enum cell_look what, pid_t command, struct err *e)
 {
-	if (c->birth->looks & 1u << what)
+	if (c->launched->looks & 1u << what)
 		return 0;
-	if (posture_check(&c->birth->posture, what, command, e) == 0) {
-		c->birth->looks |= 1u << what;
+	if (posture_check(&c->launched->posture, what, command, e) == 0) {
+		c->launched->looks |= 1u << what;
 		return 0;
 	}
 	/* A sandbox that is ending cannot be verified. */
@@ -103,16 +103,16 @@ int ns_verify(struct cell *cell, enum verify_stage stage, pid_t call, struct err
 	struct ns_cell *c = ns_cell(cell);
 	bool rootful;
 
-	if (!c->birth)
+	if (!c->launched)
 		return 0;
-	rootful = c->birth->l.spec->rootful;
+	rootful = c->launched->l.spec->rootful;
 	for (int i = 0; i < due[rootful][stage]; i++)
 		if (verify_part(c, orders[rootful][i], stage == VERIFY_ALL ? call : 0, e) < 0)
 			return -1;
-	if (c->birth->looks != (1u << LOOKS) - 1)
+	if (c->launched->looks != (1u << LOOKS) - 1)
 		return 0;
-	birth_free(c->birth);
-	c->birth = NULL;
+	launched_free(c->launched);
+	c->launched = NULL;
 	c->pub.verified = true;
 	return 0;
 }

@@ -9,8 +9,8 @@
 #include "base/str.h"
 
 /* Paths relative to the sandbox's root. */
-void foresee(int root_fd, const char *const *names, size_t n);
+void prefetch(int root_fd, const char *const *names, size_t n);
 /* Paths that nearly every command needs. */
-void foresee_usual(int root_fd);
+void prefetch_usual(int root_fd);
 /* A program, searched in the usual PATH. */
-void foresee_program(int root_fd, struct str name);
+void prefetch_program(int root_fd, struct str name);

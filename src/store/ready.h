@@ -2,8 +2,8 @@
 /*
  * Ready sandboxes on disk: made in advance, each waiting in its own warden for a claim.
  *
- *   warm/lock        held by the keeper, which makes them
- *   warm/KEY/        one directory per pool key. Each warden lists its ready sandbox there as ID;
+ *   ready/lock        held by the keeper, which makes them
+ *   ready/KEY/        one directory per pool key. Each warden lists its ready sandbox there as ID;
  *                    .claims has a byte per claim
  *
  * They have no row in the catalog until they are claimed. Reconcile finds what a dead one left, as
@@ -27,29 +27,29 @@
 #include "base/buf.h"
 #include "store/state.h"
 
-enum { WARM_KEY = 41, WARM_MOST = 1024 };
+enum { READY_KEY = 41, READY_MOST = 1024 };
 
 /* Open the directory of a pool key for reading; -ENOENT if there is none. */
-int warm_open_kind(const struct state *s, const char *key);
+int ready_open_key(const struct state *s, const char *key);
 /* The same, made if missing. */
-int warm_make_kind(const struct state *s, const char *key);
+int ready_make_key(const struct state *s, const char *key);
 /* Ids in such a directory; the caller frees *ret. 0 or -errno. */
-int warm_list(int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n);
+int ready_list(int key_fd, char (**ret)[ID_SIZE], size_t *ret_n);
 /* All pool keys; the caller frees *ret. */
-int warm_kinds(const struct state *s, char (**ret)[WARM_KEY], size_t *ret_n);
+int ready_keys(const struct state *s, char (**ret)[READY_KEY], size_t *ret_n);
 /* Number of claims of a pool key since its directory was made. */
-uint64_t warm_claims(const struct state *s, const char *key);
-/* Remove a pool key without ready sandboxes; all of warm/ with the last. */
-void warm_drop_kind(const struct state *s, const char *key);
-void warm_drop(const struct state *s);
+uint64_t ready_claims(const struct state *s, const char *key);
+/* Remove a pool key without ready sandboxes; all of ready/ with the last. */
+void ready_drop_key(const struct state *s, const char *key);
+void ready_drop(const struct state *s);
 
 /* True if there are ready sandboxes to keep. */
-bool warm_exists(const struct state *s);
+bool ready_exists(const struct state *s);
 /*
  * Become the keeper. Returns the lock, which the caller closes; -EWOULDBLOCK if there is a keeper.
  */
-int warm_lock(const struct state *s);
+int ready_lock(const struct state *s);
 /* The keeper's pid; 0 if there is none. */
-long warm_keeper(const struct state *s);
+long ready_keeper(const struct state *s);
 /* Wake the keeper. */
-void warm_poke(const struct state *s);
+void ready_wake_keeper(const struct state *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys/files/foresee.h"
+#include "sys/files/prefetch.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,23 +15,23 @@ static bool prefetch_path(int root_fd, const char *name)
 	return fd >= 0;
 }
 
-void foresee(int root_fd, const char *const *names, size_t n)
+void prefetch(int root_fd, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		(void)prefetch_path(root_fd, names[i]);
 }
 
-void foresee_usual(int root_fd)
+void prefetch_usual(int root_fd)
 {
 	static const char *const names[] = {
 		"lib64/ld-linux-x86-64.so.2",	  "etc/ld.so.preload", "etc/ld.so.cache",
 		"lib/x86_64-linux-gnu/libc.so.6", "etc/passwd",	       "etc/group"
 	};
 
-	foresee(root_fd, names, ARRAY_LEN(names));
+	prefetch(root_fd, names, ARRAY_LEN(names));
 }
 
-void foresee_program(int root_fd, struct str name)
+void prefetch_program(int root_fd, struct str name)
 {
 	/* init's default PATH. */
 	static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",

@@ -45,8 +45,8 @@ class Pools:
         return row[field_]
 
     def ready(self):
-        return sorted(name for kind in caylib.list_dir(f'{self.state}/warm') if kind != 'lock'
-                      for name in caylib.list_dir(f'{self.state}/warm/{kind}') if not name.startswith('.'))
+        return sorted(name for kind in caylib.list_dir(f'{self.state}/ready') if kind != 'lock'
+                      for name in caylib.list_dir(f'{self.state}/ready/{kind}') if not name.startswith('.'))
 
     def keeper(self):
         """Its pid; it is started again by looking."""
@@ -61,7 +61,7 @@ class Pools:
     def end(self):
         for row in {row['template'] for row in self.ls()}:
             self('pool', 'set', row, 0, timeout=60)
-        caylib.wait_until(lambda: not os.path.exists(f'{self.state}/warm'), what='the end of the keeper')
+        caylib.wait_until(lambda: not os.path.exists(f'{self.state}/ready'), what='the end of the keeper')
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_ready_ones_are_nobodys(pools):
 def test_nothing_runs_in_one_that_has_no_owner(pools):
     pools.set('host', 1)
     ref, = pools.ready()
-    kind = next(k for k in os.listdir(f'{pools.state}/warm') if k != 'lock')
+    kind = next(k for k in os.listdir(f'{pools.state}/ready') if k != 'lock')
 
     def ask(*frames):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
@@ -445,12 +445,12 @@ def test_a_ready_one_that_dies_is_replaced_and_never_claimed(pools):
 def test_what_has_an_owner_is_never_the_keeper_s_to_remove(pools):
     """Even where it is still listed as ready, and dead."""
     pools.set('host', 1)
-    (kind,) = [x for x in caylib.list_dir(f'{pools.state}/warm') if x != 'lock']
+    (kind,) = [x for x in caylib.list_dir(f'{pools.state}/ready') if x != 'lock']
     ref = pools('create', '--env', 'OWN=1', check=True).out.strip()
     pools('exec', ref, '--', 'sh', '-c', 'echo mine > /tmp/f', check=True)
     os.kill(pools.cay.warden(ref), signal.SIGKILL)
     wait_until(lambda: pools('exec', ref, '--', 'true').code != 0, what='dead')
-    listed = f'{pools.state}/warm/{kind}/{ref}'
+    listed = f'{pools.state}/ready/{kind}/{ref}'
     open(listed, 'w', encoding='ascii').close()
     pools('pool', 'set', 'host', 2, check=True)
     wait_until(lambda: not os.path.exists(listed), what='unlisted')
@@ -501,4 +501,4 @@ def test_who_waits_is_told_why_there_are_none(pools):
 def test_what_is_wrong_is_said(cay, words, code, says):
     result = cay('pool', 'set', *words)
     assert result.code == code and says in result.err, result
-    assert not os.path.exists(f'{cay.state}/warm')
+    assert not os.path.exists(f'{cay.state}/ready')

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "sys/files/foresee.h"
+#include "sys/files/prefetch.h"
 #include "sys/files/rmtree.h"
 #include "t.h"
 
@@ -11,7 +11,7 @@ static int fd;
 
 static void begin(void)
 {
-	(void)snprintf(dir, sizeof dir, "/tmp/foresee-XXXXXX");
+	(void)snprintf(dir, sizeof dir, "/tmp/prefetch-XXXXXX");
 	CHECK(mkdtemp(dir));
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(fd >= 0 && mkdirat(fd, "usr", 0755) == 0 && mkdirat(fd, "usr/bin", 0755) == 0);
@@ -45,11 +45,11 @@ static void paths_of_the_template_are_looked_up_but_not_opened(void)
 	CHECK(symlinkat("loop", fd, "usr/bin/loop") == 0);
 	CHECK(symlinkat("../../../../../../../etc/passwd", fd, "usr/bin/up") == 0);
 	CHECK(stat(outside, &before) == 0);
-	foresee_program(fd, STR("fifo"));
-	foresee_program(fd, STR("/usr/bin/fifo"));
-	foresee_program(fd, STR("loop"));
-	foresee_program(fd, STR("up"));
-	foresee_usual(fd);
+	prefetch_program(fd, STR("fifo"));
+	prefetch_program(fd, STR("/usr/bin/fifo"));
+	prefetch_program(fd, STR("loop"));
+	prefetch_program(fd, STR("up"));
+	prefetch_usual(fd);
 	CHECK(stat(outside, &after) == 0 && before.st_atim.tv_nsec == after.st_atim.tv_nsec);
 	CHECK(next() == n);
 	end();
@@ -61,11 +61,11 @@ static void invalid_names_are_skipped(void)
 
 	memset(text, 'x', sizeof text - 1);
 	begin();
-	foresee_program(fd, STR(""));
-	foresee_program(fd, STR("../x"));
-	foresee_program(fd, str_of(text));
+	prefetch_program(fd, STR(""));
+	prefetch_program(fd, STR("../x"));
+	prefetch_program(fd, str_of(text));
 	text[0] = '/';
-	foresee_program(fd, str_of(text));
+	prefetch_program(fd, str_of(text));
 	end();
 }
 

@@ -6,15 +6,15 @@
 #include "driver/ns/ns.h"
 #include "driver/ns/posture.h"
 
-struct birth {
+struct launched {
 	struct launch l;
 	struct posture posture;
 	unsigned looks; /* bits of the finished parts of verify */
 };
 
-struct birth *birth_new(const struct cell_spec *s);
-void birth_free(struct birth *b);
+struct launched *launched_new(const struct cell_spec *s);
+void launched_free(struct launched *b);
 /* Once the child runs: collect our own facts, and open the child's /proc files. */
-int birth_watch(struct birth *b, const struct ns_cell *c, struct err *e);
+int launched_watch(struct launched *b, const struct ns_cell *c, struct err *e);
 /* The child has reported: release what only the child needed. */
-void birth_reported(struct birth *b, int root_fd);
+void launched_reported(struct launched *b, int root_fd);

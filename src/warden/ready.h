@@ -13,8 +13,8 @@
 #include "warden/warden.h"
 
 /* The sandbox is built: wait for an owner. */
-int warm_open(struct warden *w, struct err *e);
+int ready_open(struct warden *w, struct err *e);
 /* Handle MSG_C_CLAIM. A failure half way ends the sandbox. */
-int warm_claim(struct warden *w, struct str body, struct err *e);
+int ready_claim(struct warden *w, struct str body, struct err *e);
 /* Remove the listing, so that no client can claim it. May be called repeatedly. */
-void warm_close(struct warden *w);
+void ready_close(struct warden *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/warm.h"
+#include "store/ready.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "base/dir.h"
 #include "base/io.h"
 
-static void kind_path(const char *key, char out[sizeof "warm/" + WARM_KEY])
+static void kind_path(const char *key, char out[sizeof "ready/" + READY_KEY])
 {
-	(void)snprintf(out, sizeof "warm/" + WARM_KEY, "warm/%s", key);
+	(void)snprintf(out, sizeof "ready/" + READY_KEY, "ready/%s", key);
 }
 
-int warm_open_kind(const struct state *s, const char *key)
+int ready_open_key(const struct state *s, const char *key)
 {
-	char path[sizeof "warm/" + WARM_KEY];
+	char path[sizeof "ready/" + READY_KEY];
 	int fd;
 
 	kind_path(key, path);
@@ -30,15 +30,15 @@ int warm_open_kind(const struct state *s, const char *key)
 	return fd < 0 ? -errno : fd;
 }
 
-int warm_make_kind(const struct state *s, const char *key)
+int ready_make_key(const struct state *s, const char *key)
 {
-	char path[sizeof "warm/" + WARM_KEY];
-	int r = io_mkdir(s->fd, "warm", 0700);
+	char path[sizeof "ready/" + READY_KEY];
+	int r = io_mkdir(s->fd, "ready", 0700);
 
 	kind_path(key, path);
 	if (r == 0)
 		r = io_mkdir(s->fd, path, 0700);
-	return r < 0 ? r : warm_open_kind(s, key);
+	return r < 0 ? r : ready_open_key(s, key);
 }
 
 /* Names of at most size - 1 bytes that `wanted` accepts. */
@@ -68,10 +68,10 @@ static int list(int dir_fd, bool (*wanted)(const char *), size_t size, void **re
 	return 0;
 }
 
-int warm_list(int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
+int ready_list(int key_fd, char (**ret)[ID_SIZE], size_t *ret_n)
 {
 	void *names = NULL;
-	int r = list(kind_fd, state_id_ok, ID_SIZE, &names, ret_n);
+	int r = list(key_fd, state_id_ok, ID_SIZE, &names, ret_n);
 
 	*ret = names;
 	return r;
@@ -79,33 +79,33 @@ int warm_list(int kind_fd, char (**ret)[ID_SIZE], size_t *ret_n)
 
 static bool is_key(const char *name)
 {
-	return strlen(name) == WARM_KEY - 1 && strspn(name, "0123456789abcdef") == WARM_KEY - 1;
+	return strlen(name) == READY_KEY - 1 && strspn(name, "0123456789abcdef") == READY_KEY - 1;
 }
 
-int warm_kinds(const struct state *s, char (**ret)[WARM_KEY], size_t *ret_n)
+int ready_keys(const struct state *s, char (**ret)[READY_KEY], size_t *ret_n)
 {
-	auto_close int fd = openat(s->fd, "warm", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(s->fd, "ready", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	void *names = NULL;
-	int r = fd < 0 ? -errno : list(fd, is_key, WARM_KEY, &names, ret_n);
+	int r = fd < 0 ? -errno : list(fd, is_key, READY_KEY, &names, ret_n);
 
 	*ret = names;
 	return r;
 }
 
-uint64_t warm_claims(const struct state *s, const char *key)
+uint64_t ready_claims(const struct state *s, const char *key)
 {
-	char path[sizeof "warm/" + WARM_KEY + sizeof "/.claims"];
+	char path[sizeof "ready/" + READY_KEY + sizeof "/.claims"];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "warm/%s/.claims", key);
+	(void)snprintf(path, sizeof path, "ready/%s/.claims", key);
 	return fstatat(s->fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_size;
 }
 
-void warm_drop_kind(const struct state *s, const char *key)
+void ready_drop_key(const struct state *s, const char *key)
 {
-	char path[sizeof "warm/" + WARM_KEY];
-	auto_close int fd = warm_open_kind(s, key);
+	char path[sizeof "ready/" + READY_KEY];
+	auto_close int fd = ready_open_key(s, key);
 
 	if (fd >= 0)
 		(void)unlinkat(fd, ".claims", 0);
@@ -113,23 +113,23 @@ void warm_drop_kind(const struct state *s, const char *key)
 	(void)unlinkat(s->fd, path, AT_REMOVEDIR);
 }
 
-void warm_drop(const struct state *s)
+void ready_drop(const struct state *s)
 {
 	/* Not if a pool key is left: another process may have just made it. */
-	if (unlinkat(s->fd, "warm", AT_REMOVEDIR) < 0 && errno == ENOTEMPTY) {
-		(void)unlinkat(s->fd, "warm/lock", 0);
-		(void)unlinkat(s->fd, "warm", AT_REMOVEDIR);
+	if (unlinkat(s->fd, "ready", AT_REMOVEDIR) < 0 && errno == ENOTEMPTY) {
+		(void)unlinkat(s->fd, "ready/lock", 0);
+		(void)unlinkat(s->fd, "ready", AT_REMOVEDIR);
 	}
 }
 
-bool warm_exists(const struct state *s)
+bool ready_exists(const struct state *s)
 {
-	return faccessat(s->fd, "warm", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(s->fd, "ready", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int open_lock(const struct state *s, int flags)
 {
-	int fd = openat(s->fd, "warm/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+	int fd = openat(s->fd, "ready/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -139,17 +139,17 @@ static bool is_linked(const struct state *s, int fd)
 	struct stat here, there;
 
 	return fstat(fd, &here) == 0 &&
-	       fstatat(s->fd, "warm/lock", &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(s->fd, "ready/lock", &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-int warm_lock(const struct state *s)
+int ready_lock(const struct state *s)
 {
 	char pid[24];
 
 	for (;;) {
 		auto_close int fd = FD_NONE;
-		int r = io_mkdir(s->fd, "warm", 0700);
+		int r = io_mkdir(s->fd, "ready", 0700);
 
 		fd = r < 0 ? r : open_lock(s, O_CREAT);
 		if (fd == -ENOENT) /* the last keeper has just removed the directory */
@@ -167,7 +167,7 @@ int warm_lock(const struct state *s)
 	}
 }
 
-long warm_keeper(const struct state *s)
+long ready_keeper(const struct state *s)
 {
 	auto_close int fd = open_lock(s, 0);
 	char text[24] = "";
@@ -179,7 +179,7 @@ long warm_keeper(const struct state *s)
 	return strtol(text, NULL, 10);
 }
 
-void warm_poke(const struct state *s)
+void ready_wake_keeper(const struct state *s)
 {
-	(void)utimensat(s->fd, "warm/lock", NULL, AT_SYMLINK_NOFOLLOW);
+	(void)utimensat(s->fd, "ready/lock", NULL, AT_SYMLINK_NOFOLLOW);
 }
