@@ -48,7 +48,7 @@ static int check_taken(struct catalog *c, const struct sandbox_row *row, struct 
 		return err_set(e, ERR_CONFLICT, "sandbox '%s' exists", row->id);
 	err_set(e, ERR_CONFLICT, "the name '%s' is taken by sandbox '%s'", row->name,
 		(const char *)sqlite3_column_text(q, 0));
-	return err_hint(e, "end that one (cay kill %s) or choose another name", row->name);
+	return err_code(e, "sandbox.name_taken", row->name);
 }
 
 /* The first gap in the index: the first row without a successor. */
@@ -68,7 +68,7 @@ static int lowest_slot(struct catalog *c, int *ret, struct err *e)
 	if (*ret < UID_SLOTS)
 		return 0;
 	err_set(e, ERR_LIMIT, "all %d uid ranges are taken by sandboxes", UID_SLOTS);
-	return err_hint(e, "end sandboxes that are not needed: cay ls, cay kill ID");
+	return err_code(e, "sandbox.too_many", NULL);
 }
 
 int catalog_check_slot(struct catalog *c, int slot, struct err *e)

@@ -224,24 +224,25 @@ static void an_ambiguous_prefix_lists_candidates(void)
 	catalog_close(c);
 }
 
-static void a_missing_sandbox_gives_a_hint(void)
+static void a_missing_sandbox_says_what_was_meant(void)
 {
 	struct sandbox_row row;
 
 	begin();
 	FAILS(catalog_find(c, "x", &row, &t_e), ERR_NOT_FOUND);
 	CHECK_STR(t_e.msg, "no sandbox 'x'");
-	CHECK_STR(t_e.hint, "list them with: cay ls");
+	CHECK_STR(t_e.code, "sandbox.not_found");
 	OK(t_add(c, "k3aaaaaa", "frontend", true));
 	OK(t_add(c, "m3aaaaaa", "ab", true));
 	FAILS(catalog_find(c, "frontned", &row, &t_e), ERR_NOT_FOUND);
-	SAYS(t_e.hint, "'frontend'");
+	CHECK_STR(t_e.code, "sandbox.misspelt");
+	CHECK_STR(t_e.about, "frontend");
 	FAILS(catalog_find(c, "k3aaaaab", &row, &t_e), ERR_NOT_FOUND);
-	SAYS(t_e.hint, "'k3aaaaaa'");
+	CHECK_STR(t_e.about, "k3aaaaaa");
 	FAILS(catalog_find(c, "fronteXXX", &row, &t_e), ERR_NOT_FOUND);
-	CHECK(!strstr(t_e.hint, "frontend"));
+	CHECK(strcmp(t_e.about, "frontend") != 0);
 	FAILS(catalog_find(c, "xy", &row, &t_e), ERR_NOT_FOUND);
-	CHECK(!strstr(t_e.hint, "'ab'"));
+	CHECK(strcmp(t_e.about, "ab") != 0);
 	FAILS(catalog_find(c, "../x", &row, &t_e), ERR_INVALID);
 	CHECK_STR(t_e.msg, "'../x' is not a sandbox id or name");
 	FAILS(catalog_find(c, "", &row, &t_e), ERR_INVALID);
@@ -564,7 +565,7 @@ int main(void)
 		T(slots_end_at_their_limit),
 		T(find_tries_id_then_name_then_prefix),
 		T(an_ambiguous_prefix_lists_candidates),
-		T(a_missing_sandbox_gives_a_hint),
+		T(a_missing_sandbox_says_what_was_meant),
 		T(rows_are_oldest_first_and_fn_can_stop),
 		T(templates_are_noted_again),
 		T(a_newer_schema_is_refused),

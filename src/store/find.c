@@ -72,9 +72,8 @@ static int not_found(struct catalog *c, const char *ref, struct err *e)
 	if (nearest(c, ref, near, e) < 0)
 		return -1;
 	err_set(e, ERR_NOT_FOUND, "no sandbox '%s'", ref);
-	if (near[0])
-		return err_hint(e, "did you mean '%s'? list them with: cay ls", near);
-	return err_hint(e, "list them with: cay ls");
+	return near[0] ? err_code(e, "sandbox.misspelt", near)
+		       : err_code(e, "sandbox.not_found", NULL);
 }
 
 /* The ids that start with what the user typed. */

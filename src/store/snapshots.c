@@ -122,7 +122,7 @@ int catalog_find_snapshot(struct catalog *c, const char *ref, struct snapshot_ro
 	if (r != 0)
 		return r < 0 ? -1 : 0;
 	err_set(e, ERR_NOT_FOUND, "no snapshot '%s'", ref);
-	return err_hint(e, "list them with: cay snapshots");
+	return err_code(e, "snapshot.not_found", NULL);
 }
 
 int catalog_last_snapshot(struct catalog *c, const char *sandbox, enum snapshot_kind kind,
@@ -192,7 +192,7 @@ static int check_name(struct catalog *c, const char *name, struct err *e)
 		return r;
 	err_set(e, ERR_CONFLICT, "the name '%s' is taken by snapshot '%s'", name,
 		(const char *)sqlite3_column_text(q, 0));
-	return err_hint(e, "remove that one (cay snapshot rm %s) or choose another name", name);
+	return err_code(e, "snapshot.name_taken", name);
 }
 
 /* Each snapshot of a sandbox is later than the one before, whatever the clock says. */
@@ -262,8 +262,7 @@ int catalog_recipe_row(struct catalog *c, const char *sandbox, struct buf *ret,
 	r = db_step(c, q, e);
 	if (r == 0) {
 		err_set(e, ERR_NOT_FOUND, "sandbox '%s' keeps no state", sandbox);
-		return err_hint(e, "one that ends with its command cannot be snapshotted or "
-				   "forked: make it with cay create or cay run --keep");
+		return err_code(e, "sandbox.keeps_nothing", NULL);
 	}
 	if (r > 0 &&
 	    buf_add(ret, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)) < 0)
@@ -482,7 +481,7 @@ static int take_op(struct catalog *c, const char *sandbox, struct err *e)
 	if (sqlite3_changes(c->db))
 		return 0;
 	err_set(e, ERR_CONFLICT, "sandbox '%s' has ended meanwhile", sandbox);
-	return err_hint(e, "see what is left of it: cay snapshots %s", sandbox);
+	return err_code(e, "sandbox.ended_meanwhile", sandbox);
 }
 
 /* The sandbox was given the current stack, and nothing else is mounted there. */

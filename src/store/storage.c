@@ -46,8 +46,7 @@ static int explain_mount(int err, struct err *e)
 		return err_hint(e, "this kernel has no btrfs: sudo modprobe btrfs");
 	if (err == ENOENT || err == ENXIO)
 		return err_hint(e, "there are no loop devices here: sudo modprobe loop");
-	return err_hint(e, "the kernel's log says more (dmesg); to give up all that is in it: "
-			   "cay setup storage --remove");
+	return err_code(e, "storage.not_mounted", NULL);
 }
 
 static int mount_locked(const struct state *s, int image, struct err *e)
@@ -97,13 +96,11 @@ static int explain_gone(const struct state *s, struct err *e)
 	if (n < 0) {
 		(void)err_set(e, ERR_UNAVAILABLE, "the storage's file '%s/%s' is not there", s->dir,
 			      STORAGE_IMAGE);
-		return err_hint(e, "put it back, or give up all that was in it: "
-				   "cay setup storage --remove");
+		return err_code(e, "storage.file_gone", NULL);
 	}
 	target[n] = '\0';
 	(void)err_set(e, ERR_UNAVAILABLE, "the storage at '%.300s' is not there", target);
-	return err_hint(e, "mount its file system, or give up all that is in it: "
-			   "cay setup storage --remove");
+	return err_code(e, "storage.gone", NULL);
 }
 
 int storage_open(const struct state *s, int *ret_fd, struct err *e)
@@ -175,7 +172,7 @@ int storage_add(const struct state *s, const char *id, char *path, size_t size, 
 		r = -errno;
 	if (r < 0) {
 		(void)err_sys(e, -r, "make a directory in '%s/%s'", s->dir, STORAGE_DIR);
-		return r == -ENOSPC ? err_hint(e, "the storage is full: see cay gc, cay ls") : -1;
+		return r == -ENOSPC ? err_code(e, "storage.full", NULL) : -1;
 	}
 	if (snprintf(path, size, "%s/%s/%s", s->dir, STORAGE_DIR, id) >= (int)size)
 		return err_sys(e, ENAMETOOLONG, "make a directory in the storage");
