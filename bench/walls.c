@@ -20,13 +20,15 @@ static int put_up(void)
 {
 	static struct seccomp_program program;
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = root < 0 ? -errno : landlock_enter(root);
+	int r = root < 0 ? -errno
+			 : landlock_enter(
+				   &(struct landlock){ .root_fd = root, .queues_fd = FD_NONE });
 
 	if (r >= 0)
-		r = seccomp_program_build(&program);
+		r = seccomp_program_build(&program, false);
 	if (r == 0)
 		r = seccomp_program_install(&program);
-	return r < 0 ? r : seccomp_command_install(false, false);
+	return r < 0 ? r : seccomp_command_install(false, SECCOMP_LISTEN_NONE, false);
 }
 
 int main(int argc, char **argv)

@@ -102,30 +102,44 @@ static void enter_cwd(const struct request *r, const struct user *u)
 		fail(EPERM, "working directory '%s' is outside the sandbox", cwd);
 }
 
+static enum seccomp_listen wanted_listener(const struct request *r)
+{
+	bool ahead = r->fds[FD_ORDER] >= 0;
+
+	if (r->op != CALL_EXEC || (!ahead && r->fds[FD_REPORT] < 0))
+		return SECCOMP_LISTEN_NONE;
+	return r->trace == TRACE_FULL ? SECCOMP_LISTEN_EXECS : SECCOMP_LISTEN_FILES;
+}
+
 /*
  * From now on a listening warden sees execs, and calls reserved for init are refused. Needs the
  * privileges that we drop next.
  */
 static void install_filter(const struct request *r)
 {
-	bool ahead = r->fds[FD_ORDER] >= 0;
-	bool listen = r->op == CALL_EXEC && (ahead ? r->listen : r->fds[FD_REPORT] >= 0);
-	int fd = seccomp_command_install(r->profile == PROFILE_LOCKED, listen, child_nested);
+	enum seccomp_listen listen = wanted_listener(r);
+	bool locked = r->profile == PROFILE_LOCKED, tell = listen;
+	int fd = seccomp_command_install(locked, listen, child_nested);
 	struct stand_by_ready ready = { .pid = getpid() };
 	char c = 'l';
 	int err = 0;
 
+	/* An outer sandbox has the listener: without ours, only renames of directories differ. */
+	if (fd == -EBUSY && listen == SECCOMP_LISTEN_FILES) {
+		listen = SECCOMP_LISTEN_NONE;
+		fd = seccomp_command_install(locked, listen, child_nested);
+	}
 	if (fd == -EBUSY)
 		fail(EBUSY, "an outer sandbox records the programs here already; take --trace "
 			    "calls for this one");
 	if (fd < 0)
 		fail(-fd, "install the list of system calls");
-	if (ahead)
-		err = fdpass_send(r->fds[FD_ORDER], &ready, sizeof ready, &fd, listen);
-	else if (listen)
-		err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, 1);
+	if (r->fds[FD_ORDER] >= 0)
+		err = fdpass_send(r->fds[FD_ORDER], &ready, sizeof ready, &fd, listen ? 1 : 0);
+	else if (tell)
+		err = fdpass_send(r->fds[FD_REPORT], &c, 1, &fd, listen ? 1 : 0);
 	if (err < 0)
-		fail(-err, "hand over the exec listener");
+		fail(-err, "hand over the listener");
 	if (listen)
 		(void)close(fd);
 }

@@ -57,7 +57,7 @@ static int take_number(struct request *r, struct field f, int *fds, int nfds)
 	else if (f.tag == TAG_LENGTH)
 		r->length = v;
 	else if (f.tag == TAG_TRACE)
-		r->listen = v == TRACE_FULL;
+		r->trace = v == TRACE_FULL ? TRACE_FULL : TRACE_CALLS;
 	else if (f.tag == TAG_FILES)
 		r->files = v;
 	else if (f.tag == TAG_DISK)

@@ -22,7 +22,7 @@ struct request {
 	uint64_t offset, length; /* for a file to read; length UINT64_MAX: all */
 	int tty;
 	enum profile profile;
-	bool listen;		    /* a spare: the warden sees its execs */
+	enum trace_level trace;	    /* whether the warden's listener sees execs */
 	uint64_t files, disk, pids; /* rlimits; 0: unchanged */
 	uint64_t memory;	    /* the sandbox's limit, to inform runtimes; 0: none */
 	int fds[FD_ROLES];	    /* owned; FD_NONE: absent */

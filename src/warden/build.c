@@ -385,13 +385,15 @@ static int start_watching(struct warden *w, struct err *e)
 {
 	int r;
 
-	if (w->trace_level != TRACE_FULL)
+	if (w->trace_level != TRACE_FULL && !warden_has(w, HAS_EXEC_EVENTS))
 		return 0;
 	r = watch_new(&w->loop, &w->trace, warden_root(w), &w->watch);
 	if (r < 0)
 		return err_sys(e, -r, "watch processes");
 	watch_guard(w->watch, guard_first_exec, w);
-	watch_renames(w->watch, &(struct watch_rename_ops){ init_link_prepare, layers_is_pure, w });
+	watch_renames(w->watch, &(struct watch_rename_ops){ init_link_prepare, layers_is_pure, w,
+							    warden_init_pid(w) });
+	watch_refusals(w->watch, net_deny_namespace);
 	return w->ready_dir ? 0 : walk_open(w, e);
 }
 

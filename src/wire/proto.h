@@ -30,7 +30,7 @@ enum {
 enum msg {
 	/* init protocol */
 	MSG_HELLO = 1, /* init | 0 | VERSION | init runs; the warden ends the sandbox if the version differs */
-	MSG_RUN = 2, /* warden | call | OP TTY MODE PROFILE FDS CWD USER PATH OFFSET LENGTH FILES DISK MEMORY PIDS ARG* ENV* and descriptors | start a call */
+	MSG_RUN = 2, /* warden | call | OP TTY MODE PROFILE FDS TRACE CWD USER PATH OFFSET LENGTH FILES DISK MEMORY PIDS ARG* ENV* and descriptors | start a call */
 	MSG_SIGNAL = 3, /* warden | call, 0 | SIGNAL | signal the call's process group; ignored if the call has ended. Channel 0: every process but init */
 	MSG_STOP = 4, /* warden | 0 | | exit; the kernel then kills every process inside */
 	MSG_ENTER = 5, /* warden | 0 | two descriptors | enter the mount namespace and root of the next generation */
@@ -99,7 +99,7 @@ enum msg {
 	MSG_C_POLICY_SET = 112, /* warden | any | COUNT | number of connections cut */
 	MSG_C_FLOW = 113, /* warden | any | NAME ADDRESS PORT CALL OUT_BYTES BYTES DURATION_US | */
 	MSG_C_DIALED = 114, /* warden | any | one descriptor | the connected socket */
-	MSG_C_DENIED = 115, /* warden | call | NAME ADDRESS PORT RULE REASON TEXT HINT | the policy has just refused this to the call; once for each target and reason. C_EXIT lists all of them */
+	MSG_C_DENIED = 115, /* warden | call | NAME ADDRESS PORT RULE REASON TEXT HINT | the policy has just refused this to the call; once for each target and reason. C_EXIT lists all of them. Without RULE: the sandbox refused NAME, and HINT is the option that allows it */
 	MSG_C_ERROR = 127, /* warden | that of the request | KIND TEXT HINT CODE ABOUT ERRNO STAGE | the request was refused or failed */
 };
 /* clang-format on */
@@ -121,7 +121,7 @@ enum fd_role {
 	FD_STDIN,
 	FD_STDOUT,
 	FD_STDERR,
-	FD_REPORT, /* socket: the child sends its seccomp listener before exec */
+	FD_REPORT, /* socket: the child sends its seccomp listener, or none, before exec */
 	FD_CGROUP, /* directory of the call's control group */
 	FD_ENTRY,  /* cgroup.procs of a v1 group; the child enters the group itself */
 	FD_GATE,   /* socket: just before exec the child writes a byte and waits for one */

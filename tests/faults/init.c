@@ -3,6 +3,7 @@
  * cay-init with a fault, or as it would be in the hands of an attacker: the linker leads calls of
  * the named functions here (--wrap).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -11,8 +12,8 @@
 #include "init/child.h"
 #include "sys/filter/seccomp_command.h"
 
-int __real_seccomp_command_install(bool locked, bool listen, bool nested);
-int __wrap_seccomp_command_install(bool locked, bool listen, bool nested);
+int __real_seccomp_command_install(bool locked, enum seccomp_listen listen, bool nested);
+int __wrap_seccomp_command_install(bool locked, enum seccomp_listen listen, bool nested);
 int __real_setns(int fd, int kind);
 int __wrap_setns(int fd, int kind);
 void __real_child_prepare(const struct request *r);
@@ -38,12 +39,15 @@ static void __attribute__((constructor)) leak(void)
 #endif
 
 /* A command with a filter too few or, where it needs the one that listens, one too many. */
-int __wrap_seccomp_command_install(bool locked, bool listen, bool nested)
+int __wrap_seccomp_command_install(bool locked, enum seccomp_listen listen, bool nested)
 {
 #ifdef WRONG_WALLS
-	int fd = listen ? __real_seccomp_command_install(locked, true, nested) : 0;
+	int fd;
 
-	return listen && __real_seccomp_command_install(locked, false, nested) < 0 ? -1 : fd;
+	if (listen != SECCOMP_LISTEN_EXECS) /* init takes none instead */
+		return listen == SECCOMP_LISTEN_FILES ? -EBUSY : 0;
+	fd = __real_seccomp_command_install(locked, listen, nested);
+	return __real_seccomp_command_install(locked, SECCOMP_LISTEN_NONE, nested) < 0 ? -1 : fd;
 #else
 	return __real_seccomp_command_install(locked, listen, nested);
 #endif

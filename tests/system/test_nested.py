@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -48,6 +49,28 @@ def test_bubblewrap_works_with_it_and_not_without(cay, profile):
     assert r.out.split() == ['2', 'inner'], r
     r = cay('run', '--profile', profile, '--', *BWRAP, 'true')
     assert r.code == 1 and 'namespace' in r.err, r
+
+
+HINT = 'cay: refused: user namespace (commands may not make namespaces); to allow it make the sandbox with --nested'
+
+
+@pytest.mark.parametrize('trace', ['full', 'calls'])
+@pytest.mark.parametrize('command', [['unshare', '-U', 'true'], [*BWRAP, 'true']], ids=['unshare', 'bwrap'])
+def test_without_it_the_first_refusal_is_explained(cay, command, trace):
+    """When it happens, once for each call; other namespaces are refused as well, but --nested is no help for them."""
+    if not shutil.which(command[0]):
+        pytest.skip(f'needs {command[0]}')
+    script = '"$@"; "$@"; read x'
+    with cay.popen('run', '--trace', trace, '--', 'sh', '-c', script, 'sh', *command, stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as p:
+        p.read_until(HINT.encode())
+        p.stdin.write(b'go\n')
+        r = p.finish()
+    assert HINT not in r.out, r
+    r = cay('run', '--trace', trace, '--', 'python3', '-c', 'import ctypes; print(ctypes.CDLL(None).unshare(0x00020000))', check=True)
+    assert r.out == '-1\n' and r.err == '', r
+    denied = json.loads(cay('run', '--json', '--trace', trace, '--', *command).err.splitlines()[-1])['denied']
+    assert [(d['name'], d['allow'], d['count']) for d in denied] == [('user namespace', '--nested', 1)], denied
 
 
 @needs_bwrap

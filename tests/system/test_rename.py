@@ -57,8 +57,8 @@ def project(tmp_path):
     shutil.rmtree(top)
 
 
-def box(cay, project):
-    return cay('create', '--dir', f'{project}:/p', check=True).out.strip()
+def box(cay, project, *options):
+    return cay('create', '--dir', f'{project}:/p', *options, check=True).out.strip()
 
 
 def python(cay, ref, script, *args, **options):
@@ -84,6 +84,40 @@ def test_programs_that_do_not_copy_rename_directories_of_the_host(clean_cay, pro
     assert sh(clean_cay, ref, 'ls /p /p/two') == '/p:\none\ntwo\n\n/p/two:\ndeep\nf0\nf1\nf2\nsocket\n'
     assert sorted(os.listdir(project)) == ['src']
     no_stage(clean_cay, ref)
+
+
+def test_without_processes_in_the_trace(clean_cay, project):
+    """The first command, later ones, after a snapshot; and in cay run, whose only command is its first."""
+    move = "import os, sys; os.rename(*sys.argv[1:])"
+    ref = box(clean_cay, project, '--trace', 'calls')
+    before = shown(clean_cay, ref, '/p/src')
+    for old, new in (('src', 'one'), ('one', 'src')):
+        python(clean_cay, ref, move, f'/p/{old}', f'/p/{new}')
+    assert shown(clean_cay, ref, '/p/src') == before
+    clean_cay('snapshot', ref, check=True)
+    python(clean_cay, ref, move, '/p/src', '/p/new')
+    assert shown(clean_cay, ref, '/p/new') == before
+    assert {e['kind'].split('.')[0] for e in clean_cay.events(ref)} <= {'sandbox', 'call'}
+    r = clean_cay('run', '--trace', 'calls', '--dir', f'{project}:/p', '--', 'python3', '-c', move, '/p/src', '/p/x')
+    assert r.code == 0, r
+
+
+def test_a_directory_of_a_template_that_is_the_users_own(clean_cay, tmp_path):
+    """Of a template from a directory, with root and without."""
+    template = tmp_path / 'template'
+    for name in ('usr/bin', 'etc', 'src/sub/deep'):
+        (template / name).mkdir(parents=True)
+    for path in (template / 'src', template / 'src/sub', template / 'src/sub/deep'):
+        (path / 'file').write_text(path.name)
+        path.chmod(0o555 if path.name == 'deep' else 0o755)
+    (template / 'rename.c').write_text('#include <stdio.h>\nint main(int c, char **v) { return c != 3 || rename(v[1], v[2]) ? 1 : 0; }\n')
+    if subprocess.run(['cc', '-static', '-o', template / 'rename', template / 'rename.c'], check=False).returncode:
+        pytest.skip('needs a compiler and a static libc')
+    ref = clean_cay('create', '--template', f'dir:{template}', '--user', '0' if os.geteuid() == 0 else '1000', check=True).out.strip()
+    for old, new in (('/src/sub', '/sub'), ('/src', '/new'), ('/sub', '/new/sub')):
+        clean_cay('exec', ref, '--', '/rename', old, new, check=True)
+    listed = clean_cay('diff', ref, check=True).out
+    assert 'R  /src/ -> /new/\n' in listed and '.cay-mv' not in listed, listed
 
 
 def test_git_mv(clean_cay, project):

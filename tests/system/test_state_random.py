@@ -92,7 +92,7 @@ def test_random_histories_are_what_plain_copies_are(fresh_cay, tmp_path):
     seed = int(os.environ.get('CAY_SEED') or time.time_ns() % 10**9)
     print(f'seed {seed}')
     r = random.Random(seed)
-    ref = cay.create()
+    ref = cay.create('--trace', r.choice(['full', 'calls']))
     first = tmp_path / 'first'
     first.mkdir()
     w = World(cay, ref, str(first))

@@ -63,9 +63,13 @@ static void say_denied(const struct denied *d)
 	fprintf(stderr, "cay: refused: %s", host);
 	if (d->port)
 		fprintf(stderr, ":%u", (unsigned)d->port);
-	fprintf(stderr, " (%s; rule %s)", why, rule);
-	if (*fix)
-		fprintf(stderr, "; to allow it add to the policy: %s", fix);
+	fprintf(stderr, " (%s", why);
+	if (*rule)
+		fprintf(stderr, "; rule %s", rule);
+	fputc(')', stderr);
+	if (*fix) /* what no rule decides is an option of the sandbox */
+		fprintf(stderr, "; to allow it %s%s",
+			*rule ? "add to the policy: " : "make the sandbox with ", fix);
 	fputc('\n', stderr);
 }
 
@@ -125,7 +129,8 @@ static void json_denied(struct json *j, const struct denied *d)
 		json_put_str(j, "address", d->address);
 	if (d->port)
 		json_put_i64(j, "port", (int64_t)d->port);
-	json_put_str(j, "rule", d->rule);
+	if (d->rule.n)
+		json_put_str(j, "rule", d->rule);
 	json_put_str(j, "reason", d->reason);
 	json_put_str(j, "message", d->why);
 	if (d->fix.n)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-enum { MOST = 64 };
+enum { MOST = 96 };
 
 struct code {
 	struct sock_filter at[MOST];
@@ -36,22 +37,47 @@ static void add_verdict(struct code *c, uint32_t nr, uint32_t verdict)
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-static void add_refusals(struct code *c, bool locked, bool nested)
+/* The call with any bit of the mask is for init only. */
+static void add_flags(struct code *c, uint32_t nr, const struct seccomp_question *q, uint32_t user)
+{
+	uint32_t arg = (uint32_t)(offsetof(struct seccomp_data, args) + 8u * q->arg);
+
+	code_add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 6));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg));
+	code_add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_NEWUSER, 0, 1));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, user));
+	code_add(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, q->mask, 0, 1));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+static const struct seccomp_question *question_of(uint8_t answer)
+{
+	const struct seccomp_question *q =
+		answer < SECCOMP_ASK_FIRST ? NULL : &seccomp_questions[answer - SECCOMP_ASK_FIRST];
+
+	return q && q->other == SECCOMP_INIT ? q : NULL;
+}
+
+static void add_refusals(struct code *c, bool locked, bool nested, uint32_t user)
 {
 	for (int i = 0; i < seccomp_ncalls; i++) {
 		const struct seccomp_call *call = &seccomp_calls[i];
-
 		uint8_t answer = seccomp_answer_of(call, nested);
 
-		if (answer == SECCOMP_INIT_ABSENT)
+		if (question_of(answer))
+			add_flags(c, call->nr, question_of(answer), user);
+		else if (answer == SECCOMP_INIT_ABSENT)
 			add_verdict(c, call->nr, SECCOMP_RET_ERRNO | ENOSYS);
 		else if (answer == SECCOMP_INIT || (answer == SECCOMP_DEV && locked))
 			add_verdict(c, call->nr, SECCOMP_RET_ERRNO | EPERM);
 	}
 }
 
-static void build(struct code *c, bool locked, bool listen, bool nested)
+static void build(struct code *c, bool locked, enum seccomp_listen listen, bool nested)
 {
+	uint32_t user = listen ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
+
 	/* The inherited list kills other ABIs. */
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						 offsetof(struct seccomp_data, arch)));
@@ -60,10 +86,12 @@ static void build(struct code *c, bool locked, bool listen, bool nested)
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 	code_add(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						 offsetof(struct seccomp_data, nr)));
-	add_refusals(c, locked, nested);
-	if (listen) {
+	add_refusals(c, locked, nested, user);
+	if (listen == SECCOMP_LISTEN_EXECS) {
 		add_verdict(c, SYS_execve, SECCOMP_RET_USER_NOTIF);
 		add_verdict(c, SYS_execveat, SECCOMP_RET_USER_NOTIF);
+	}
+	if (listen) {
 #ifdef SYS_rename
 		add_verdict(c, SYS_rename, SECCOMP_RET_USER_NOTIF);
 #endif
@@ -81,7 +109,7 @@ static int install(struct code *c, unsigned long flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int seccomp_command_install(bool locked, bool listen, bool nested)
+int seccomp_command_install(bool locked, enum seccomp_listen listen, bool nested)
 {
 	/*
 	 * Without the second flag (Linux 5.19), a signal or the stop that the warden requests would

@@ -302,8 +302,9 @@ static const struct seccomp_span netlink_protocols[] = {
 						     .arg = which, .mask = bits, .other = rest }
 
 const struct seccomp_question seccomp_questions[] = {
-	ASK(CLONE, nothing_new, 0, NEW_NAMESPACES, SECCOMP_REFUSE),
-	ASK(UNSHARE, nothing_new, 0, NEW_NAMESPACES | NEW_TIME, SECCOMP_REFUSE),
+	/* Init can do the same by clone3; seccomp_command.c refuses it to commands. */
+	ASK(CLONE, nothing_new, 0, NEW_NAMESPACES, SECCOMP_INIT),
+	ASK(UNSHARE, nothing_new, 0, NEW_NAMESPACES | NEW_TIME, SECCOMP_INIT),
 	ASK(IOCTL, ioctls, 1, ~0u, SECCOMP_ALLOW),
 	ASK(PRCTL, prctls, 0, ~0u, SECCOMP_UNKNOWN),
 	ASK(PERSONALITY, personalities, 0, ~0u, SECCOMP_REFUSE),

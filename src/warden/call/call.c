@@ -43,6 +43,13 @@ struct call *call_of_client(struct client *client, uint32_t chan)
 	return NULL;
 }
 
+static void close_socket(struct warden *w, int *fd, struct loop_io *io)
+{
+	if (*fd >= 0)
+		loop_del(&w->loop, io);
+	fds_close_socket(fd);
+}
+
 void call_free(struct call *c)
 {
 	struct warden *w = c->w;
@@ -56,9 +63,8 @@ void call_free(struct call *c)
 			break;
 		}
 	loop_timer_stop(&w->loop, &c->timeout);
-	if (c->report_fd >= 0)
-		loop_del(&w->loop, &c->report_io);
-	fds_close_socket(&c->report_fd);
+	close_socket(w, &c->report_fd, &c->report_io);
+	close_socket(w, &c->gate_fd, &c->gate_io);
 	call_io_close(c);
 	if (c->watch)
 		watch_call_free(c->watch);
@@ -142,28 +148,26 @@ static void on_report(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	r = fdpass_recv(c->report_fd, &byte, 1, &fd, 1, &n);
-	loop_del(&c->w->loop, &c->report_io);
-	fds_close_socket(&c->report_fd);
+	close_socket(c->w, &c->report_fd, &c->report_io);
 	if (r < 0 || n != 1) {
-		c->watch_idle = true; /* the child ended before it could send */
+		c->watch_idle = true; /* the child ended before it could send, or has none */
 		maybe_free(c);
 		return;
 	}
 	call_watch(c, fd);
 }
 
-/* The first command, without a listener to stop its exec: it waits at its gate to be checked. */
+/* The first command, if no listener stops its exec: it waits at its gate to be checked. */
 static void on_gate(struct loop_io *io, uint32_t events)
 {
-	struct call *c = container_of(io, struct call, report_io);
+	struct call *c = container_of(io, struct call, gate_io);
 	pid_t pid;
 
 	(void)events;
 	/* Otherwise the command ended before its gate, and the next command is checked. */
-	if (fdpass_recv_sender(c->report_fd, &pid) == 0 && guard_first_exec(c->w, pid))
-		(void)send(c->report_fd, "g", 1, MSG_NOSIGNAL);
-	loop_del(&c->w->loop, &c->report_io);
-	fds_close_socket(&c->report_fd);
+	if (fdpass_recv_sender(c->gate_fd, &pid) == 0 && guard_first_exec(c->w, pid))
+		(void)send(c->gate_fd, "g", 1, MSG_NOSIGNAL);
+	close_socket(c->w, &c->gate_fd, &c->gate_io);
 }
 
 static void on_timeout(struct loop_timer *t)
@@ -171,25 +175,35 @@ static void on_timeout(struct loop_timer *t)
 	call_kill(container_of(t, struct call, timeout), "timeout");
 }
 
-static int open_report(struct call *c, int fds[FD_ROLES])
+/* theirs: the child's end, which passes to init. */
+static int open_socket(struct warden *w, int *ours, int *theirs, struct loop_io *io,
+		       void (*on_byte)(struct loop_io *, uint32_t))
 {
-	bool full = c->w->trace_level == TRACE_FULL;
-	int pair[2], r;
+	int pair[2];
 
-	c->watch_idle = !full || c->op != CALL_EXEC;
-	if (stream_is_needed(c->w)) /* no descriptor can pass: already verified, or never */
-		c->w->guarded = true;
-	if (c->op != CALL_EXEC || (!full && c->w->guarded))
-		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	c->report_fd = pair[0];
-	fds[full ? FD_REPORT : FD_GATE] = pair[1];
-	r = full ? 0 : fdpass_ask_sender(c->report_fd);
-	if (r == 0)
-		r = loop_add(&c->w->loop, &c->report_io, c->report_fd, EPOLLIN,
-			     full ? on_report : on_gate);
-	return r;
+	*ours = pair[0];
+	*theirs = pair[1];
+	return loop_add(&w->loop, io, *ours, EPOLLIN, on_byte);
+}
+
+static int open_report(struct call *c, int fds[FD_ROLES])
+{
+	struct warden *w = c->w;
+	int r = 0;
+
+	c->watch_idle = !w->watch || c->op != CALL_EXEC;
+	if (stream_is_needed(w)) /* no descriptor can pass: already verified, or never */
+		w->guarded = true;
+	if (c->op != CALL_EXEC)
+		return 0;
+	if (w->watch)
+		r = open_socket(w, &c->report_fd, &fds[FD_REPORT], &c->report_io, on_report);
+	if (r < 0 || w->trace_level == TRACE_FULL || w->guarded)
+		return r;
+	r = open_socket(w, &c->gate_fd, &fds[FD_GATE], &c->gate_io, on_gate);
+	return r < 0 ? r : fdpass_ask_sender(c->gate_fd);
 }
 
 int call_open_group(struct call *c, int fds[FD_ROLES])
@@ -216,7 +230,7 @@ struct call *call_new(struct warden *w)
 
 	if (!c)
 		return NULL;
-	*c = (struct call){ .w = w, .report_fd = FD_NONE, .in_fd = FD_NONE };
+	*c = (struct call){ .w = w, .report_fd = FD_NONE, .gate_fd = FD_NONE, .in_fd = FD_NONE };
 	c->out = c->err = (struct outlet){ .call = c, .fd = FD_NONE, .drained = true };
 	return c;
 }

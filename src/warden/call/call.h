@@ -49,8 +49,8 @@ struct call {
 	bool in_eof;
 
 	/* receives the exec listener; or the gate at which the first command waits */
-	int report_fd;
-	struct loop_io report_io;
+	int report_fd, gate_fd;
+	struct loop_io report_io, gate_io;
 	struct watch_call *watch;
 
 	struct loop_timer timeout;

@@ -223,6 +223,8 @@ static int put_run(struct buf *out, const struct ask *a, const struct call *c, u
 		r = field_put_u64(out, TAG_PROFILE, c->w->profile);
 	if (r == 0)
 		r = field_put_u64(out, TAG_FDS, roles);
+	if (r == 0)
+		r = field_put_u64(out, TAG_TRACE, c->w->trace_level);
 	if (r == 0 && cwd.n)
 		r = field_put(out, TAG_CWD, cwd);
 	if (r == 0 && user.n)

@@ -111,7 +111,7 @@ static void on_ready(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	loop_del(&w->loop, &s->io);
-	if (r < 0 || n != (w->trace_level == TRACE_FULL)) {
+	if (r < 0 || (n == 0 && w->trace_level == TRACE_FULL)) {
 		fds_discard(&fd, 1);
 		give_up(s);
 		return;
@@ -119,6 +119,8 @@ static void on_ready(struct loop_io *io, uint32_t events)
 	s->inside = said.pid;
 	if (n == 1)
 		call_watch(s->call, fd);
+	else
+		s->call->watch_idle = true;
 	if (s->state == SPARE_TAKEN) /* its order is already sent */
 		hand_over(s);
 	else
@@ -159,7 +161,7 @@ static struct spare *spare_new(struct warden *w)
 	*s = (struct spare){ .w = w, .call = c, .fd = FD_NONE };
 	c->spare = s;
 	c->job = FIRST_JOB | ++w->last_spare;
-	c->watch_idle = w->trace_level != TRACE_FULL;
+	c->watch_idle = !w->watch;
 	return TAKE_PTR(s);
 }
 

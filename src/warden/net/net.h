@@ -28,6 +28,8 @@ void net_call_begin(struct call *c);
 int net_put_denied(const struct call *c, struct buf *out);
 void net_trace_denied(struct call *c);
 void net_call_free(struct call *c);
+/* A command of the call (ctx) was refused a user namespace: a denial like those of connections. */
+void net_deny_namespace(void *ctx);
 
 /* Requests of clients. */
 int net_set_policy(struct client *c, const struct frame *f, struct err *e);

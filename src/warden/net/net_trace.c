@@ -149,6 +149,17 @@ static void add_denial(struct call *c, const struct told *t)
 	tell_client(c, d);
 }
 
+void net_deny_namespace(void *ctx)
+{
+	struct told t = { .kind = GW_KIND_DENY };
+
+	t.text[GW_T_NAME] = STR("user namespace");
+	t.text[GW_T_REASON] = STR("nested");
+	t.text[GW_T_WHY] = STR("commands may not make namespaces");
+	t.text[GW_T_FIX] = STR("--nested");
+	add_denial(ctx, &t);
+}
+
 void net_call_free(struct call *c)
 {
 	while (c->denied) {

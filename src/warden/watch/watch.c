@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "base/fds.h"
 #include "base/limits.h"
@@ -39,6 +40,25 @@ static void hang_up(struct watch_call *c)
 	watch_settle(c);
 }
 
+void watch_refusals(struct watch *w, void (*refused)(void *ctx))
+{
+	w->refused = refused;
+}
+
+/* The filter lets only calls wait that ask for a new user namespace. */
+static bool is_namespace(const struct seccomp_notif *n)
+{
+	return n->data.nr == SYS_unshare || n->data.nr == SYS_clone;
+}
+
+static void refuse_namespace(struct watch_call *c)
+{
+	struct watch *w = c->watch;
+
+	if (listener_refuse(c->listener, &w->bufs, w->bufs.notif->id, EPERM) == 0 && w->refused)
+		w->refused(c->ctx);
+}
+
 /* One per turn: RECV would block without a notification, and the loop polls for us. */
 static void on_notified(struct watch_call *c)
 {
@@ -52,6 +72,8 @@ static void on_notified(struct watch_call *c)
 	}
 	if (rename_is(w->bufs.notif))
 		rename_begin(c);
+	else if (is_namespace(w->bufs.notif))
+		refuse_namespace(c);
 	else if (passes_guard(w, (int)w->bufs.notif->pid))
 		pending_begin(c);
 	else
@@ -154,6 +176,8 @@ void watch_reaped(struct watch *w, int inside_pid, int status)
 
 uint32_t watch_call_of(const struct watch *w, int outside_pid)
 {
+	if (w->table.size == 0) /* no exec was seen */
+		return 0;
 	for (int i = 0; i < ANCESTORS && outside_pid > 1; i++) {
 		const struct proc *p = proc_table_find(&w->table, outside_pid);
 

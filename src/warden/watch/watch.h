@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which processes a call starts: one seccomp listener per call, on execve and execveat. Renames
- * wait there too (watch_rename.h).
+ * wait there too (watch_rename.h), and requests for user namespaces, which are refused. With the
+ * trace of calls only, execs do not wait there, and the watch knows no process.
  *
  * The child that becomes the command installs the filter itself and sends the listener to the
  * warden. From then on the warden holds every exec of the call until the kernel has done it, and
@@ -63,6 +64,7 @@ struct watch_rename_ops {
 	/* True if the directory is known to be renameable as it is. False is always safe. */
 	bool (*is_pure)(void *ctx, const char *path, uint64_t ino);
 	void *ctx;
+	int init_pid; /* outside */
 };
 
 /* Without these operations, no directory of a lower layer is renameable. */
@@ -71,6 +73,12 @@ void watch_renames(struct watch *w, const struct watch_rename_ops *ops);
 void watch_prepared(struct watch *w, int err);
 /* True while init handles such an order: the uppers may be half changed. */
 bool watch_is_renaming(const struct watch *w);
+
+/*
+ * Call `refused` with the ctx of the call (watch_call_new) after each user namespace that was
+ * refused to it.
+ */
+void watch_refusals(struct watch *w, void (*refused)(void *ctx));
 
 /*
  * Takes the listener. parent: the call.start event. `idle` runs when the listener has hung up (no

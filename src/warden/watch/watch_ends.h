@@ -47,6 +47,7 @@ struct watch {
 	struct watch_rename_ops rename_ops;
 	bool (*guard)(void *ctx, int tid); /* NULL: already called, or none */
 	void *guard_ctx;
+	void (*refused)(void *ctx);
 };
 
 struct watch_call {

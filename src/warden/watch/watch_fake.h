@@ -200,7 +200,7 @@ static inline void fake_enter(int sock)
 	int fd;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	fd = seccomp_command_install(false, true, false);
+	fd = seccomp_command_install(false, SECCOMP_LISTEN_EXECS, false);
 	CHECK(fd >= 0);
 	fake_send_fd(sock, fd);
 	close(fd);

@@ -155,6 +155,18 @@ static bool may_order(const struct watch *w)
 	return w->rename_ops.prepare && !w->rename_stuck && w->nrenames < ORDERS_MOST;
 }
 
+/* Without execs to learn from, init shows which pid namespace is the sandbox's. */
+static int tid_inside(struct watch *w, int tid)
+{
+	if (!w->view.depth && w->rename_ops.init_pid > 0) {
+		int pid;
+		auto_close int pidfd = proc_open(w->rename_ops.init_pid, &pid);
+
+		proc_view_learn(&w->view, pidfd);
+	}
+	return proc_inside(&w->view, tid);
+}
+
 /* False if the rename needs no order, or cannot be helped. */
 static bool rename_enqueue(struct watch_call *c, const struct rename_req *q)
 {
@@ -170,7 +182,7 @@ static bool rename_enqueue(struct watch_call *c, const struct rename_req *q)
 	o->next = NULL;
 	o->call = c;
 	o->id = w->bufs.notif->id;
-	o->what.tid = proc_inside(&w->view, q->tid);
+	o->what.tid = tid_inside(w, q->tid);
 	o->what.flags = q->flags;
 	memcpy(o->what.dirfd, q->dirfd, sizeof o->what.dirfd);
 	if (o->what.tid <= 0)
