@@ -221,11 +221,11 @@ def system(log_path, names, user, group, delegated):
     return len(first.names - first.bad - first.skipped) + len(first.bad - bad), len(bad), len(first.skipped)
 
 
-# Containment, limits and life cycle; what comes late may be left out. As root begins with what the
-# kernel does to limits and life, the other with the walls. Without groups only what can be different.
+# Containment, limits and life cycle; what comes late may be left out. Walls and limits are the kernel's, and others
+# for root than for a user: both see them. What else there is is seen once. Without groups only what can be different.
 FEW = ('version', 'groups', 'death')
-MANY = ('version', 'groups', 'limits', 'death', 'posture', 'contain', 'isolation', 'life')
-WALLS = ('contain', 'posture', 'isolation', 'groups', 'limits', 'life', 'death')
+MANY = ('version', 'groups', 'limits', 'posture', 'contain', 'death')
+WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation', 'life')
 with open(f'{JOB}/only', encoding='utf-8') as given:
     only = tuple(given.read().split())
     FEW, MANY, WALLS = (only, only, only) if only else (FEW, MANY, WALLS)
