@@ -2,8 +2,8 @@
 """Run the system tests, as root and as an unprivileged user, side by side.
 
 Lanes: one more than there are processors, because some test always waits for a disk, a network or a timer.
-A lane runs one pytest after the other. Lanes with the same work share it file by file: a lane claims a
-file before it runs it (CAY_TEST_CLAIMS in conftest.py), the longest files first (tests/durations.json).
+A lane runs one pytest after the other. Lanes with the same work share it: a lane claims some tests of a
+file before it runs them (CAY_TEST_CLAIMS in conftest.py), the longest files first (tests/durations.json).
 Tests marked `alone` run after the lanes, one by one.
 
 State: most tests keep it in memory. On a disk, removing it can take ten times longer than the test.
@@ -32,6 +32,7 @@ from unsteady import may_be_unsteady  # noqa: E402
 NOBODY = 65534
 NOTHING_TO_DO = 5  # pytest's word for it
 SECOND_TRIES = 12  # more failures than that have one cause, and a retry would only hide it
+PASS_LIMIT_S = 3600  # a test that hangs ends by itself (conftest.py); this is for pytest
 DURATIONS = os.path.join(ROOT, 'tests/durations.json')
 DISK = '/tmp'
 MEMORY = '/dev/shm'
@@ -65,11 +66,14 @@ def copy_for_nobody(build, into):
 
 
 def outcomes(report, seconds):
-    """Number of tests, number of skipped tests and names of failed tests from junit. Adds durations to seconds."""
+    """Number of tests, number of skipped tests and failed tests with their reasons from junit. Adds durations to seconds."""
     suite = next(xml.parse(report).iter('testsuite'))
     cases = [((c.get('classname'), c.get('name')), c) for c in suite.iter('testcase')]
     # One test can both fail and err (in its teardown): count tests, not outcomes.
-    bad = {name for name, c in cases if c.find('failure') is not None or c.find('error') is not None}
+    bad = {}
+    for name, c in cases:
+        for why in (*c.iter('failure'), *c.iter('error')):
+            bad[name] = '\n'.join(filter(None, (bad.get(name), why.text or why.get('message'))))
     for (module, _), c in cases:
         stem = (module or '').split('.')[-1]
         seconds[stem] = round(seconds.get(stem, 0) + float(c.get('time') or 0), 1)
@@ -92,7 +96,7 @@ class Mode:
 
     def tell(self, count):
         for p in self.passes:
-            p.tell()
+            p.tell(count)
         bad = sum(len(p.bad) for p in self.passes)
         skipped = sum(p.skipped for p in self.passes)
         count.add(self.title, sum(p.total for p in self.passes) - bad - skipped, bad, skipped)
@@ -124,7 +128,8 @@ class Pass:
         self.env = {**os.environ, **mode.env, 'CAY_TEST_DURATIONS': mode.durations, 'HOME': self.home, 'CAY_BIN': os.path.join(mode.build, 'cay'),
                     'CAY_TEST_STATE_DIR': state, 'PYTHONDONTWRITEBYTECODE': '1'}
         self.total = self.skipped = 0
-        self.bad, self.broken = set(), False
+        self.bad, self.broken = {}, False  # why by name
+        self.unsteady = set()
         mode.passes.append(self)
         found = self.run({**self.env, 'CAY_TEST_CLAIMS': claims}, '-m', marks)
         if found is None:
@@ -134,8 +139,13 @@ class Pass:
 
     def run(self, env, *more):
         """Tests, those that were skipped, the names of those that failed; None where pytest itself broke."""
-        status = subprocess.run([*self.command, *more], cwd=self.home, stdin=subprocess.DEVNULL, env=env, stdout=self.log,
-                                stderr=subprocess.STDOUT, check=False).returncode
+        try:
+            status = subprocess.run([*self.command, *more], cwd=self.home, stdin=subprocess.DEVNULL, env=env, stdout=self.log,
+                                    stderr=subprocess.STDOUT, check=False, timeout=PASS_LIMIT_S).returncode
+        except subprocess.TimeoutExpired:
+            self.log.write(f'\npytest had no end within {PASS_LIMIT_S} s\n')
+            self.log.flush()
+            return None
         try:
             found = outcomes(self.report, self.mode.seconds)
             os.unlink(self.report)
@@ -149,16 +159,23 @@ class Pass:
         found = self.run(self.env, '--last-failed', '--last-failed-no-failures=none')
         if found is None or found[0] < len(self.bad):
             return
-        for name in sorted(self.bad - found[2]):
+        for name in sorted(set(self.bad) - set(found[2])):
             allowed = may_be_unsteady(name)
             verdict = 'is listed in tests/unsteady.txt' if allowed else 'counts as failed'
             print(f'UNSTEADY {self.mode.title}: {".".join(name)} failed, then passed; it {verdict}', flush=True)
             if allowed:
-                self.bad.discard(name)
+                del self.bad[name]
+            else:
+                self.unsteady.add(name)
 
-    def tell(self):
+    def tell(self, count):
         self.log.seek(0)
-        print(self.log.read(), flush=True)
+        text = self.log.read()
+        print(text, flush=True)
+        for name, why in sorted(self.bad.items()):
+            count.fail(self.mode.title, '.'.join(name) + (' (passed on its retry)' if name in self.unsteady else ''), why)
+        if self.broken:
+            count.fail(self.mode.title, 'pytest itself', text)
         self.log.close()
         self.folder.cleanup()
 

@@ -11,7 +11,7 @@
 static int server;
 
 /* A client whose server has said `text` already; the socket's buffer holds it. */
-static void open_client(struct http_client *c, const char *text, bool end)
+static void open_until(struct http_client *c, const char *text, bool end, uint64_t ms)
 {
 	int fds[2];
 
@@ -20,7 +20,12 @@ static void open_client(struct http_client *c, const char *text, bool end)
 	if (end)
 		CHECK(shutdown(fds[1], SHUT_WR) == 0);
 	server = fds[1];
-	CHECK(http_client_init(c, fds[0], NULL, clock_mono_ns() + 200 * NS_PER_MS) == 0);
+	CHECK(http_client_init(c, fds[0], NULL, clock_mono_ns() + ms * NS_PER_MS) == 0);
+}
+
+static void open_client(struct http_client *c, const char *text, bool end)
+{
+	open_until(c, text, end, 30000);
 }
 
 static int ask(struct http_client *c, const char *method, struct str body)
@@ -86,7 +91,7 @@ static void too_much_and_too_late_are_errors(void)
 	open_client(&c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false);
 	CHECK(ask(&c, "GET", STR("")) == 0 && http_client_read_all(&c, &b) == -E2BIG);
 	CHECK(ask(&c, "GET", STR("")) == -EBUSY);
-	open_client(&late, "", false);
+	open_until(&late, "", false, 50);
 	CHECK(ask(&late, "GET", STR("")) == -ETIMEDOUT);
 	http_client_done(&late);
 }

@@ -388,11 +388,11 @@ static void a_call_that_does_not_start_is_dropped(void)
 
 	s = (struct subject){ 0 };
 	set_up(3);
-	call(&s, &(struct call_spec){ .start_ms = 20 });
+	call(&s, &(struct call_spec){ .start_ms = 300 });
 	say_plain(MSG_C_STARTED, number(&s));
 	say_plain(MSG_C_STARTED, number(&s));
 	turn();
-	CHECK(wait_pause(&waiter, 40 * NS_PER_MS) == 0);
+	CHECK(wait_pause(&waiter, 320 * NS_PER_MS) == 0);
 	CHECK(s.started == 1 && !s.ended);
 	tear_down();
 }

@@ -263,15 +263,15 @@ static void a_dropped_question_hears_nothing(void)
 	uint32_t n;
 
 	set_up(3);
-	ask(&a, 30);
-	ask(&b, 30);
+	ask(&a, 300);
+	ask(&b, 300);
 	n = number(&b);
 	link_ask_drop(&b.ask);
 	link_ask_drop(&b.ask);
 	say_plain(MSG_C_STATE, number(&a));
 	say_plain(MSG_C_STATE, n);
 	turn();
-	CHECK(wait_pause(&waiter, 40 * NS_PER_MS) == 0);
+	CHECK(wait_pause(&waiter, 320 * NS_PER_MS) == 0);
 	CHECK(a.answers == 1 && a.done == 0 && b.answers == 0 && b.done == 0);
 	tear_down();
 }

@@ -107,7 +107,7 @@ static void flush_times_out_with_a_slow_peer(void)
 	}
 	start = clock_mono_ns();
 	CHECK(conn_flush(&a.c, 300) == -ETIMEDOUT);
-	CHECK(clock_mono_ns() - start < 1000 * NS_PER_MS);
+	CHECK(clock_mono_ns() - start < 5000 * NS_PER_MS);
 	tear_down();
 	CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }

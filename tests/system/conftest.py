@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the system tests. The suite runs once as root and once as an unprivileged user."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -23,8 +24,12 @@ CAYS = []
 MODE = 'rootful' if caylib.ROOTFUL else 'rootless'
 # Seconds since the epoch; what would begin later is left out, and said so.
 DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
-# A directory in which a file of tests is claimed by who runs it, where others beside us run the same.
+# A directory in which tests of a file are claimed by who runs them, where others beside us run the same.
 CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
+CLAIM = 16  # tests at a time: what a file sets up is set up once by each lane, and no lane ends long after the others
+# Each of setup, test and teardown ends after so many seconds and fails, whatever it waits for.
+LIMIT_S = float(os.environ.get('CAY_TEST_LIMIT', '300')) * caylib.SLOWER
+LIMIT_AGAIN_S = 10  # what waits while the first failure is on its way out is ended too
 # How long each file of tests took: the longest begin first, so that no lane ends long after the others.
 DURATIONS = os.environ.get('CAY_TEST_DURATIONS')
 # About disks, pools, what a sync or a limit does there; and a share of the rest, so that it too is seen on one.
@@ -35,11 +40,54 @@ ON_DISK = {'test_apply', 'test_cp', 'test_crash', 'test_exhaustion', 'test_fault
 def pytest_configure(config):
     config.addinivalue_line('markers', 'slow: moves or makes so much that an emulated machine leaves it out')
     config.addinivalue_line('markers', 'alone: is about time, or loads the machine: not beside others')
+    config.addinivalue_line('markers', 'by_turns: each of its points is tried in one of two places only, unless all is')
     config.addinivalue_line('markers', 'disk: its state never lies in memory')
     caylib.become_subreaper()
     # A shell or nohup may have started us with these ignored, and everything that we start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, out_of_time)
+
+
+def out_of_time(*_):
+    # Raised from a signal handler, it ends whatever call the main thread is waiting in.
+    raise pytest.fail.Exception(f'no end within {LIMIT_S:.0f} s')
+
+
+@contextlib.contextmanager
+def limited():
+    signal.setitimer(signal.ITIMER_REAL, LIMIT_S, LIMIT_AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call():
+    with limited():
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown():
+    with limited():
+        yield
+
+
+def by_turns(items):
+    """Of a test that is marked so, each point in one place: the first half of a pair in one, the other in the other."""
+    points = {}  # of a test: what it is tried at, besides the place
+    for item in items:
+        if item.get_closest_marker('by_turns'):
+            rest = tuple(value for name, value in sorted(item.callspec.params.items()) if name != 'place')
+            known = points.setdefault(item.function, [])
+            if rest not in known:
+                known.append(rest)
+            n = known.index(rest)
+            if (n + n // 2 + (item.callspec.params['place'] == 'pool')) % 2:
+                continue
+        yield item
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -47,6 +95,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in ON_DISK:
             item.add_marker('disk')
+    if not caylib.DEEP and not caylib.why_no_storage():
+        items[:] = by_turns(items)
     if DURATIONS:
         with open(DURATIONS, encoding='utf-8') as f:
             seconds = json.load(f).get(MODE, {})
@@ -58,13 +108,15 @@ def pytest_report_header():
 
 
 def claimed(items):
-    """Those of the files that nobody else has begun."""
+    """Those that nobody else has begun."""
     for path, tests in itertools.groupby(items, key=lambda item: item.path):
-        try:
-            os.close(os.open(os.path.join(CLAIMS, path.name), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            continue
-        yield from tests
+        tests = list(tests)
+        for first in range(0, len(tests), CLAIM):
+            try:
+                os.close(os.open(os.path.join(CLAIMS, f'{path.name}-{first}'), os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            yield from tests[first:first + CLAIM]
 
 
 def pytest_runtestloop(session):
@@ -82,9 +134,12 @@ def pytest_runtestloop(session):
     return True
 
 
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_setup():
     if time.time() > DEADLINE:
         pytest.skip('no time left')
+    with limited():
+        yield
 
 
 def make_cay():

@@ -14,7 +14,7 @@ import pytest
 from caylib import wait_until
 from statelib import check_belongings, check_invariants, content, end, sh, until_it_holds
 
-HOW_MANY = os.environ.get('CAY_FAULTS', '4')
+HOW_MANY = os.environ.get('CAY_FAULTS', '2')
 ERRORS = [errno.ENOSPC, errno.EIO]
 KILL = 0  # no error: whoever is about to make the change is killed
 KILLED = 200 + signal.SIGKILL
@@ -138,8 +138,10 @@ def tracing(lab, n, error, pid=None, child=None):
     with subprocess.Popen([lab.fault, lab.report, str(n), how, lab.prefix, *of], stdout=subprocess.PIPE) as tracer:
         if tracer.stdout.readline() != b'attached\n':
             pytest.skip('a user may not trace the own processes here')
-        yield tracer
-        tracer.terminate()
+        try:
+            yield tracer
+        finally:  # or the end of this block waits for it without end
+            tracer.terminate()
     with open(lab.report, encoding='utf-8') as f:
         lab.seen, lab.what = f.read().strip().split(' ', 1)
 

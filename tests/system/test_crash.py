@@ -25,7 +25,7 @@ from fingerprint import fingerprint
 from statelib import check_invariants, content, end, ours, own_group, rows, settle, sh, tree
 from test_attack_warden import field, frame, kinds_of
 
-ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '25'))
+ROUNDS = int(os.environ.get('CAY_CRASH_ROUNDS', '12'))
 SECONDS = float(os.environ.get('CAY_CRASH_SECONDS', '60'))
 KNOWN_MAX = 40
 IN_CLI = ['op.begun', 'op.switched', 'op.done']
@@ -56,6 +56,7 @@ def armed(cay):
     return os.path.exists(os.path.join(cay.state, 'failpoint'))
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize('what', ['snapshot', 'rollback'])
 @pytest.mark.parametrize('point', IN_CLI + IN_WARDEN)
 def test_death_at_each_step(world, point, what):
@@ -106,6 +107,7 @@ def test_death_in_a_rollback_leaves_all_or_nothing_of_what_was_changed(world, po
     end(cay)
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize('what', ['snapshot', 'create'])
 @pytest.mark.parametrize('point', IN_START)
 def test_death_while_a_directory_is_frozen(world, point, what, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The harness itself: what would be left behind is found."""
+"""The harness itself: what would be left behind is found, and what hangs is ended."""
 
 import os
 import signal
@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 
 import caylib
+import conftest
 import pytest
 import statelib
 
@@ -44,6 +45,17 @@ def test_a_left_mount_is_found(cay):
     finally:
         subprocess.run(['umount', path], check=True)
     assert new(cay, before) == set()
+
+
+def test_a_test_that_waits_without_end_is_ended(monkeypatch):
+    """Also if it failed, and then waits for what it has started."""
+    with monkeypatch.context() as short, pytest.raises(pytest.fail.Exception, match='no end within'):
+        short.setattr(conftest, 'LIMIT_S', 0.1)
+        short.setattr(conftest, 'LIMIT_AGAIN_S', 0.1)
+        with conftest.limited(), subprocess.Popen(['sleep', '613']) as sleeper:
+            raise AssertionError('and the end of the block waits for the sleeper')
+    sleeper.kill()
+    sleeper.wait()
 
 
 # --- what tests of crashes look at (statelib.py) ---

@@ -74,7 +74,7 @@ def compare(closes, served):
 
 @pytest.mark.slow
 def test_chaos(net, netbox):
-    total = int(os.environ.get('CAY_TEST_CHAOS', '3000'))
+    total = int(os.environ.get('CAY_TEST_CHAOS', '1000'))
     box = netbox('--allow', 'web.test:7001')
     net('exec', box, '--', 'python3', '-c', 'import socket; socket.create_connection(("web.test", 7001), 5)', check=True)
     pid = gateway_pid(net, box)

@@ -16,6 +16,7 @@ import pytest
 
 import caylib
 
+MORE = {'jest': '^29', 'eslint': '^8'} if caylib.DEEP else {}  # some 60 packages, or 300
 OWN_NETWORK = os.environ.get('CAY_TEST_OFFLINE') == '1'
 
 
@@ -82,12 +83,12 @@ su user -c 'sudo -n useradd -m bob && sudo -n -u bob id -un && sudo -n id -u'
 
 
 @pytest.mark.slow
-def test_npm_installs_a_project_of_300_packages(cay, tmp_path):
+def test_npm_installs_a_project_of_many_packages(cay, tmp_path):
     host, registry = npm_host()
     project = tmp_path / 'project'
     project.mkdir()
     (project / 'package.json').write_text(json.dumps({
-        'name': 'x', 'version': '1.0.0', 'dependencies': {'express': '^4', 'jest': '^29', 'eslint': '^8'}}))
+        'name': 'x', 'version': '1.0.0', 'dependencies': {'express': '^4'} | MORE}))
     os.chmod(project, 0o755)
     with cay.popen('run', '--dir', str(project), '--net', policy_for(str(tmp_path), [host]), '-e', f'npm_config_registry={registry}', '--',
                    'sh', '-c', 'cd "$(dirname "$(find / -name package.json -path "*project*" -maxdepth 6 2>/dev/null | head -1)")" && '
@@ -95,4 +96,4 @@ def test_npm_installs_a_project_of_300_packages(cay, tmp_path):
                    'node -e "console.log(Object.keys(require(\'./node_modules/.package-lock.json\').packages).length)"') as p:
         r = p.finish(timeout=240)
     assert r.code == 0, r
-    assert int(r.out.split()[-1]) >= 290, r
+    assert int(r.out.split()[-1]) >= (290 if MORE else 50), r

@@ -18,7 +18,7 @@ import time
 import pytest
 from fingerprint import SCRIPT
 
-SECONDS = float(os.environ.get('CAY_RANDOM_SECONDS', '20'))
+SECONDS = float(os.environ.get('CAY_RANDOM_SECONDS', '8'))
 STEPS = r'''
 import os, sys, random, shutil
 top, seed, n, links = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == '1'

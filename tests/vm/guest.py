@@ -5,6 +5,7 @@ The results are a tar archive on the third disk: results.json with [title, passe
 log] for each suite, and the logs. A suite that has ended is on the disk even where a later one hangs.
 """
 
+import collections
 import ctypes
 import fcntl
 import glob
@@ -33,6 +34,7 @@ NOBODY, KEPT = 65534, 65533  # the second of them has a user of its own, to run 
 PROCESSORS = 2
 SLOWER = '16'  # than a real machine that does nothing else; tests stretch their time limits by it
 UNIT_LIMIT_S = 240
+TEST_LIMIT = '20'  # of a test, times SLOWER
 SUITE_LIMIT_S = 60  # beyond the end of the time, for the test that runs then
 UNSTEADY_MOST = 6
 SYS_finit_module = 313
@@ -114,10 +116,23 @@ def run(command, log, limit, **options):
             return False
 
 
+def unit_failures(name, text, bad):
+    """A line for each failed case, with what it said; one for a program that failed outside of its cases."""
+    said = ''
+    for line in text.splitlines():
+        if line.startswith('not ok'):
+            yield f"FAILED {name}: {line.partition(' - ')[2]}: {said}\n"
+        said = '' if re.match(r'(not )?ok\b', line) else line
+    if bad and not re.search(r'^not ok\b', text, re.M):
+        yield f'FAILED {name}: {said}\n'
+
+
 def unit(log_path):
     """Counted by TAP case; a program that broke outside of its cases is one failure more."""
     passed = failed = skipped = 0
+    reasons, seconds = collections.Counter(), {}
     for program in sorted(glob.glob(f'{JOB}/build/*_test')):
+        name, began = os.path.basename(program), time.monotonic()
         with open('/tmp/tap', 'w+b') as tap:
             well = run([program], tap, UNIT_LIMIT_S, cwd='/tmp', env={**os.environ, 'CAY_TEST_SLOW': SLOWER})
             tap.seek(0)
@@ -126,9 +141,16 @@ def unit(log_path):
         skips = len(re.findall(r'^ok\b.*# *SKIP', text, re.M | re.I))
         passed += len(re.findall(r'^ok\b', text, re.M)) - skips
         failed, skipped = failed + bad, skipped + skips
-        with open(log_path, 'a', encoding='utf-8') as log:
-            log.write(f'--- {os.path.basename(program)}\n{text}\n' if bad else
-                      ''.join(f'{line}\n' for line in text.splitlines() if re.search('# *SKIP', line, re.I)))
+        reasons.update(re.findall(r'^# skipped: (.*)', text, re.M))
+        seconds[name] = time.monotonic() - began
+        if bad:
+            with open(log_path, 'a', encoding='utf-8') as log:
+                log.write(f'--- {name}\n{text}\n')
+                log.writelines(unit_failures(name, text, bad))
+    with open(log_path, 'a', encoding='utf-8') as log:
+        log.writelines(f'SKIPPED {count}: {why}\n' for why, count in reasons.most_common())
+        slowest = sorted(seconds, key=seconds.get, reverse=True)[:10]
+        log.write('SLOWEST ' + ', '.join(f'{name} {seconds[name]:.0f} s' for name in slowest) + '\n')
     return passed, failed, skipped
 
 
@@ -137,12 +159,16 @@ class Outcomes:
 
     def __init__(self, report):
         self.names, self.bad, self.skipped, self.late = set(), set(), set(), 0
+        self.why, self.seconds = {}, {}
         # One test can both fail and err (in its teardown): count tests, not outcomes.
         for case in next(xml.parse(report).iter('testsuite')).iter('testcase'):
             name, skip = (case.get('classname'), case.get('name')), case.find('skipped')
             self.names.add(name)
-            if case.find('failure') is not None or case.find('error') is not None:
+            self.seconds[name[1]] = float(case.get('time') or 0)
+            failure = next((case.find(kind) for kind in ('failure', 'error') if case.find(kind) is not None), None)
+            if failure is not None:
                 self.bad.add(name)
+                self.why[name] = ' '.join((failure.get('message') or '').split())[:500]
             elif skip is not None:
                 self.skipped.add(name)
                 self.late += 'no time left' in (skip.get('message') or '')
@@ -158,7 +184,7 @@ def system(log_path, names, user, group, delegated):
                f'--junitxml={report}', '--tb=short', '--durations=40', *(f'{JOB}/tests/system/test_{n}.py' for n in names)]
     env = {'PATH': os.environ['PATH'], 'HOME': home, 'USER': group, 'LANG': 'C.UTF-8',
            'PYTHONDONTWRITEBYTECODE': '1', 'CAY_BIN': f'{JOB}/build/cay', 'CAY_TEST_SLOW': SLOWER,
-           'CAY_TEST_GROUPS': '1' if delegated else '0', 'CAY_TEST_DEADLINE': str(DEADLINE)}
+           'CAY_TEST_GROUPS': '1' if delegated else '0', 'CAY_TEST_DEADLINE': str(DEADLINE), 'CAY_TEST_LIMIT': TEST_LIMIT}
     if delegated:
         env['CAY_TEST_GROUP_DIR'] = os.path.join(GROUPS, group)
     into = enter(group, user if delegated else None)
@@ -186,16 +212,20 @@ def system(log_path, names, user, group, delegated):
     bad |= {name for name in unsteady if not may_be_unsteady(name)}
     with open(log_path, 'a', encoding='utf-8') as log:
         log.writelines(f'UNSTEADY {".".join(name)}\n' for name in sorted(unsteady))
+        log.writelines(f'FAILED {".".join(name)}{" (passed on its retry)" if name in unsteady else ""}: {first.why[name]}\n'
+                       for name in sorted(bad))
+        slowest = sorted(first.seconds, key=first.seconds.get, reverse=True)[:10]
+        log.write('SLOWEST ' + ', '.join(f'{name} {first.seconds[name]:.0f} s' for name in slowest) + '\n')
         if first.late:
             log.write(f'LEFT OUT {first.late} tests: the time was over\n')
     return len(first.names - first.bad - first.skipped) + len(first.bad - bad), len(bad), len(first.skipped)
 
 
-# Containment, limits and life cycle; what comes late may be left out. As root begins with what the
-# kernel does to limits and life, the other with the walls. Without groups only what can be different.
+# Containment, limits and life cycle; what comes late may be left out. Walls and limits are the kernel's, and others
+# for root than for a user: both see them. What else there is is seen once. Without groups only what can be different.
 FEW = ('version', 'groups', 'death')
-MANY = ('version', 'groups', 'limits', 'death', 'posture', 'contain', 'isolation', 'life')
-WALLS = ('contain', 'posture', 'isolation', 'groups', 'limits', 'life', 'death')
+MANY = ('version', 'groups', 'limits', 'posture', 'contain', 'death')
+WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation', 'life')
 with open(f'{JOB}/only', encoding='utf-8') as given:
     only = tuple(given.read().split())
     FEW, MANY, WALLS = (only, only, only) if only else (FEW, MANY, WALLS)

@@ -263,6 +263,7 @@ static void a_worker_that_dies_idle_costs_no_job_anything(void)
 static void rests_double_until_a_job_is_done(void)
 {
 	struct job_do d;
+	uint64_t began = 0;
 
 	set_up(1, 1);
 	at_once = true;
@@ -271,12 +272,13 @@ static void rests_double_until_a_job_is_done(void)
 		if (i)
 			CHECK(wait_pause(&waiter, (JOB_REST_FIRST_MS + 10) * NS_PER_MS) == 0);
 		CHECK(hear(0, &d));
+		began = clock_mono_ns();
 		worker_dies(0);
 	}
 	CHECK(queue.workers[0].rest_ms == 4 * JOB_REST_FIRST_MS);
 	ask("touch", "box", 'c');
 	CHECK(wait_pause(&waiter, (JOB_REST_FIRST_MS + 10) * NS_PER_MS) == 0);
-	CHECK(starts[0] == 2);
+	CHECK(starts[0] == 2 || clock_mono_ns() - began > 2 * JOB_REST_FIRST_MS * NS_PER_MS);
 	CHECK(wait_pause(&waiter, (JOB_REST_FIRST_MS + 10) * NS_PER_MS) == 0);
 	works(0);
 	CHECK(queue.workers[0].rest_ms == 0);
@@ -342,13 +344,15 @@ static void a_worker_that_ignores_the_deadline_is_killed(void)
 {
 	struct err e = { 0 };
 	struct job_do d;
+	uint64_t began;
 
 	set_up(1, 1);
 	at_once = true;
+	began = clock_mono_ns();
 	CHECK(try_ask("touch", "box", 'a', 1, &e));
 	CHECK(hear(0, &d) && d.timeout_ms <= 1);
 	CHECK(wait_pause(&waiter, (JOB_GRACE_MS - 500) * NS_PER_MS) == 0);
-	CHECK(kills[0] == 0);
+	CHECK(kills[0] == 0 || clock_mono_ns() - began > JOB_GRACE_MS * NS_PER_MS);
 	CHECK(wait_pause(&waiter, 600 * NS_PER_MS) == 0);
 	CHECK(kills[0] == 1 && told_of('a')->times == 0);
 	worker_dies(0);

@@ -341,7 +341,8 @@ static void check_attempt(void (*fn)(void *), const char *only_name)
 	ran = counts['A'] + counts['B'];
 	printf("# A %d, B %d, a %d, b %d, events %d\n", counts['A'], counts['B'], counts['a'],
 	       counts['b'], count("process.exec"));
-	CHECK(ran > EXECS / 20 && count("process.exec") == ran);
+	/* Some must have run; how many of those that race do depends on the machine. */
+	CHECK(ran >= 5 && count("process.exec") == ran);
 	CHECK(uncertain_events() == 0 && count("trace.gap") == 0);
 	if (only_name) {
 		int n = events_of(only_name, 0);
