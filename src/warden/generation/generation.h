@@ -45,6 +45,8 @@ int turn_remember_fresh(struct warden *w);
 int turn_rename_next(struct warden *w);
 /* Remove the remains of the last generation, in a child. */
 void turn_drop_last(struct warden *w, struct turn *t);
+/* Remove a directory in disk_fd, in a child. */
+void turn_remove(struct warden *w, const char *heap);
 void turn_end_sweepers(struct warden *w);
 
 /* generation_volume.c: the same in storage */
