@@ -9,7 +9,7 @@
  *   uids                  one byte per range of uids, locked by the warden that has it
  *   sandboxes/ID/         sock, trace.jsonl and its further segments (base/trace_name.h), policy
  *                         (compiled, as the gateway enforces it), upper/N, work/N.G, stage,
- *                         files.index (when large), op (lock of snapshots and rollbacks), next,
+ *                         op (lock of snapshots and rollbacks), next,
  *                         old (during a switch)
  *   layers/ID/N           sealed layers (store/snapshots.h)
  *   ended/ID.jsonl        traces of ended sandboxes, with their segments: the latest

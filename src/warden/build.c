@@ -481,5 +481,4 @@ void warden_free_spec(struct warden *w)
 	for (int i = 0; i < w->defaults.nenv; i++)
 		free(w->defaults.env[i]);
 	free(w->defaults.env);
-	free(w->windows);
 }

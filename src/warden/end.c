@@ -45,7 +45,7 @@ static void last_events(struct warden *w)
 {
 	if (!w->created_event)
 		return;
-	walk_now(w);
+	walk_finish(w);
 	(void)trace_begin(&w->trace, "sandbox.end", 0, w->created_event);
 	trace_text(&w->trace, "cause", str_of(end_cause_name(w->end_cause)));
 	trace_text(&w->trace, "reason", str_of(w->end_reason));
@@ -106,7 +106,7 @@ static void end_now(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, end_timer);
 
-	loop_timer_stop(&w->loop, &w->walk_timer);
+	loop_timer_stop(&w->loop, &w->walks.timer);
 	disk_close(w);
 	generation_end(w);
 	expiry_close(w);

@@ -34,6 +34,8 @@ static bool awaits_child(void)
 	for (size_t i = 0; i < ARRAY_LEN(fx.w->sweepers); i++)
 		if (fx.w->sweepers[i].pid)
 			return true;
+	if (fx.w->walks.job && !fx.w->walks.emitting)
+		return true;
 	return fx.w->gen_switch && fx.w->gen_switch->copy_pid;
 }
 

@@ -55,6 +55,11 @@ static void on_turned(struct loop *l)
 		warden_fail(w, "write the trace", -r);
 }
 
+static void on_idle(struct loop *l)
+{
+	walk_idle(container_of(l, struct warden, loop));
+}
+
 struct warden *warden_new(const struct driver *driver)
 {
 	struct warden *w = calloc(1, sizeof *w);
@@ -78,6 +83,7 @@ int warden_open(struct warden *w)
 	int r = loop_init(&w->loop);
 
 	w->loop.turned = on_turned;
+	w->loop.idle = on_idle;
 	return r;
 }
 
@@ -103,7 +109,7 @@ void warden_free(struct warden *w)
 	dial_forget(w, NULL);
 	records_free(w);
 	loop_del(&w->loop, &w->listen_io);
-	changes_free(w->changes);
+	walk_close(w);
 	if (w->watch)
 		watch_free(w->watch);
 	trace_done(&w->trace);

@@ -21,6 +21,7 @@
 #include "trace/log.h"
 #include "warden/changes/changes.h"
 #include "warden/changes/changes_base.h"
+#include "warden/changes/walk.h"
 #include "warden/client/who.h"
 #include "warden/lifecycle.h"
 #include "warden/watch/watch.h"
@@ -118,9 +119,8 @@ struct warden {
 	struct loop_timer hello_timer; /* runs until init says hello */
 	bool guarded;		       /* without exec events: the first command was checked */
 	struct err refusal; /* why the warden refused the sandbox; kind ERR_NONE: it did not */
-	struct changes *changes;
+	struct walks walks; /* walk.h */
 	struct changes_base bases[CELL_MOUNTS];
-	struct loop_timer walk_timer;
 	uint64_t started_ns;
 
 	int listen_fd;
@@ -139,8 +139,6 @@ struct warden {
 	uint32_t last_group;
 	struct spare *spare; /* call_spare.c: the child for the next call; NULL: none */
 	uint32_t last_spare;
-	struct changes_call *windows; /* calls that may have changed files since the last walk */
-	int nwindows;
 	struct loop_timer disk_timer;
 	bool disk_full; /* the last measurement was above --disk */
 	struct loop_io signal_io;
@@ -265,15 +263,6 @@ void init_link_events(struct warden *w); /* callbacks that let the driver reach 
 int init_link_open(struct warden *w, struct err *e);
 /* For watch_renames(). */
 int init_link_prepare(void *ctx, const struct watch_rename *r);
-
-/* walk.c: file changes */
-int walk_open(struct warden *w, struct err *e);
-/* The uppers are about to be replaced: find the remaining changes in them now. */
-void walk_retire(struct warden *w);
-void walk_soon(struct warden *w, bool lingers);
-void walk_now(struct warden *w);
-void walk_window_open(struct warden *w, uint32_t call);
-void walk_window_close(struct warden *w, uint32_t call);
 
 /* ps.c */
 int ps_send(struct client *c, uint32_t chan);

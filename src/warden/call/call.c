@@ -279,7 +279,7 @@ int call_begin(struct call *c, const struct ask *a, int fds[FD_ROLES], struct er
 	if (r < 0)
 		return err_sys(e, -r, "write the trace");
 	w->last_call = c->id;
-	walk_window_open(w, c->id);
+	walk_window_open(w, c->id, c->event);
 	return 0;
 }
 

@@ -43,8 +43,16 @@ struct changes_root {
 /* A call that may have changed files since the last walk. */
 struct changes_call {
 	uint32_t call;
+	bool covered;	   /* it had ended before the walk in progress began */
+	uint64_t event;	   /* its call.start, the parent of its changes */
 	uint64_t start_ns; /* clock_coarse_ns() at its start */
 	uint64_t end_ns;   /* clock_real_ns() when its last process had gone; UINT64_MAX: running */
+};
+
+/* Where events go. */
+struct changes_sink {
+	struct trace *trace;
+	uint64_t before; /* the event that the changes preceded, if it is in the trace; or 0 */
 };
 
 /* An index file is made below dirfd. The present content of the uppers is not reported. */
@@ -55,9 +63,15 @@ void changes_free(struct changes *c);
 /* Nanoseconds until the next walk is due; 0: now. */
 uint64_t changes_due(const struct changes *c);
 
+/* Replace the borrowed descriptors of the roots by duplicates, to outlive their owner. */
+int changes_keep(struct changes *c, struct err *e);
+
+/* Walk, and write the events. `calls`: every call that ran at any time since the last walk. */
+int changes_walk(struct changes *c, const struct changes_call *calls, int ncalls,
+		 const struct changes_sink *to, struct err *e);
 /*
- * Walk, and write the events. `calls`: every call that ran at any time since the last walk.
- * parent_of returns the parent event of a call's changes (its call.start).
+ * The same, unless the walk is long: then 0, and nothing was written. 1: done; -1: failed. A short
+ * walk takes less time than starting a process for it (changes_job.h).
  */
-int changes_walk(struct changes *c, const struct changes_call *calls, int ncalls, struct trace *t,
-		 uint64_t (*parent_of)(void *ctx, uint32_t call), void *ctx, struct err *e);
+int changes_walk_short(struct changes *c, const struct changes_call *calls, int ncalls,
+		       const struct changes_sink *to, struct err *e);

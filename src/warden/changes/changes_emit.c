@@ -18,10 +18,11 @@
 
 enum { PATH_ROOM = LIMIT_EVENT / 2, FLUSH_EVERY = 512 };
 
-struct emitter {
+struct changes_emitter {
 	struct changes_report *report;
-	const struct changes_sink *to;
-	uint32_t count;
+	const struct changes_sink *to; /* while changes_emitter_some() runs */
+	uint64_t unlisted;
+	uint32_t count, next; /* next: of the report's differences */
 	char path[PATH_ROOM], from[PATH_ROOM];
 };
 
@@ -46,8 +47,9 @@ static uint32_t candidates(const struct changes_report *p, uint64_t time_ns, boo
 void changes_report_skip(struct changes_report *p, uint64_t time_ns, bool gone)
 {
 	uint32_t first, n = candidates(p, time_ns, gone, &first);
+	bool certain = n == 1 && (!p->known_ns || time_ns < p->known_ns);
 
-	p->gaps[n == 1 ? first : p->ncalls]++;
+	p->gaps[certain ? first : p->ncalls]++;
 }
 
 static bool prepend(char *room, size_t *at, const char *p, size_t n)
@@ -86,7 +88,8 @@ static struct str type_of(uint32_t mode)
 }
 
 /* If no call's window fits (the clock was set), every call is a candidate. */
-static void add_candidates(struct emitter *m, const struct changes_diff *d, bool gone, uint32_t n)
+static void add_candidates(struct changes_emitter *m, const struct changes_diff *d, bool gone,
+			   uint32_t n)
 {
 	const struct changes_report *p = m->report;
 	uint32_t listed = 0, all = n ? n : p->ncalls;
@@ -104,19 +107,21 @@ static void add_candidates(struct emitter *m, const struct changes_diff *d, bool
 		trace_num(m->to->trace, "calls_more", all - listed);
 }
 
-/* The call of the event; *ret_candidates is 1 if it is certain. */
-static uint32_t call_of(const struct changes_report *p, const struct changes_diff *d, bool gone,
-			uint32_t *ret_candidates)
+/* The call of the event, or NULL; *ret_candidates is 1 if it is certain. */
+static const struct changes_call *call_of(const struct changes_report *p,
+					  const struct changes_diff *d, bool gone,
+					  uint32_t *ret_candidates)
 {
 	uint32_t first;
 
 	*ret_candidates = candidates(p, d->time_ns, gone, &first);
 	if (*ret_candidates == 1)
-		return p->calls[first].call;
-	return *ret_candidates == 0 && p->ncalls == 1 ? p->calls[0].call : 0;
+		return &p->calls[first];
+	return *ret_candidates == 0 && p->ncalls == 1 ? &p->calls[0] : NULL;
 }
 
-static int end_event(struct emitter *m, const struct changes_diff *d, bool gone, struct err *e)
+static int end_event(struct changes_emitter *m, const struct changes_diff *d, bool gone,
+		     struct err *e)
 {
 	int r = trace_end(m->to->trace);
 
@@ -129,22 +134,24 @@ static int end_event(struct emitter *m, const struct changes_diff *d, bool gone,
 	return r < 0 ? err_sys(e, -r, "cannot write to the trace") : 0;
 }
 
-static int emit(struct emitter *m, const char *kind, const struct changes_diff *d,
+static int emit(struct changes_emitter *m, const char *kind, const struct changes_diff *d,
 		const struct changes_diff *from_diff, struct err *e)
 {
 	const struct changes_report *p = m->report;
 	struct trace *t = m->to->trace;
 	struct str path = path_of(p, d, m->path), from = STR_NONE;
 	bool gone = d->kind == CHANGES_GONE || d->kind == CHANGES_GONE_LOWER;
-	uint32_t n, call = call_of(p, d, gone, &n);
+	const struct changes_call *call;
+	uint32_t n;
 
+	call = call_of(p, d, gone, &n);
 	if (from_diff)
 		from = path_of(p, from_diff, m->from);
 	if (!path.p || (from_diff && !from.p)) {
 		changes_report_skip(m->report, d->time_ns, gone);
 		return 0;
 	}
-	(void)trace_begin(t, kind, call, call ? m->to->parent_of(m->to->ctx, call) : 0);
+	(void)trace_begin(t, kind, call ? call->call : 0, call ? call->event : 0);
 	if (from_diff)
 		trace_text(t, "from", from);
 	trace_text(t, "path", path);
@@ -160,10 +167,12 @@ static int emit(struct emitter *m, const char *kind, const struct changes_diff *
 		trace_text(t, "what", STR("touched"));
 	if (n != 1 && p->ncalls > 0)
 		add_candidates(m, d, gone, n);
+	if (m->to->before)
+		trace_num(t, "before", (int64_t)m->to->before);
 	return end_event(m, d, gone, e);
 }
 
-static int emit_renamed(struct emitter *m, const struct changes_diff *d, struct err *e)
+static int emit_renamed(struct changes_emitter *m, const struct changes_diff *d, struct err *e)
 {
 	const struct changes_report *p = m->report;
 	const struct changes_diff *from = &p->diffs[d->match];
@@ -184,7 +193,7 @@ static int emit_renamed(struct emitter *m, const struct changes_diff *d, struct 
 	return emit(m, "file.change", &now, NULL, e);
 }
 
-static int emit_new(struct emitter *m, const struct changes_diff *d, struct err *e)
+static int emit_new(struct changes_emitter *m, const struct changes_diff *d, struct err *e)
 {
 	bool replaced = d->pair != CHANGES_NONE && !S_ISDIR(d->mode) &&
 			m->report->diffs[d->pair].match == CHANGES_NONE;
@@ -195,7 +204,7 @@ static int emit_new(struct emitter *m, const struct changes_diff *d, struct err 
 		    NULL, e);
 }
 
-static int emit_gone(struct emitter *m, const struct changes_diff *d, struct err *e)
+static int emit_gone(struct changes_emitter *m, const struct changes_diff *d, struct err *e)
 {
 	bool overwritten = d->pair != CHANGES_NONE &&
 			   (!S_ISDIR(d->mode) || m->report->diffs[d->pair].match != CHANGES_NONE);
@@ -205,54 +214,68 @@ static int emit_gone(struct emitter *m, const struct changes_diff *d, struct err
 	return emit(m, "file.delete", d, NULL, e);
 }
 
-static int emit_gap(struct emitter *m, uint32_t call, uint64_t count, const char *what,
-		    struct err *e)
+/* call: NULL if it is not certain. */
+static int emit_gap(struct changes_emitter *m, const struct changes_call *call, uint64_t count,
+		    const char *what, struct err *e)
 {
 	struct trace *t = m->to->trace;
 	int r;
 
 	if (count == 0)
 		return 0;
-	(void)trace_begin(t, "trace.gap", call, call ? m->to->parent_of(m->to->ctx, call) : 0);
+	(void)trace_begin(t, "trace.gap", call ? call->call : 0, call ? call->event : 0);
 	trace_num(t, "count", (int64_t)count);
 	trace_text(t, "what", str_of(what));
 	r = trace_end(t);
 	return r < 0 ? err_sys(e, -r, "cannot write to the trace") : 0;
 }
 
-static int emit_all(struct emitter *m, struct err *e)
+static int emit_one(struct changes_emitter *m, const struct changes_diff *d, struct err *e)
+{
+	if (d->kind == CHANGES_NEW)
+		return emit_new(m, d, e);
+	return d->kind == CHANGES_CHANGED ? emit(m, "file.change", d, NULL, e) : emit_gone(m, d, e);
+}
+
+static int emit_gaps(struct changes_emitter *m, struct err *e)
 {
 	const struct changes_report *p = m->report;
 
-	for (uint32_t i = 0; i < p->ndiffs; i++) {
-		const struct changes_diff *d = &p->diffs[i];
-		int r = d->kind == CHANGES_NEW	     ? emit_new(m, d, e)
-			: d->kind == CHANGES_CHANGED ? emit(m, "file.change", d, NULL, e)
-						     : emit_gone(m, d, e);
+	for (uint32_t i = 0; i <= p->ncalls; i++)
+		if (emit_gap(m, i < p->ncalls ? &p->calls[i] : NULL, p->gaps[i], "file", e) < 0)
+			return -1;
+	return emit_gap(m, NULL, m->unlisted, "dir", e);
+}
 
-		if (r < 0)
-			return r;
-	}
+int changes_emitter_new(struct changes_report *p, uint64_t unlisted, struct changes_emitter **ret)
+{
+	struct changes_emitter *m = malloc(sizeof *m);
+
+	if (!m)
+		return -ENOMEM;
+	m->report = p;
+	m->unlisted = unlisted;
+	m->count = m->next = 0;
+	*ret = m;
 	return 0;
 }
 
-int changes_report_emit(struct changes_report *p, const struct changes_sink *to, uint64_t unlisted,
-			struct err *e)
+void changes_emitter_free(struct changes_emitter *m)
 {
-	auto_free struct emitter *m = NULL;
+	free(m);
+}
 
-	if (p->ndiffs == 0 && unlisted == 0)
-		return 0;
-	m = malloc(sizeof *m);
-	if (!m)
-		return err_sys(e, ENOMEM, "cannot report changed files");
-	m->report = p;
+int changes_emitter_some(struct changes_emitter *m, const struct changes_sink *to, uint32_t most,
+			 struct err *e)
+{
+	const struct changes_report *p = m->report;
+
 	m->to = to;
-	m->count = 0;
-	if (emit_all(m, e) < 0)
-		return -1;
-	for (uint32_t i = 0; i <= p->ncalls; i++)
-		if (emit_gap(m, i < p->ncalls ? p->calls[i].call : 0, p->gaps[i], "file", e) < 0)
+	for (uint32_t n = 0; m->next < p->ndiffs; n++) {
+		if (n == most)
+			return 1;
+		if (emit_one(m, &p->diffs[m->next++], e) < 0)
 			return -1;
-	return emit_gap(m, 0, unlisted, "dir", e);
+	}
+	return emit_gaps(m, e);
 }

@@ -243,3 +243,26 @@ int changes_writer_commit(struct changes_writer *w, struct changes_index *x)
 	x->len = w->len;
 	return 0;
 }
+
+int changes_index_file(int dirfd)
+{
+	int fd = openat(dirfd, INDEX_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	(void)unlinkat(dirfd, INDEX_NEW, 0);
+	return fd;
+}
+
+int changes_writer_finish(struct changes_writer *w)
+{
+	return w->begun ? flush(w) : 0;
+}
+
+void changes_index_replace(struct changes_index *x, int dirfd, int fd)
+{
+	if (x->fd >= 0)
+		(void)unlinkat(dirfd, INDEX_NAME, 0);
+	changes_index_done(x);
+	x->fd = fd;
+}

@@ -84,6 +84,14 @@ int changes_writer_put(struct changes_writer *w, const struct changes_rec *rec, 
 /* If there is a new index, replace the old one, *x, with it. */
 int changes_writer_commit(struct changes_writer *w, struct changes_index *x);
 
+/*
+ * For a writer in another process: it writes to a file without a name, and the owner of the index
+ * takes that file over.
+ */
+int changes_index_file(int dirfd); /* a descriptor or -errno */
+int changes_writer_finish(struct changes_writer *w);
+void changes_index_replace(struct changes_index *x, int dirfd, int fd); /* takes fd */
+
 /* Order of names in a directory. */
 static inline int changes_name_cmp(struct str a, struct str b)
 {

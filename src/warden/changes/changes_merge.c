@@ -6,6 +6,9 @@
 
 #include "warden/changes/changes_base.h"
 
+/* A walk of this size takes about as long as starting a process. */
+enum { SHORT_ENTRIES = 256, SHORT_COMPARED = 256 << 10 };
+
 /* The report's number of the directory on the stack; also enters all directories above it. */
 static int dir_of(struct changes_merge *m, uint32_t *ret)
 {
@@ -311,6 +314,9 @@ static int step(struct changes_merge *m)
 		return r;
 	r = visit(m, &n, cmp == 0);
 	fd_close(&n.fd);
+	if (r == 0 && m->only_short &&
+	    (++m->entries > SHORT_ENTRIES || m->tree.compared > SHORT_COMPARED))
+		return -EOVERFLOW;
 	return r;
 }
 

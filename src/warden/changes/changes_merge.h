@@ -37,6 +37,8 @@ struct changes_merge {
 	struct changes_writer new;
 	struct changes_tree tree;
 	struct changes_report *report; /* NULL: only build the index */
+	bool only_short;	       /* -EOVERFLOW if the walk turns out to be long */
+	uint32_t entries;
 	uint32_t root;
 	/* The directories of a deleted subtree, by depth. */
 	uint32_t gone_dirs[LIMIT_WALK_DEPTH + 1];

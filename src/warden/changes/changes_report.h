@@ -71,6 +71,8 @@ struct changes_report {
 	uint32_t ndirs, cap_dirs;
 	struct buf text;
 	uint64_t *gaps; /* per call; the last counts differences without a certain call */
+	/* While walking: later changes may belong to calls that are not listed; 0: no such time. */
+	uint64_t known_ns;
 };
 
 int changes_report_init(struct changes_report *p, const struct changes_root *roots,
@@ -90,14 +92,14 @@ int changes_report_match(struct changes_report *p);
 /* True if the difference moved along with its directory. */
 bool changes_report_is_implied(const struct changes_report *p, const struct changes_diff *d);
 
-/* Where events go, and which calls they may belong to (changes_emit.c). */
-struct changes_sink {
-	struct trace *trace;
-	uint64_t (*parent_of)(void *ctx, uint32_t call);
-	void *ctx;
-};
-
 /* Count a difference without an event. */
 void changes_report_skip(struct changes_report *p, uint64_t time_ns, bool gone);
-int changes_report_emit(struct changes_report *p, const struct changes_sink *to, uint64_t unlisted,
-			struct err *e);
+
+/* Writes the events of a report, some at a time (changes_emit.c). */
+struct changes_emitter;
+int changes_emitter_new(struct changes_report *p, uint64_t unlisted, struct changes_emitter **ret);
+void changes_emitter_free(struct changes_emitter *m);
+DEFINE_AUTO_PTR(struct changes_emitter, changes_emitter_free)
+/* Process up to `most` differences. 1: there are more; 0: that was the last; -1: failed. */
+int changes_emitter_some(struct changes_emitter *m, const struct changes_sink *to, uint32_t most,
+			 struct err *e);

@@ -114,7 +114,8 @@ static void events_that_are_too_long_are_counted(void)
 		struct trace t = { 0 };
 		struct err e;
 
-		CHECK(changes_walk(fx.changes, &call, 1, &t, fx_parent, NULL, &e) == -1);
+		CHECK(changes_walk(fx.changes, &call, 1, &(struct changes_sink){ .trace = &t },
+				   &e) == -1);
 	}
 	CHECK(fx.count == 2);
 	fx.fail_end = 0;
@@ -392,13 +393,13 @@ static void a_failed_walk_is_made_up_for(void)
 	begin();
 	fx_put("a", "x");
 	fx.fail_end = -ENOMEM;
-	CHECK(changes_walk(fx.changes, &call, 1, &t, fx_parent, NULL, &e) == -1);
+	CHECK(changes_walk(fx.changes, &call, 1, &(struct changes_sink){ .trace = &t }, &e) == -1);
 	CHECK(e.sys == ENOMEM);
 	fx.fail_end = 0;
 	FX_WALK("create /a file");
 	make_many();
 	fx.fail_end = -ENOMEM;
-	CHECK(changes_walk(fx.changes, &call, 1, &t, fx_parent, NULL, &e) == -1);
+	CHECK(changes_walk(fx.changes, &call, 1, &(struct changes_sink){ .trace = &t }, &e) == -1);
 	CHECK(!index_is_a_file());
 	fx.fail_end = 0;
 	fx_walk();

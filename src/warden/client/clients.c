@@ -57,6 +57,7 @@ void client_free(struct client *c)
 	viewers_forget(c);
 	lease_end(c);
 	generation_forget(w, c);
+	walk_forget(w, c);
 	net_forget_client(c);
 	dial_forget(w, c);
 	w->nclients--;
@@ -221,22 +222,6 @@ static bool may_ask_early(uint8_t type)
 	}
 }
 
-static int on_settle(struct client *c, uint32_t chan, struct err *e)
-{
-	struct trace *t = &c->w->trace;
-	char hex[SHA256_HEX];
-	int r;
-
-	walk_now(c->w);
-	r = trace_flush(t);
-	if (r < 0)
-		return err_sys(e, -r, "write the trace");
-	sha256_hex(t->head, hex);
-	r = CONN_SAY(&c->conn, MSG_C_SETTLED, chan, { TAG_SEQ, t->seq, NULL },
-		     { TAG_HASH, 0, hex });
-	return r < 0 ? err_sys(e, -r, "answer") : 0;
-}
-
 static int on_info(struct client *c, uint32_t chan, struct err *e)
 {
 	struct warden *w = c->w;
@@ -399,7 +384,7 @@ static int dispatch(struct client *c, const struct frame *f, struct err *e)
 	case MSG_C_INFO:
 		return on_info(c, f->chan, e);
 	case MSG_C_SETTLE:
-		return on_settle(c, f->chan, e);
+		return walk_settle(c, f->chan, e);
 	case MSG_C_SWITCH:
 		return lease_check(c, e) < 0 ? -1 : generation_switch(c, f->chan, f->body, e);
 	case MSG_C_POLICY:

@@ -181,7 +181,7 @@ static int look_again(struct warden *w, const struct generation_switch *t, struc
 {
 	int r;
 
-	walk_retire(w);
+	walk_retire(w, t->generation);
 	if (layers_move(w, t->moved, e) < 0)
 		return -1;
 	r = w->watch ? watch_move(w->watch, warden_root(w)) : 0;
@@ -226,6 +226,7 @@ static void commit(struct warden *w)
 	w->switched = true;
 	trace_switch(t, result, 0);
 	say_done(t, result, 0);
+	walk_switched(w);
 	loop_timer_set(&w->loop, &t->retry, 0, on_seal);
 }
 

@@ -45,6 +45,8 @@ int switch_remember_fresh(struct warden *w);
 int switch_rename_next(struct warden *w);
 /* Remove the remains of the last generation, in a child. */
 void switch_drop_last(struct warden *w, struct generation_switch *t);
+/* Remove a directory in disk_fd, in a child. */
+void turn_remove(struct warden *w, const char *heap);
 void switch_end_sweepers(struct warden *w);
 
 /* generation_volume.c: the same in storage */

@@ -254,18 +254,24 @@ static int keep_what_it_takes(const struct warden *w, const struct generation_sw
 }
 
 /*
+ * t: the switch whose last generation is to be sealed; NULL: only remove. heap may be NULL.
+ *
  * Runs at low priority, with only the descriptors that it needs. The last close of a mount happens
  * here, because the kernel then tears down a whole file system.
  */
 static void __attribute__((noreturn))
 sweeper_run(struct warden *w, struct generation_switch *t, int dirfd, const char *heap)
 {
-	int how;
+	int how = SWEPT;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	how = keep_what_it_takes(w, t, dirfd) < 0 ? NOT_SEALED : seal(w, t);
+	if (t)
+		how = keep_what_it_takes(w, t, dirfd) < 0 ? NOT_SEALED : seal(w, t);
+	else
+		(void)close_but(&dirfd, 1);
 	(void)setpriority(PRIO_PROCESS, 0, SWEEP_NICE);
-	(void)voltree_remove(dirfd, heap);
+	if (heap)
+		(void)voltree_remove(dirfd, heap);
 	_exit(how);
 }
 
@@ -277,7 +283,7 @@ static void sweep(struct warden *w, struct generation_switch *t, int dirfd, cons
 	if (pid == 0)
 		sweeper_run(w, t, dirfd, heap);
 	if (pid < 0) {
-		if (t->seal[0])
+		if (t && t->seal[0])
 			refuse_unsealed(w, NOT_SEALED);
 		return;
 	}
@@ -306,7 +312,7 @@ static void drop_work(struct warden *w, struct generation_switch *t, const char 
 
 void switch_drop_last(struct warden *w, struct generation_switch *t)
 {
-	bool sealed = w->spec.storage && t->seal[0];
+	bool sealed = w->spec.storage && t->seal[0], later;
 	char heap[PLACE];
 
 	if (sealed)
@@ -315,8 +321,16 @@ void switch_drop_last(struct warden *w, struct generation_switch *t)
 		(void)snprintf(heap, sizeof heap, "old/%u", t->generation);
 	if (!w->spec.storage)
 		drop_work(w, t, heap);
-	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, heap);
+	/* The dropped files are removed after the walk over them. */
+	later = !t->seal[0] && walk_remove_later(w, t->generation, heap);
+	sweep(w, t, sealed ? w->layers_fd : w->disk_fd, later ? NULL : heap);
 	w->driver->drop(w->cell, TAKE_PTR(t->other));
+}
+
+void turn_remove(struct warden *w, const char *heap)
+{
+	if (w->state != SANDBOX_ENDING)
+		sweep(w, NULL, w->disk_fd, heap);
 }
 
 /* Their files are removed with the rest of the sandbox. */

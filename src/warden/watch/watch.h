@@ -73,6 +73,8 @@ void watch_renames(struct watch *w, const struct watch_rename_ops *ops);
 void watch_prepared(struct watch *w, int err);
 /* True while init handles such an order: the uppers may be half changed. */
 bool watch_is_renaming(const struct watch *w);
+/* How many orders there have been. */
+uint64_t watch_rename_orders(const struct watch *w);
 
 /*
  * Call `refused` with the ctx of the call (watch_call_new) after each user namespace that was

@@ -41,7 +41,8 @@ struct watch {
 	/* watch_rename.c */
 	struct rename_order *renames; /* waiting; while busy, init handles the first */
 	unsigned nrenames;
-	bool rename_busy;  /* init has an order */
+	bool rename_busy; /* init has an order */
+	uint64_t rename_orders;
 	bool rename_stuck; /* init did not answer in time */
 	struct loop_timer rename_timer;
 	struct watch_rename_ops rename_ops;

@@ -142,6 +142,7 @@ static void order_next(struct watch *w)
 		if (o->call && listener_is_valid(o->call->listener, o->id) &&
 		    w->rename_ops.prepare(w->rename_ops.ctx, &o->what) == 0) {
 			w->rename_busy = true;
+			w->rename_orders++;
 			loop_timer_set(w->loop, &w->rename_timer, PATIENCE_S * NS_PER_S,
 				       on_patience);
 			return;
@@ -234,6 +235,11 @@ void watch_prepared(struct watch *w, int err)
 		answer(w, take_first(w), err);
 	w->rename_stuck = false;
 	order_next(w);
+}
+
+uint64_t watch_rename_orders(const struct watch *w)
+{
+	return w->rename_orders;
 }
 
 bool watch_is_renaming(const struct watch *w)
