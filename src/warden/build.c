@@ -265,6 +265,9 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 	/* Its gateway would report events before the trace exists. */
 	if (w->warm && w->spec.network)
 		return bad(e, "a ready sandbox has no network");
+	/* Its pool key would promise what it is not. */
+	if (w->warm && w->not_normal)
+		return err_sys(e, -w->not_normal, "take no limits over from the keeper");
 	w->spec.user = DEFAULT_USER;
 	w->spec.nosuid = w->profile == PROFILE_LOCKED;
 	return find_state(w, e) < 0 ? -1 : find_pool(w, e);
