@@ -96,6 +96,11 @@ hostname; cat /etc/hostname /etc/hosts; ls /proc | grep -c '^[0-9]'; nice; wc -c
 '''
 
 
+def shape(events):
+    """What happened and what is told of it, without what depends on the machine's speed."""
+    return [(e['kind'], sorted(e)) for e in events if not e['kind'].startswith('process')]
+
+
 def seen(pools, *options):
     """All that can be told from inside and from outside of one sandbox, without what is its own."""
     ref = pools('create', '--env', 'COLOR=blue', '--label', 'task=7', *options, check=True).out.strip()
@@ -119,7 +124,7 @@ def seen(pools, *options):
     # Init may be at work on what comes next, in either.
     ps = re.sub(r'"(rss|cpu)\w*":[0-9.]+|"state":"[RS]"', '', ps)
     text = json.dumps([inside, ps, shown, listed, verified,
-                       [(e['kind'], sorted(e)) for e in events if not e['kind'].startswith('process')]], indent=1)
+                       shape(events)], indent=1)
     return re.sub(r'(T|:| )[0-9:]{5,8}\b', '', text.replace(ref, 'ID')), machine_id, ref
 
 
@@ -350,8 +355,8 @@ def test_what_a_user_cannot_undo_gets_a_sandbox_of_its_own(pools):
         resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
 
     out = pools('run', '--', 'sh', '-c', 'ulimit -n; hostname', check=True, preexec_fn=fewer).out.split()
-    if caylib.ROOTFUL and int(re.search(r'CapEff:\s*(\w+)', caylib.read_text('/proc/self/status'))[1], 16) >> 24 & 1:
-        assert out[1] in ready  # it may raise the limit again
+    if caylib.MAY_RAISE_LIMITS:
+        assert out[1] in ready
     else:
         assert out[0] in ('512', '384') and out[1] not in ready and pools.ready() == ready
 
@@ -558,9 +563,7 @@ def test_who_waits_is_told_why_there_are_none(pools):
     (['', '1'], 2, '1 to 255'),
     (['nothing', '1'], 5, "template 'nothing' not found"),
     (['snap:nothing', '1'], 5, 'nothing'),
-    (['host', '1', '--net', 'open'], 2, 'with a network'),
-    (['host', '1', '--allow', 'example.com'], 2, 'with a network'),
-    (['host', '1', '--deny', 'example.com'], 2, 'make these when they are needed'),
+    (['host', '1', '--net', 'openly'], 2, 'openly'),
     (['host', '1', '--ro', '/nowhere/at/all'], 2, '/nowhere/at/all'),
     (['host', '1', '--memory', '1'], 2, 'memory'),
     (['host', '1', '--profile', 'x'], 2, 'dev or locked'),

@@ -21,17 +21,20 @@
 
 enum { PROC_FILE = 64 * 1024, MOUNTS_FILE = 16 << 20 };
 
-/* Fields that an owner chooses; MSG_C_CLAIM carries them. */
-static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
-				 TAG_TIMEOUT_MS, TAG_TTL_MS, TAG_IDLE_MS, TAG_ON_TIMEOUT };
+/*
+ * Fields that an owner chooses; MSG_C_CLAIM carries them. Of a policy, only that there is one
+ * matters for what is built: TAG_NETWORK.
+ */
+static const uint16_t late[] = { TAG_USER,    TAG_CWD,	      TAG_ENV,
+				 TAG_LABEL,   TAG_TIMEOUT_MS, TAG_TTL_MS,
+				 TAG_IDLE_MS, TAG_ON_TIMEOUT, TAG_NET_POLICY };
 /*
  * What is built. A recipe with any other field is never made in advance, because its meaning is
  * unknown.
  */
-static const uint16_t built[] = {
-	TAG_TRACE,     TAG_PROFILE, TAG_NESTED, TAG_MOUNT, TAG_MEMORY,
-	TAG_CPU_MILLI, TAG_PIDS,    TAG_FILES,	TAG_DISK,  TAG_BEST_EFFORT
-};
+static const uint16_t built[] = { TAG_TRACE,  TAG_PROFILE,     TAG_NESTED, TAG_MOUNT,
+				  TAG_MEMORY, TAG_CPU_MILLI,   TAG_PIDS,   TAG_FILES,
+				  TAG_DISK,   TAG_BEST_EFFORT, TAG_NETWORK };
 
 static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 {
@@ -47,9 +50,12 @@ int warm_split(struct str recipe, bool want_late, struct buf *ret)
 	int r;
 
 	while ((r = field_next(&recipe, &f)) > 0) {
-		if (is_of(f.tag, late, ARRAY_LEN(late)) != want_late)
-			continue;
-		r = field_put(ret, f.tag, f.value);
+		bool is_late = is_of(f.tag, late, ARRAY_LEN(late));
+
+		if (f.tag == TAG_NET_POLICY && !want_late)
+			r = field_put_u64(ret, TAG_NETWORK, 1);
+		else if (is_late == want_late)
+			r = field_put(ret, f.tag, f.value);
 		if (r < 0)
 			return r;
 	}
@@ -222,16 +228,17 @@ static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
 /* Field order does not matter, except among fields of one kind. */
 static int add_recipe(struct sha256 *h, struct str recipe)
 {
-	struct str all = recipe;
+	auto_done(buf_done) struct buf made = BUF_INIT(LIMIT_FRAME_BODY);
+	int r = warm_split(recipe, false, &made);
+	struct str all = buf_str(&made);
 	struct field f;
-	int r;
 
-	while ((r = field_next(&all, &f)) > 0)
-		if (!is_of(f.tag, late, ARRAY_LEN(late)) && !is_of(f.tag, built, ARRAY_LEN(built)))
+	while (r >= 0 && (r = field_next(&all, &f)) > 0)
+		if (!is_of(f.tag, built, ARRAY_LEN(built)))
 			return 0;
 	r = r < 0 ? r : 1;
 	for (size_t i = 0; i < ARRAY_LEN(built) && r > 0; i++)
-		r = add_fields(h, recipe, built[i]);
+		r = add_fields(h, buf_str(&made), built[i]);
 	return r;
 }
 

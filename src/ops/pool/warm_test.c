@@ -72,6 +72,23 @@ static void choices_of_the_owner_are_not_in_the_key(void)
 	CHECK(same(&a, &b));
 }
 
+static void of_a_policy_only_its_presence_is_in_the_key(void)
+{
+	auto_done(buf_done) struct buf none = BUF_INIT(4096), a = BUF_INIT(4096),
+				       b = BUF_INIT(4096), made = BUF_INIT(4096);
+
+	t_state(&s);
+	put_plain(&none);
+	put_plain(&a);
+	put_plain(&b);
+	CHECK(field_put_c(&a, TAG_NET_POLICY, "one") == 0);
+	CHECK(field_put_c(&b, TAG_NET_POLICY, "another") == 0);
+	CHECK(same(&a, &b) && !same(&a, &none));
+	/* As the keeper has it. */
+	CHECK(warm_split(buf_str(&a), false, &made) == 0);
+	CHECK(same(&a, &made));
+}
+
 static void the_order_of_different_fields_does_not_matter(void)
 {
 	auto_done(buf_done) struct buf a = BUF_INIT(4096), b = BUF_INIT(4096);
@@ -115,7 +132,7 @@ static void everything_built_is_in_the_key(void)
 
 static void unknown_fields_cannot_be_made_in_advance(void)
 {
-	static const uint16_t tags[] = { TAG_NET_POLICY, TAG_NAMESERVER, TAG_PROXY, 999 };
+	static const uint16_t tags[] = { TAG_NAMESERVER, TAG_PROXY, 999 };
 	char key[WARM_KEY];
 
 	t_state(&s);
@@ -429,9 +446,10 @@ static void a_batch_is_written_as_one(void)
 }
 
 T_MAIN(T(choices_of_the_owner_are_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
-       T(everything_built_is_in_the_key), T(unknown_fields_cannot_be_made_in_advance),
-       T(mounts_of_every_kind_can_and_differ), T(a_read_only_mount_with_an_odd_name_cannot),
-       T(malformed_recipes_are_refused), T(another_directory_in_the_same_place_is_another_kind),
+       T(of_a_policy_only_its_presence_is_in_the_key), T(everything_built_is_in_the_key),
+       T(unknown_fields_cannot_be_made_in_advance), T(mounts_of_every_kind_can_and_differ),
+       T(a_read_only_mount_with_an_odd_name_cannot), T(malformed_recipes_are_refused),
+       T(another_directory_in_the_same_place_is_another_kind),
        T(changes_of_a_template_but_not_of_a_directory_are_in_the_key),
        T(limits_and_priority_of_the_caller_are_not_in_the_key),
        T(properties_that_a_user_cannot_undo_are_in_the_key),
