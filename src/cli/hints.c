@@ -89,9 +89,6 @@ static const struct {
 			"without one" },
 	{ "policy.preset",
 	  "presets: none, coding, research, open; a file is written with its path: ./%s" },
-	{ "pool.kind", "a gateway begins with the policy of whoever asks, and writes to a trace "
-		       "that a ready sandbox has not yet: make these when they are needed, cay "
-		       "create --net" },
 	{ "pool.slow", "see why: cay pool ls" },
 	{ "pool.not_found", "list them with: cay pool ls" },
 	{ "sandbox.not_found", "list them with: cay ls" },

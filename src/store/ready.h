@@ -13,8 +13,8 @@
  * The pool key is a hash of everything that cannot change after a sandbox is built:
  * - the part of its recipe that says what to build
  * - the host files that it shows, and the programs that make it
- * - what a warden inherits from its starter (control group, limits, namespaces, privileges; not
- *   signals, terminal and environment)
+ * - what a warden inherits from its starter and cannot change (namespaces, seccomp filters; not
+ *   limits, priority, session: sys/process/normal.h)
  *
  * So a client that finds a directory by its own key gets what its own warden would have built.
  * After any such change the key differs, and the old sandboxes are not found.

@@ -188,6 +188,7 @@ static int take_field(struct warden *w, struct field f, struct err *e)
 	case TAG_CWD:
 	case TAG_USER:
 		return take_text(w, f, e);
+	case TAG_NETWORK:
 	case TAG_NET_POLICY:
 	case TAG_NAMESERVER:
 	case TAG_PROXY:
@@ -213,6 +214,13 @@ int build_take_late(struct warden *w, struct field f, struct err *e)
 	case TAG_IDLE_MS:
 	case TAG_ON_TIMEOUT:
 		return take_field(w, f, e);
+	case TAG_NET_POLICY:
+	case TAG_NAMESERVER:
+	case TAG_PROXY:
+	case TAG_NO_PROXY:
+		if (w->spec.network)
+			return take_field(w, f, e);
+		return bad(e, "a ready sandbox without a network gets none");
 	case TAG_TEXT: /* only the trace uses it */
 	case TAG_NAME:
 	case TAG_LABEL:
@@ -262,9 +270,13 @@ int build_parse(struct warden *w, struct str body, struct err *e)
 		return bad(e, "something is missing");
 	if (!w->rootful && geteuid() == 0)
 		return bad(e, "root needs a range of uids");
-	/* Its gateway would report events before the trace exists. */
-	if (w->ready_dir && w->spec.network)
-		return bad(e, "a ready sandbox has no network");
+	/* The gateway of a ready sandbox allows nothing, and reports nothing, before the claim. */
+	if (w->spec.network && net_has_policy(w) == (w->ready_dir != NULL))
+		return bad(e, w->ready_dir ? "a ready sandbox gets its policy at the claim"
+					   : "a network without a policy");
+	/* Its pool key would promise what it is not. */
+	if (w->ready_dir && w->not_normal)
+		return err_sys(e, -w->not_normal, "take no limits over from the keeper");
 	w->spec.user = DEFAULT_USER;
 	w->spec.nosuid = w->profile == PROFILE_LOCKED;
 	return find_state(w, e) < 0 ? -1 : find_pool(w, e);

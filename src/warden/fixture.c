@@ -165,7 +165,9 @@ void fx_send_build(const struct fx_want *want)
 	put_number(&b, TAG_MEMORY, want->memory);
 	if (geteuid() == 0)
 		put_number(&b, TAG_UID_BASE, FX_RANGE);
-	if (want->network)
+	if (want->network && want->ready)
+		put_number(&b, TAG_NETWORK, 1);
+	else if (want->network)
 		CHECK(field_put_c(&b, TAG_NET_POLICY, "policy") == 0);
 	if (want->ready)
 		CHECK(field_put_c(&b, TAG_READY_DIR, ready) == 0);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sys/process/normal.h"
 #include "sys/process/raw.h"
 #include "warden/warden.h"
 
@@ -49,6 +50,19 @@ static int detach(void)
 	(void)setsid();
 	(void)umask(022);
 	return raw_close_range(SLOT_FD + 1, ~0u) < 0 ? -errno : 0;
+}
+
+/*
+ * What a sandbox is must not depend on the process that asked for it. If this fails, sandboxes for
+ * an owner inherit what we could not change, and pools get none (build_parse).
+ */
+static void become_normal(struct warden *w)
+{
+	struct normal n;
+
+	w->not_normal = normal_plan(&n);
+	if (w->not_normal == 0)
+		w->not_normal = normal_enter(&n);
 }
 
 /*
@@ -119,6 +133,7 @@ int main(int argc, char **argv)
 	if (!w)
 		return 1;
 	w->lock_fd = LOCK_FD;
+	become_normal(w);
 	raise_files(w);
 	if (detach() < 0 || fcntl(CREATOR_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(LOCK_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SLOT_FD, F_SETFD, FD_CLOEXEC) < 0)

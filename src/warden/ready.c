@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "sys/files/prefetch.h"
 #include "warden/features.h"
+#include "warden/net/net.h"
 
 enum { LOOK_S = 30 };
 
@@ -124,7 +125,7 @@ static int begin(struct warden *w, struct str body, struct err *e)
 	if (w->driver->claim(w->cell, &w->spec, strcmp(made_as, w->spec.hostname) != 0, e) < 0 ||
 	    look_at_uppers(w, e) < 0 || walk_open(w, e) < 0 || build_trace(w, body, e) < 0)
 		return -1;
-	return build_begin(w, e);
+	return net_claim(w, e) < 0 ? -1 : build_begin(w, e);
 }
 
 int ready_claim(struct warden *w, struct str body, struct err *e)

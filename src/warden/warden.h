@@ -90,7 +90,8 @@ struct warden {
 	char *program; /* path of the cay program */
 	struct defaults defaults;
 	bool ephemeral, rootful;
-	bool kept; /* the sandbox may outlive its creator */
+	int not_normal; /* -errno: could not enter the normal form (sys/process/normal.h) */
+	bool kept;	/* the sandbox may outlive its creator */
 	enum trace_level trace_level;
 	enum profile profile;
 	int lock_fd, dir_fd;

@@ -226,7 +226,9 @@ enum tag {
 	TAG_IDLE_LEFT_MS = 204,
 	/* Ready sandboxes */
 	TAG_READY_DIR = 210, /* MSG_C_BUILD: directory that lists the ready sandbox until a claim;
-			   MSG_C_CLAIM: the last part of that path, which is the pool key */
+			MSG_C_CLAIM: the last part of that path, which is the pool key */
+	TAG_NETWORK = 211,   /* MSG_C_BUILD: 1: a ready sandbox with a network, whose policy and
+				resolvers MSG_C_CLAIM has */
 	/* Client protocol 3 */
 	TAG_NEWEST = 220, /* MSG_C_HELLO: newest version that the client speaks */
 	TAG_WINDOW,	  /* output that may be sent before MSG_C_CREDIT gives more; absent: all */

@@ -24,6 +24,9 @@ ROOTFUL = os.geteuid() == 0
 # A group of v2 that is ours, with all controllers for its children; each cay starts in one of these.
 GROUP_DIR = os.environ.get('CAY_TEST_GROUP_DIR')
 GROUPS = ROOTFUL or bool(GROUP_DIR)  # limits that need control groups can be had
+# Of root with CAP_SYS_RESOURCE on the host itself: its wardens have limits of their own, not the starter's.
+MAY_RAISE_LIMITS = (os.stat('/proc/self/ns/user').st_ino == 0xeffffffd and
+                    any(line.startswith('CapEff:') and int(line.split()[1], 16) >> 24 & 1 for line in open('/proc/self/status', encoding='ascii')))
 SLOWER = float(os.environ.get('CAY_TEST_SLOW', '1'))  # all time limits are stretched by it
 DEEP = os.environ.get('CAY_TEST_DEEP') == '1'  # scripts/test-deep: what CI runs small runs at full size
 SANITIZED = os.environ.get('CAY_TEST_SANITIZED') == '1'  # programs are larger and slower than promised

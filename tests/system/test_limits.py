@@ -8,6 +8,7 @@ import resource
 
 import pytest
 
+import caylib
 from caylib import GROUPS, ROOTFUL, read_text, wait_until
 
 MIB = 1 << 20
@@ -249,11 +250,7 @@ print([core in ((1, 1), (0, 0)), *(r.getrlimit(x) == (0, 0) for x in (r.RLIMIT_R
     assert run.out == '[True, True, True] True True True True 700\n 500\n\n'
 
 
-def may_raise_limits():
-    return int(re.search(r'^CapEff:\s*(\w+)', read_text('/proc/self/status'), re.M).group(1), 16) >> 24 & 1
-
-
-@pytest.mark.skipif(not may_raise_limits(), reason='takes CAP_SYS_RESOURCE outside')
+@pytest.mark.skipif(not caylib.MAY_RAISE_LIMITS, reason='takes CAP_SYS_RESOURCE outside')
 def test_no_higher_limit_of_the_caller_comes_inside(cay):
     high = {'RTPRIO': 99, 'NICE': 40, 'MEMLOCK': 1 << 30, 'MSGQUEUE': 1 << 30, 'SIGPENDING': 1 << 20}
     most = {'RTPRIO': 0, 'NICE': 0, 'MEMLOCK': 8 << 20, 'MSGQUEUE': 800 << 10, 'SIGPENDING': 16 << 10}
@@ -273,7 +270,7 @@ def test_nobody_inside_becomes_unkillable(cay):
     assert run.code != 0
 
 
-@pytest.mark.skipif(not (ROOTFUL and may_raise_limits()), reason='takes CAP_SYS_RESOURCE outside')
+@pytest.mark.skipif(not (ROOTFUL and caylib.MAY_RAISE_LIMITS), reason='takes CAP_SYS_RESOURCE outside')
 def test_nobody_inside_is_killed_later_than_the_host(cay):
     for user in ('root', '1000'):
         run = cay('run', '--user', user, '--', 'sh', '-c', 'cd /proc/self; echo 500 >oom_score_adj && echo on && echo 499 >oom_score_adj')

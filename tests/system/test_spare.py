@@ -36,10 +36,10 @@ def init_of(cay, ref):
     raise AssertionError('no init')
 
 
-def open_below_nice(pid):
+def open_below_nice(pid, warden):
     """What a process of low priority, as who removes files is, has open but its stdio; None of others and of those gone."""
     try:
-        if os.getpriority(os.PRIO_PROCESS, pid) <= os.getpriority(os.PRIO_PROCESS, 0):
+        if os.getpriority(os.PRIO_PROCESS, pid) <= os.getpriority(os.PRIO_PROCESS, warden):
             return None
         return [os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd') if int(fd) > 2]
     except OSError:
@@ -193,7 +193,7 @@ def test_who_clears_away_keeps_nothing_of_it(make, mode):
         box.cay('rollback', box.ref, snap, check=True)
         end = time.monotonic() + 0.5
         while not seen and time.monotonic() < end:
-            seen = [what for pid in children(warden) for what in [open_below_nice(pid)] if what]
+            seen = [what for pid in children(warden) for what in [open_below_nice(pid, warden)] if what]
         if seen:
             break
     assert seen and not any(what.startswith(('pipe:', 'socket:')) for what in seen[0]), seen

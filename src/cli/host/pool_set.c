@@ -7,7 +7,6 @@
 #include "cli/context.h"
 #include "cli/sandbox/sandbox_options.h"
 #include "ops/pool/pool.h"
-#include "ops/pool/pool_key.h"
 
 static struct sandbox_opts o;
 static bool wait_for_them;
@@ -21,9 +20,8 @@ static struct opt opts[] = {
 	{ "files", 0, OPT_COUNT, "N", "As of cay create", &o.limits.files },
 	{ "disk", 0, OPT_SIZE, "SIZE", "As of cay create", &o.limits.disk },
 	{ "ro", 0, OPT_LIST, "PATH[:DEST]", "As of cay create", &o.ros },
-	{ "net", 0, OPT_TEXT, "none", "As of cay create; no other is possible", &o.net.net },
-	{ "allow", 0, OPT_LIST, "HOST", "Not possible: see below", &o.net.allow },
-	{ "deny", 0, OPT_LIST, "HOST", "Not possible: see below", &o.net.deny },
+	{ "net", 0, OPT_TEXT, "POLICY", "With a network, for any policy; none: without",
+	  &o.net.net },
 	LIMIT_OPTS_EFFORT(o.limits),
 	{ "wait", 0, OPT_FLAG, NULL, "Return when they are ready", &wait_for_them },
 	{ 0 },
@@ -50,9 +48,6 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	if (cmd_need_args(ctx, 2, 2, "a TEMPLATE and how many", e) < 0 ||
 	    parse_count(ctx->args[1], &spec.wanted, e) < 0)
 		return -1;
-	if ((o.net.net && strcmp(o.net.net, "none") != 0) || o.net.allow.n || o.net.deny.n)
-		return pool_key_refuse(e);
-	o.net.net = NULL;
 	o.template_ = ctx->args[0];
 	if (sandbox_opts_spec(&o, &s, e) < 0 || cli_open_state(&c, e) < 0)
 		return -1;
@@ -70,17 +65,17 @@ const struct cmd cmd_pool_set = {
 		"explore take a ready one where there is one of exactly the kind that they would "
 		"make; name, host name, labels, environment, user, directory and times are given to "
 		"it then, and it looks like a new one. A process in the background makes "
-		"others in its place. What is ready is used only from the same control group, with "
-		"the same limits, rights and namespaces as it was made with, and is made anew when "
-		"the template, the host's packages or cay itself change. Ready sandboxes are not "
+		"others in its place. Limits and priority of whoever asks do not matter; a ready "
+		"sandbox stays in the control group of that process. It is used only by the same "
+		"user in the same namespaces, and is made anew when the template, the host's packages or cay itself change. Ready sandboxes are not "
 		"listed by cay ls; each takes about half a MiB of memory. 0 ends it and removes "
-		"them; without options, all pools of the template. A sandbox with a network cannot be "
-		"ready: its gateway begins with the policy of whoever asks, and all that it does goes "
-		"into a trace, which one that is nobody's does not have. The storage for sandboxes' files "
-		"is another thing: cay setup storage.",
+		"them; without options, all pools of the template. A ready sandbox with a network "
+		"reaches nothing before whoever takes it brings a policy, and serves every policy. "
+		"The storage for sandboxes' files is another thing: cay setup storage.",
 	.examples = "cay pool set host 10\n"
 		    "cay pool set snap:before-upgrade 100 --wait\n"
 		    "cay pool set host 4 --profile locked --memory 2G\n"
+		    "cay pool set host 10 --net open\n"
 		    "cay pool set host 0",
 	.run = run,
 	.opts = opts,

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "link/decode.h"
+#include "ops/host_net.h"
 #include "ops/pool/ready_key.h"
 
 enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
@@ -18,6 +19,7 @@ enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
 static int put_claim(struct buf *b, const struct creation *n, const char *key, const char *hostname)
 {
 	const char *host = hostname ? hostname : n->row.name[0] ? n->row.name : NULL;
+	struct err ignored = { 0 };
 	size_t at = 0;
 	int r = frame_begin(b, MSG_C_HELLO, 0, &at);
 
@@ -39,6 +41,8 @@ static int put_claim(struct buf *b, const struct creation *n, const char *key, c
 		r = field_put_c(b, TAG_HOSTNAME, host);
 	if (r == 0)
 		r = ready_split(buf_str(&n->recipe), true, b);
+	if (r == 0 && host_net_put(&n->cay->config.net, buf_str(&n->recipe), b, &ignored) < 0)
+		return -EINVAL; /* creating it reports the error */
 	return r < 0 ? r : frame_end(b, at, 0);
 }
 

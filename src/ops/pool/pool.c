@@ -31,6 +31,8 @@ static int describe_options(const struct create_plan *p, char *out, size_t size)
 	for (int i = 0; i < p->nmounts && r == 0; i++)
 		r = buf_printf(&b, " --%s %s:%s", p->mounts[i].ro ? "ro" : "dir", p->mounts[i].path,
 			       p->mounts[i].dest);
+	if (r == 0 && p->spec->net.policy.n) /* whatever the policy: the claim brings one */
+		r = buf_add_c(&b, " --net open");
 	if (r == 0 && p->profile == PROFILE_LOCKED)
 		r = buf_add_c(&b, " --profile locked");
 	if (r == 0 && p->spec->nested)
@@ -253,8 +255,6 @@ static int check_spec(struct cay *c, const struct pool_spec *spec, struct pool_r
 			       READY_MOST);
 	if (!str_copy(row->template_, sizeof row->template_, str_of(template_)) || !template_[0])
 		return err_set(e, ERR_INVALID, "template '%.200s': 1 to 255 characters", template_);
-	if (spec->of.net.policy.n)
-		return pool_key_refuse(e);
 	if (create_check(c, &spec->of, &plan, e) < 0)
 		return -1;
 	if (describe_options(&plan, row->options, sizeof row->options) < 0)
@@ -295,8 +295,8 @@ static const char *not_for_us(struct cay *c, const struct pool_row *row)
 	if (!row->key[0] || pool_key_find(c, row, &kind, &ignored) < 0 ||
 	    strcmp(kind.key, row->key) == 0)
 		return NULL;
-	return "not for you: made in another control group, with other limits or rights, or of what "
-	       "has changed since";
+	return "not for you: made with lower limits, other rights or namespaces, or of what has "
+	       "changed since";
 }
 
 struct listing {

@@ -61,14 +61,6 @@ static int of_template(struct cay *s, const struct pool_row *row, struct pool_ke
 	return r < 0 ? err_sys(e, -r, "read the template") : 0;
 }
 
-int pool_key_refuse(struct err *e)
-{
-	(void)err_set(e, ERR_INVALID,
-		      "sandboxes with a network, or with such a read-only file, "
-		      "cannot be made ahead");
-	return err_code(e, "pool.kind", NULL);
-}
-
 int pool_key_find(struct cay *s, const struct pool_row *row, struct pool_key *ret, struct err *e)
 {
 	int r;
@@ -86,5 +78,5 @@ int pool_key_find(struct cay *s, const struct pool_row *row, struct pool_key *re
 		return err_sys(e, -r, "find out what is to be made");
 	if (r > 0)
 		return 0;
-	return pool_key_refuse(e);
+	return err_set(e, ERR_INVALID, "sandboxes with such a read-only file cannot be made ahead");
 }

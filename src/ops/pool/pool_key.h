@@ -29,5 +29,3 @@ DEFINE_AUTO(struct pool_row, pool_row_done)
 
 /* The part of a recipe that a row stores: without the template's fields. Returns 0 or -errno. */
 int pool_key_keep(struct str recipe, bool of_snapshot, struct buf *ret);
-/* Sets INVALID, with the reason why this kind cannot be made in advance. */
-int pool_key_refuse(struct err *e);

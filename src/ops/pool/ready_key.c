@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,22 +14,27 @@
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "store/storage.h"
+#include "sys/cgroup/cgroup_find.h"
+#include "sys/process/normal.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
 enum { PROC_FILE = 64 * 1024, MOUNTS_FILE = 16 << 20 };
 
-/* Fields that an owner chooses; MSG_C_CLAIM carries them. */
-static const uint16_t late[] = { TAG_USER,	 TAG_CWD,    TAG_ENV,	  TAG_LABEL,
-				 TAG_TIMEOUT_MS, TAG_TTL_MS, TAG_IDLE_MS, TAG_ON_TIMEOUT };
+/*
+ * Fields that an owner chooses; MSG_C_CLAIM carries them. Of a policy, only that there is one
+ * matters for what is built: TAG_NETWORK.
+ */
+static const uint16_t late[] = { TAG_USER,    TAG_CWD,	      TAG_ENV,
+				 TAG_LABEL,   TAG_TIMEOUT_MS, TAG_TTL_MS,
+				 TAG_IDLE_MS, TAG_ON_TIMEOUT, TAG_NET_POLICY };
 /*
  * What is built. A recipe with any other field is never made in advance, because its meaning is
  * unknown.
  */
-static const uint16_t built[] = {
-	TAG_TRACE,     TAG_PROFILE, TAG_NESTED, TAG_MOUNT, TAG_MEMORY,
-	TAG_CPU_MILLI, TAG_PIDS,    TAG_FILES,	TAG_DISK,  TAG_BEST_EFFORT
-};
+static const uint16_t built[] = { TAG_TRACE,  TAG_PROFILE,     TAG_NESTED, TAG_MOUNT,
+				  TAG_MEMORY, TAG_CPU_MILLI,   TAG_PIDS,   TAG_FILES,
+				  TAG_DISK,   TAG_BEST_EFFORT, TAG_NETWORK };
 
 static bool is_of(uint16_t tag, const uint16_t *tags, size_t n)
 {
@@ -47,9 +50,12 @@ int ready_split(struct str recipe, bool want_late, struct buf *ret)
 	int r;
 
 	while ((r = field_next(&recipe, &f)) > 0) {
-		if (is_of(f.tag, late, ARRAY_LEN(late)) != want_late)
-			continue;
-		r = field_put(ret, f.tag, f.value);
+		bool is_late = is_of(f.tag, late, ARRAY_LEN(late));
+
+		if (f.tag == TAG_NET_POLICY && !want_late)
+			r = field_put_u64(ret, TAG_NETWORK, 1);
+		else if (is_late == want_late)
+			r = field_put(ret, f.tag, f.value);
 		if (r < 0)
 			return r;
 	}
@@ -222,49 +228,37 @@ static int add_fields(struct sha256 *h, struct str recipe, uint16_t tag)
 /* Field order does not matter, except among fields of one kind. */
 static int add_recipe(struct sha256 *h, struct str recipe)
 {
-	struct str all = recipe;
+	auto_done(buf_done) struct buf made = BUF_INIT(LIMIT_FRAME_BODY);
+	int r = ready_split(recipe, false, &made);
+	struct str all = buf_str(&made);
 	struct field f;
-	int r;
 
-	while ((r = field_next(&all, &f)) > 0)
-		if (!is_of(f.tag, late, ARRAY_LEN(late)) && !is_of(f.tag, built, ARRAY_LEN(built)))
+	while (r >= 0 && (r = field_next(&all, &f)) > 0)
+		if (!is_of(f.tag, built, ARRAY_LEN(built)))
 			return 0;
 	r = r < 0 ? r : 1;
 	for (size_t i = 0; i < ARRAY_LEN(built) && r > 0; i++)
-		r = add_fields(h, recipe, built[i]);
+		r = add_fields(h, buf_str(&made), built[i]);
 	return r;
 }
 
-/* The lines of /proc/self/status that children inherit. */
+/*
+ * The lines of /proc/self/status that a warden inherits and cannot change. Root leaves its groups
+ * (sys/process/normal.h).
+ */
 static void add_status(struct sha256 *h, char *text)
 {
 	static const char *const lines[] = {
-		"Uid:",		"Gid:",	    "Groups:",		"CapInh:",
-		"CapPrm:",	"CapEff:",  "CapBnd:",		"CapAmb:",
-		"NoNewPrivs:",	"Seccomp:", "Seccomp_filters:", "Cpus_allowed:",
-		"Mems_allowed:"
+		"Uid:",		 "NoNewPrivs:",	  "Seccomp:", "Seccomp_filters:",
+		"Cpus_allowed:", "Mems_allowed:", "Gid:",     "Groups:"
 	};
+	size_t n = geteuid() == 0 ? ARRAY_LEN(lines) - 2 : ARRAY_LEN(lines);
 	char *save = NULL;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		for (size_t i = 0; i < n; i++)
 			if (strncmp(line, lines[i], strlen(lines[i])) == 0)
 				hash_add(h, line, strlen(line));
-}
-
-/* A keeper that moved to its leaf still counts as being in its former group. */
-static void add_groups(struct sha256 *h, char *text)
-{
-	static const char leaf[] = "/cay-self";
-	char *save = NULL;
-
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		size_t n = strlen(line);
-
-		if (n >= sizeof leaf - 1 && strcmp(line + n - (sizeof leaf - 1), leaf) == 0)
-			n -= sizeof leaf - 1;
-		hash_add(h, line, n);
-	}
 }
 
 static int add_proc(struct sha256 *h, const char *path,
@@ -282,10 +276,10 @@ static int add_proc(struct sha256 *h, const char *path,
 	return 0;
 }
 
+/* A sandbox has its own namespaces of the other kinds. */
 static void add_namespaces(struct sha256 *h)
 {
-	static const char *const names[] = { "user", "mnt", "pid",    "net",
-					     "ipc",  "uts", "cgroup", "time" };
+	static const char *const names[] = { "user", "mnt", "pid", "net", "time" };
 	char path[40];
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -294,43 +288,54 @@ static void add_namespaces(struct sha256 *h)
 	}
 }
 
-static void add_scheduling(struct sha256 *h)
+/*
+ * The group decides what a sandbox can be: a user may be unable to make groups in it, and with
+ * best effort it decides which limits hold. Otherwise it does not matter whose group it is.
+ */
+static void add_group(struct sha256 *h, bool best_effort)
 {
-	struct sched_param p = { 0 };
+	char path[LIMIT_PATH] = "";
+	bool usable = true;
 
-	errno = 0;
-	add_number(h, (uint64_t)getpriority(PRIO_PROCESS, 0));
-	add_number(h, (uint64_t)sched_getscheduler(0));
-	(void)sched_getparam(0, &p);
-	add_number(h, (uint64_t)p.sched_priority);
+	if (geteuid() != 0 || best_effort)
+		usable = cgroup_find("", NULL, path, sizeof path) == 0 &&
+			 faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+	add_number(h, usable);
+	if (best_effort)
+		hash_add(h, path, strlen(path));
 }
 
-static void add_rlimits(struct sha256 *h)
+static int add_normal(struct sha256 *h)
 {
-	for (int i = 0; i < RLIMIT_NLIMITS; i++) {
-		struct rlimit l = { 0 };
+	struct normal n;
+	int r = normal_plan(&n);
 
-		(void)getrlimit(i, &l);
-		add_number(h, l.rlim_cur);
-		add_number(h, l.rlim_max);
-	}
+	hash_add(h, &n, sizeof n);
+	return r;
 }
 
-/* A warden inherits all this, and so does what runs in its sandbox. */
-static int add_circumstances(struct sha256 *h, const struct cay_config *c)
+static bool has_field(struct str recipe, uint16_t tag)
+{
+	struct field f;
+
+	while (field_next(&recipe, &f) > 0)
+		if (f.tag == tag)
+			return true;
+	return false;
+}
+
+/* What a warden inherits from this process, and what runs in its sandbox inherits too. */
+static int add_circumstances(struct sha256 *h, const struct cay_config *c, struct str recipe)
 {
 	const char *const settings[] = { c->keep_ended, c->keep_days, c->trace_max };
 	int r = add_proc(h, "/proc/self/status", add_status);
 
 	if (r == 0)
-		r = add_proc(h, "/proc/self/cgroup", add_groups);
-	if (r == 0)
-		r = add_proc(h, "/proc/self/oom_score_adj", NULL);
+		r = add_normal(h);
 	/* Unreadable if there is no such security module. */
 	(void)add_proc(h, "/proc/self/attr/current", NULL);
 	add_namespaces(h);
-	add_scheduling(h);
-	add_rlimits(h);
+	add_group(h, has_field(recipe, TAG_BEST_EFFORT));
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
 		const char *v = settings[i];
 
@@ -354,7 +359,7 @@ int ready_key(const struct state *s, const char *warden, const struct cay_config
 	r = add_recipe(&h, recipe);
 	if (r <= 0)
 		return r;
-	r = add_circumstances(&h, config);
+	r = add_circumstances(&h, config, recipe);
 	if (r < 0)
 		return r;
 	sha256_end(&h, hash);

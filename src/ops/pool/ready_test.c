@@ -2,13 +2,16 @@
 #include "ops/pool/ready_key.h"
 #include "ops/reconcile.h"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "ops/layers_free.h"
 #include "store/db.h"
 #include "store/pools.h"
 #include "store/snapshots.h"
 #include "store/store_test.h"
+#include "sys/ns/caps.h"
 #include "wire/frame.h"
 #include "wire/proto.h"
 
@@ -69,6 +72,23 @@ static void choices_of_the_owner_are_not_in_the_key(void)
 	CHECK(same(&a, &b));
 }
 
+static void of_a_policy_only_its_presence_is_in_the_key(void)
+{
+	auto_done(buf_done) struct buf none = BUF_INIT(4096), a = BUF_INIT(4096),
+				       b = BUF_INIT(4096), made = BUF_INIT(4096);
+
+	t_state(&s);
+	put_plain(&none);
+	put_plain(&a);
+	put_plain(&b);
+	CHECK(field_put_c(&a, TAG_NET_POLICY, "one") == 0);
+	CHECK(field_put_c(&b, TAG_NET_POLICY, "another") == 0);
+	CHECK(same(&a, &b) && !same(&a, &none));
+	/* As the keeper has it. */
+	CHECK(ready_split(buf_str(&a), false, &made) == 0);
+	CHECK(same(&a, &made));
+}
+
 static void the_order_of_different_fields_does_not_matter(void)
 {
 	auto_done(buf_done) struct buf a = BUF_INIT(4096), b = BUF_INIT(4096);
@@ -112,7 +132,7 @@ static void everything_built_is_in_the_key(void)
 
 static void unknown_fields_cannot_be_made_in_advance(void)
 {
-	static const uint16_t tags[] = { TAG_NET_POLICY, TAG_NAMESERVER, TAG_PROXY, 999 };
+	static const uint16_t tags[] = { TAG_NAMESERVER, TAG_PROXY, 999 };
 	char key[READY_KEY];
 
 	t_state(&s);
@@ -203,7 +223,7 @@ static void changes_of_a_template_but_not_of_a_directory_are_in_the_key(void)
 	CHECK(same_key(&of_host, two) && !same_key(&of_template, one));
 }
 
-static void inherited_properties_are_in_the_key(void)
+static void limits_and_priority_of_the_caller_are_not_in_the_key(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char before[READY_KEY], after[READY_KEY];
@@ -214,27 +234,46 @@ static void inherited_properties_are_in_the_key(void)
 	CHECK(key_of(&b, "", before) == 1 && key_of(&b, "", after) == 1);
 	CHECK(strcmp(before, after) == 0);
 	CHECK(getrlimit(RLIMIT_FSIZE, &l) == 0);
-	l.rlim_cur = 12345;
+	l.rlim_cur = 12345; /* anybody may raise a soft limit again */
 	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
-	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
-	memcpy(before, after, sizeof before);
-	config.keep_ended = "7";
-	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+	(void)umask(077);
+	CHECK(same_key(&b, before));
+	CHECK(io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "300") == 0);
+	CHECK(same_key(&b, before));
+	if (!(caps_now() & 1ull << CAP_SYS_NICE))
+		t_skip("the rest needs a process that may raise its priority");
+	CHECK(setpriority(PRIO_PROCESS, 0, 5) == 0);
+	CHECK(same_key(&b, before));
 }
 
-static void the_priority_is_in_the_key(void)
+static void properties_that_a_user_cannot_undo_are_in_the_key(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	char before[READY_KEY], after[READY_KEY];
-	const int lowest = 19, now = getpriority(PRIO_PROCESS, 0);
+	struct rlimit l = { 12345, 12345 };
+
+	CHECK(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
+	t_state(&s);
+	put_plain(&b);
+	CHECK(key_of(&b, "", before) == 1);
+	CHECK(setrlimit(RLIMIT_FSIZE, &l) == 0);
+	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+	memcpy(before, after, sizeof before);
+	if (getpriority(PRIO_PROCESS, 0) == 19)
+		t_skip("this runs at the lowest priority already");
+	CHECK(setpriority(PRIO_PROCESS, 0, 19) == 0);
+	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
+}
+
+static void settings_of_the_warden_are_in_the_key(void)
+{
+	auto_done(buf_done) struct buf b = BUF_INIT(4096);
+	char before[READY_KEY], after[READY_KEY];
 
 	t_state(&s);
 	put_plain(&b);
 	CHECK(key_of(&b, "", before) == 1);
-	if (setpriority(PRIO_PROCESS, 0, now < lowest ? now + 1 : now - 1) < 0) {
-		CHECK(now == lowest); /* only root can leave the lowest priority */
-		t_skip("this runs at the lowest priority already");
-	}
+	config.keep_ended = "7";
 	CHECK(key_of(&b, "", after) == 1 && strcmp(before, after) != 0);
 }
 
@@ -408,11 +447,13 @@ static void a_batch_is_written_as_one(void)
 }
 
 T_MAIN(T(choices_of_the_owner_are_not_in_the_key), T(the_order_of_different_fields_does_not_matter),
-       T(everything_built_is_in_the_key), T(unknown_fields_cannot_be_made_in_advance),
-       T(mounts_of_every_kind_can_and_differ), T(a_read_only_mount_with_an_odd_name_cannot),
-       T(malformed_recipes_are_refused), T(another_directory_in_the_same_place_is_another_kind),
+       T(of_a_policy_only_its_presence_is_in_the_key), T(everything_built_is_in_the_key),
+       T(unknown_fields_cannot_be_made_in_advance), T(mounts_of_every_kind_can_and_differ),
+       T(a_read_only_mount_with_an_odd_name_cannot), T(malformed_recipes_are_refused),
+       T(another_directory_in_the_same_place_is_another_kind),
        T(changes_of_a_template_but_not_of_a_directory_are_in_the_key),
-       T(inherited_properties_are_in_the_key), T(the_priority_is_in_the_key),
-       T(a_recipe_is_parted_in_two), T(kinds_and_those_in_them_are_listed),
-       T(there_is_at_most_one_keeper), T(pools_are_rows), T(layers_are_held_without_a_row),
-       T(a_batch_is_written_as_one))
+       T(limits_and_priority_of_the_caller_are_not_in_the_key),
+       T(properties_that_a_user_cannot_undo_are_in_the_key),
+       T(settings_of_the_warden_are_in_the_key), T(a_recipe_is_parted_in_two),
+       T(kinds_and_those_in_them_are_listed), T(there_is_at_most_one_keeper), T(pools_are_rows),
+       T(layers_are_held_without_a_row), T(a_batch_is_written_as_one))

@@ -55,7 +55,7 @@ int caps_set(uint64_t set)
 	return r < 0 ? r : write_caps(set, 0);
 }
 
-static uint64_t caps_now(void)
+uint64_t caps_now(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { 0 } };

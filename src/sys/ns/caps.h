@@ -10,6 +10,8 @@ extern const uint64_t caps_root_inside;
 
 /* Remove everything but `keep` from the bounding set, and all ambient capabilities. 0 or -errno. */
 int caps_bound(uint64_t keep);
+/* The permitted set of this process. */
+uint64_t caps_now(void);
 /* Set permitted and effective to exactly `set`, and inheritable to empty. 0 or -errno. */
 int caps_set(uint64_t set);
 /* Set effective to `set`, as far as it is permitted; permitted stays. 0 or -errno. */

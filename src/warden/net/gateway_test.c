@@ -154,7 +154,65 @@ static void without_a_network_there_is_nothing_to_ask(void)
 	fx_end();
 }
 
-T_MAIN(T(it_gets_its_policy_first), T(one_that_cannot_be_started_is_no_sandbox),
+static void begin_ready(bool network)
+{
+	fx_begin();
+	fx_build(&(struct fx_want){ .network = network, .ready = true });
+	CHECK(fx_send_raw(me, MSG_C_KEEP, 0, STR_NONE) == 0);
+	fx_settle();
+}
+
+static void that_of_a_ready_sandbox_waits_for_the_policy_of_the_owner(void)
+{
+	begin_ready(true);
+	CHECK(fx_gateway.started == 1 && fx_gateway.ngot == 0);
+	/* Whatever it says before, nothing is written. */
+	for (int type = 0; type < 256; type++)
+		(void)conn_send(&fx_gateway.conn, (uint8_t)type, 1, STR("x"));
+	fx_settle();
+	CHECK(!fx.ended && !fx_exists("trace.jsonl"));
+	FX_SEND(me, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" }, { TAG_NET_POLICY, 0, "theirs" },
+		{ TAG_NAMESERVER, 0, "127.0.0.1" });
+	(void)fx_await(me, MSG_C_READY);
+	fx_settle();
+	CHECK(fx_gateway.started == 1 && fx_gateway.got[0] == GW_CONFIG &&
+	      fx_gateway.got[1] == GW_POLICY);
+	CHECK(memcmp(fx.w->net->policy, "theirs", 6) == 0 && fx_exists("policy"));
+	/* From now on a death is no end. */
+	conn_done(&fx_gateway.conn);
+	fx_settle();
+	CHECK(fx_gateway.started == 2 && !fx.ended);
+	fx_end();
+}
+
+static void a_claim_without_a_policy_gets_no_network(void)
+{
+	begin_ready(true);
+	FX_SEND(me, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" });
+	fx_await_error(me, "no policy for the network");
+	CHECK(fx_gateway.ngot == 0);
+	fx_await_end("it could not be given to its owner");
+	fx_end();
+	begin_ready(false);
+	FX_SEND(me, MSG_C_CLAIM, 0, { TAG_READY_DIR, 0, "ready" }, { TAG_NET_POLICY, 0, "policy" });
+	fx_await_error(me, "without a network gets none");
+	CHECK(fx_gateway.started == 0);
+	fx_await_end("it could not be given to its owner");
+	fx_end();
+}
+
+static void a_ready_sandbox_ends_with_its_gateway(void)
+{
+	begin_ready(true);
+	conn_done(&fx_gateway.conn);
+	fx_await_end("its gateway died");
+	CHECK(fx_gateway.started == 1);
+	fx_end();
+}
+
+T_MAIN(T(that_of_a_ready_sandbox_waits_for_the_policy_of_the_owner),
+       T(a_claim_without_a_policy_gets_no_network), T(a_ready_sandbox_ends_with_its_gateway),
+       T(it_gets_its_policy_first), T(one_that_cannot_be_started_is_no_sandbox),
        T(a_policy_is_kept_when_the_gateway_has_it), T(requests_are_answered_in_their_order),
        T(one_that_dies_is_started_again_with_the_last_policy), T(who_asked_may_be_gone),
        T(whatever_it_says_the_sandbox_goes_on), T(without_a_network_there_is_nothing_to_ask))

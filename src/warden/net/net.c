@@ -53,7 +53,9 @@ int net_take(struct warden *w, struct field f, struct err *e)
 	struct net *n = net_of(w);
 	int r = n ? 0 : -ENOMEM;
 
-	if (r == 0 && f.tag == TAG_NET_POLICY) {
+	if (r == 0 && f.tag == TAG_NETWORK) {
+		w->spec.network = true;
+	} else if (r == 0 && f.tag == TAG_NET_POLICY) {
 		w->spec.network = true;
 		r = keep_policy(n, f.value);
 	} else if (r == 0) {
@@ -117,6 +119,10 @@ void net_on_closed(struct conn *c, int err)
 	conn_done(c);
 	if (n->ending)
 		return;
+	if (n->w->state == SANDBOX_READY) { /* nobody has it and there is no trace: end it */
+		warden_end(n->w, END_UNCLAIMED, "its gateway died");
+		return;
+	}
 	trace_gateway(n, "died", p, reap(p));
 	net_stop(n);
 	net_flows_lost(n);
@@ -188,6 +194,8 @@ void net_on_front(struct conn *c, const struct frame *f, int *fds)
 	struct net *n = p->n;
 
 	close_all(f, fds);
+	if (n->w->state == SANDBOX_READY) /* it has nothing to report, and there is no trace */
+		return;
 	if (f->type == GW_EVENT) {
 		net_event(n, f);
 	} else if (f->type == GW_WHOSE) {
@@ -207,6 +215,8 @@ void net_on_dialer(struct conn *c, const struct frame *f, int *fds)
 	struct net_part *p = container_of(c, struct net_part, conn);
 
 	close_all(f, fds);
+	if (p->n->w->state == SANDBOX_READY)
+		return;
 	if (f->type == GW_EVENT)
 		net_dial_event(p->n, f);
 	else if (f->type == GW_POLICY_SET)
@@ -225,25 +235,47 @@ static void start_again(struct loop_timer *t)
 	trace_gateway(n, "restarted", NULL, 0);
 }
 
-int net_open(struct warden *w, struct err *e)
+bool net_has_policy(const struct warden *w)
+{
+	return w->net && w->net->policy;
+}
+
+static int note_policy(struct warden *w, struct err *e)
 {
 	struct who who = { 0 };
+
+	if (w->asking)
+		who_set(&who, w->asking->pid, w->asking->uid);
+	if (net_policy_note(w->net, STR_NONE, (struct str){ w->net->policy, w->net->policy_len },
+			    &who) == 0)
+		return 0;
+	*e = w->refusal;
+	return -1;
+}
+
+int net_open(struct warden *w, struct err *e)
+{
 	int r;
 
 	if (!w->net || !w->spec.network)
 		return 0;
-	r = net_start(w->net);
-	if (r == 0) {
-		if (w->asking)
-			who_set(&who, w->asking->pid, w->asking->uid);
-		if (net_policy_note(w->net, STR_NONE,
-				    (struct str){ w->net->policy, w->net->policy_len }, &who) == 0)
-			return 0;
-		*e = w->refusal;
-		return -1;
-	}
+	r = w->ready_dir ? net_prepare(w->net) : net_start(w->net);
+	if (r == 0)
+		return w->ready_dir ? 0 : note_policy(w, e);
 	(void)err_sys(e, -r, "start cay-gateway");
 	return r == -ENOENT ? err_hint(e, "install all of cay, or build it with: make") : -1;
+}
+
+int net_claim(struct warden *w, struct err *e)
+{
+	int r;
+
+	if (!w->spec.network)
+		return 0;
+	if (!net_has_policy(w))
+		return err_set(e, ERR_INVALID, "bad claim: no policy for the network");
+	r = net_configure(w->net);
+	return r < 0 ? err_sys(e, -r, "give cay-gateway its policy") : note_policy(w, e);
 }
 
 void net_close(struct warden *w)

@@ -18,8 +18,15 @@ struct net_ask;
 
 /* Read a field of the build request that concerns the network. */
 int net_take(struct warden *w, struct field f, struct err *e);
-/* Start the gateway, after the sandbox is built. */
+/* The build request or the claim had a policy. */
+bool net_has_policy(const struct warden *w);
+/*
+ * Start the gateway, after the sandbox is built. The gateway of a ready sandbox gets neither the
+ * sandbox's sockets nor a policy: it waits.
+ */
 int net_open(struct warden *w, struct err *e);
+/* The sandbox has an owner: give the waiting gateway its sockets and the owner's policy. */
+int net_claim(struct warden *w, struct err *e);
 void net_close(struct warden *w);
 
 /* A call begins: connections from its control group belong to it. */
@@ -124,6 +131,10 @@ int net_policy_note(struct net *n, struct str from, struct str to, const struct 
 
 /* net_gateway.c */
 /* Start both processes. 0, or -errno with neither running. */
+int net_prepare(struct net *n);
+/* Give them sockets, resolvers and the policy. 0 or -errno. */
+int net_configure(struct net *n);
+/* Both steps. 0, or -errno with neither running. */
 int net_start(struct net *n);
 /* End both, and close the connections to them. */
 void net_stop(struct net *n);

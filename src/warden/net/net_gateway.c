@@ -80,7 +80,7 @@ static int send_config(struct net_part *p, struct str fields, const int *given, 
 	return r;
 }
 
-static int configure(struct net *n)
+int net_configure(struct net *n)
 {
 	auto_done(buf_done) struct buf front = BUF_INIT(64);
 	struct net_part *part = n->part;
@@ -151,7 +151,7 @@ static int start_both(struct net *n, const int between[2])
 	return r < 0 ? r : start_part(&n->part[NET_FRONT], &j, &front);
 }
 
-int net_start(struct net *n)
+int net_prepare(struct net *n)
 {
 	int between[2], r;
 
@@ -160,10 +160,20 @@ int net_start(struct net *n)
 	r = start_both(n, between);
 	(void)close(between[0]);
 	(void)close(between[1]);
-	if (r == 0)
-		r = configure(n);
 	if (r < 0)
 		net_stop(n);
 	n->started_ns = clock_mono_ns();
+	return r;
+}
+
+int net_start(struct net *n)
+{
+	int r = net_prepare(n);
+
+	if (r < 0)
+		return r;
+	r = net_configure(n);
+	if (r < 0)
+		net_stop(n);
 	return r;
 }
