@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "api/front_handlers.h"
 #include "api/front_jail.h"
 #include "api/worker.h"
-#include "base/clock.h"
+#include "base/random.h"
 #include "wire/json_load.h"
 
 enum { CONTROL = 3, BODY_MOST = 1 << 20, QUICK_MORE = 2 };
@@ -87,6 +88,9 @@ static void on_request(struct http_request *r)
 		return;
 	}
 	*q = (struct api_request){ .front = f, .http = r };
+	(void)snprintf(q->request, sizeof q->request, "%08x%08x", f->request_prefix,
+		       ++f->request_number);
+	http_answer_header(r, "Cay-Request-Id", str_of(q->request));
 	r->user = q;
 	r->handler = &job_handler;
 	if (!envd_begin(q))
@@ -149,6 +153,8 @@ int front_run(struct err *e)
 		r = front_control_init(&f, CONTROL);
 	if (r == 0)
 		r = http_server_init(&f.http, &f.loop, &app, NULL);
+	if (r == 0)
+		r = random_bytes(&f.request_prefix, sizeof f.request_prefix);
 	if (r == 0)
 		r = front_jail();
 	if (r < 0)

@@ -30,7 +30,10 @@ struct front {
 	int nlisteners;
 	struct http_tls *tls; /* NULL: none */
 	uint64_t tls_listeners;
-	char domain[DOMAIN_SIZE]; /* of sandboxes' host names; empty: any */
+	bool logs; /* each request is told to the supervisor */
+	uint64_t log_dropped;
+	uint32_t request_prefix, request_number; /* of request ids */
+	char domain[DOMAIN_SIZE];		 /* of sandboxes' host names; empty: any */
 	uint8_t secret[SERVER_SECRET];
 	struct auth auth;
 	struct metrics metrics;
@@ -48,9 +51,10 @@ struct api_request {
 	struct http_request *http;
 	const struct route *route;
 	struct principal who;
-	char id[64];	 /* of the sandbox, or another {id} of the path */
-	struct job *job; /* that answers it; NULL: none */
-	void *user;	 /* of what handles it beside jobs */
+	char request[20]; /* its id */
+	char id[64];	  /* of the sandbox, or another {id} of the path */
+	struct job *job;  /* that answers it; NULL: none */
+	void *user;	  /* of what handles it beside jobs */
 };
 
 /* The whole process; returns when it was told to stop. */

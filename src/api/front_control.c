@@ -26,7 +26,7 @@ static void host_kill(void *ctx, int slot)
 /* One frame's fields; those that it does not have are empty. */
 struct control_fields {
 	struct str secret, domain, cert, key, ticket;
-	uint64_t tls;
+	uint64_t tls, log;
 };
 
 static int read_fields(const struct frame *frame, struct control_fields *ret)
@@ -47,6 +47,8 @@ static int read_fields(const struct frame *frame, struct control_fields *ret)
 			ret->key = field.value;
 		else if (field.tag == CONTROL_TICKET)
 			ret->ticket = field.value;
+		else if (field.tag == CONTROL_LOG && field_u64(field, &ret->log) == 0)
+			continue;
 		else if (field.tag != CONTROL_TLS || field_u64(field, &ret->tls) < 0)
 			return -EBADMSG;
 	}
@@ -63,6 +65,7 @@ static int begin(struct front *f, const struct frame *frame, const int *fds)
 		return -EBADMSG;
 	memcpy(f->secret, in.secret.p, sizeof f->secret);
 	f->tls_listeners = in.tls;
+	f->logs = in.log != 0;
 	f->begun = true;
 	for (int i = 0; i < frame->nfds; i++)
 		f->waiting[f->nlisteners++] = fds[i];

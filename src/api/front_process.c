@@ -104,6 +104,8 @@ static void on_frame(struct conn *c, const struct frame *frame, int *fds)
 		job_spawner_start(&f->workers, slot);
 	} else if (frame->type == F_KILL && slot >= 0) {
 		job_spawner_kill(&f->workers, slot);
+	} else if (frame->type == F_LOG) {
+		f->ops->log(f, frame->body);
 	} else if (frame->type == F_READY && !f->ready) {
 		f->ready = true;
 		f->ops->ready(f);

@@ -22,6 +22,8 @@ struct front_process_ops {
 	void (*ready)(struct front_process *f);
 	/* The process has ended; its workers may still finish their jobs. */
 	void (*ended)(struct front_process *f);
+	/* A line for the access log, from a process that is not trusted. */
+	void (*log)(struct front_process *f, struct str record);
 	/* Process and workers have ended: f is freed afterwards. */
 	void (*gone)(struct front_process *f);
 };

@@ -68,6 +68,8 @@ static int put_begin(const struct supervisor *s, struct buf *out)
 
 	if (r == 0 && s->config->domain)
 		r = field_put_c(out, CONTROL_DOMAIN, s->config->domain);
+	if (r == 0)
+		r = field_put_u64(out, CONTROL_LOG, s->config->log != NULL);
 	return r < 0 ? r : field_put_u64(out, CONTROL_TLS, s->config->tls_listeners);
 }
 
@@ -133,6 +135,15 @@ static void on_front_ended(struct front_process *f)
 		start_front_later(s);
 }
 
+static void on_front_log(struct front_process *f, struct str body)
+{
+	struct supervisor *s = f->user;
+	struct access_record r;
+
+	if (s->config->log && access_record_read(body, &r) == 0)
+		access_log_write(s->config->log, &r);
+}
+
 static void on_front_gone(struct front_process *f)
 {
 	struct supervisor *s = f->user;
@@ -148,6 +159,7 @@ static int start_front(struct supervisor *s)
 {
 	static const struct front_process_ops ops = { .ready = on_front_ready,
 						      .ended = on_front_ended,
+						      .log = on_front_log,
 						      .gone = on_front_gone };
 	struct front_process *f;
 	int r = front_process_new(&f, &s->loop, &s->front_config, &ops, s);
@@ -214,6 +226,23 @@ static void stop(struct supervisor *s)
 		front_process_stop(f);
 }
 
+/* A log that was renamed (logrotate) is made anew. */
+static void reopen_log(struct supervisor *s)
+{
+	struct err e = { 0 };
+
+	if (access_log_open(s->config->log, &e) < 0)
+		say(s, "The access log stays where it was", &e);
+}
+
+static void reload(struct supervisor *s)
+{
+	if (s->config->certs)
+		reload_certs(s);
+	if (s->config->log)
+		reopen_log(s);
+}
+
 static void on_signal(struct loop_io *io, uint32_t events)
 {
 	struct supervisor *s = container_of(io, struct supervisor, signal_io);
@@ -221,10 +250,10 @@ static void on_signal(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	while (read(s->signal_fd, &info, sizeof info) > 0) {
-		if (info.ssi_signo != SIGHUP)
+		if (info.ssi_signo == SIGHUP)
+			reload(s);
+		else
 			stop(s);
-		else if (s->config->certs)
-			reload_certs(s);
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "api/access_log.h"
 #include "api/certs.h"
 #include "api/control.h"
 #include "base/err.h"
@@ -19,6 +20,7 @@ struct supervisor_config {
 	int nlisteners;
 	unsigned tls_listeners; /* bit i: clients of listener i speak TLS */
 	struct certs *certs;	/* loaded; NULL: no TLS */
+	struct access_log *log; /* open; NULL: none */
 	const char *domain;	/* of sandboxes' host names; NULL: any */
 	/* Once, when clients are answered. */
 	void (*ready)(void *ctx);
@@ -28,7 +30,7 @@ struct supervisor_config {
 };
 
 /*
- * Until SIGTERM or SIGINT; answers under way are finished. SIGHUP: read the certificate again.
- * These signals are blocked from then on.
+ * Until SIGTERM or SIGINT; answers under way are finished. SIGHUP: read the certificate and open
+ * the access log again. These signals are blocked from then on.
  */
 int supervise(const struct supervisor_config *config, struct err *e);

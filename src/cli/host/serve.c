@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cay serve: serves HTTP for programs, including the E2B SDKs. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,12 @@
 #include "api/worker.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/host/serve_config.h"
 #include "cli/host/serve_listen.h"
 #include "ops/key.h"
 
 static const char *want_listen, *want_socket, *want_cert, *want_key, *want_domain;
+static const char *want_log, *want_config;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
 	  "Also serve TCP; clients need a key (cay key create). Port 0: any", &want_listen },
@@ -26,6 +29,11 @@ static struct opt opts[] = {
 	{ "tls-key", 0, OPT_TEXT, "FILE", "The certificate's private key (PEM)", &want_key },
 	{ "domain", 0, OPT_TEXT, "NAME",
 	  "Ports of sandboxes are PORT-ID.NAME (default: below any name)", &want_domain },
+	{ "access-log", 0, OPT_TEXT, "FILE",
+	  "Write a line of JSON per request; -: to stdout (default: none)", &want_log },
+	{ "config", 0, OPT_TEXT, "FILE",
+	  "More options, as NAME = VALUE lines (default: serve.conf in the state directory)",
+	  &want_config },
 	{ 0 },
 };
 
@@ -34,7 +42,9 @@ enum { HTTPS = 443 };
 struct serving {
 	struct cay cay;
 	struct serve_listen listen;
+	struct serve_config config;
 	struct certs certs;
+	struct access_log log;
 	char key[KEY_TEXT]; /* key created by this run; empty: none */
 	/* The domain as clients write it, with the port if it is not the one of https. */
 	char public[DOMAIN_SIZE + 8];
@@ -51,15 +61,33 @@ static bool is_domain(const char *name)
 	       name[n - 1] != '.' && !strstr(name, "..");
 }
 
-static int check_options(struct cmd_ctx *ctx, struct err *e)
+/* The file that --config names must exist, others need not. */
+static int read_config(struct serving *s, struct err *e)
+{
+	static const char installed[] = "/etc/cay/serve.conf";
+	static char own[PATH_MAX];
+
+	(void)snprintf(own, sizeof own, "%s/serve.conf", s->cay.state.dir);
+	s->config.path = want_config;
+	if (!s->config.path && access(own, F_OK) == 0)
+		s->config.path = own;
+	if (!s->config.path && strcmp(s->cay.state.dir, "/var/lib/cay") == 0 &&
+	    access(installed, F_OK) == 0)
+		s->config.path = installed;
+	return s->config.path ? serve_config_load(&s->config, opts, e) : 0;
+}
+
+static int check_options(struct cmd_ctx *ctx, const struct serving *s, struct err *e)
 {
 	if (!want_cert != !want_key)
 		return cmd_usage(ctx, e, "--tls-cert and --tls-key belong together");
 	if (want_cert && !want_listen)
 		return cmd_usage(ctx, e, "TLS is for TCP: --tls-cert needs --listen");
-	if (want_domain && !is_domain(want_domain))
-		return cmd_usage(ctx, e, "'%s' is not a domain; write it as example.com",
-				 want_domain);
+	if (want_domain && !is_domain(want_domain)) {
+		(void)cmd_usage(ctx, e, "'%s' is not a domain; write it as example.com",
+				want_domain);
+		return serve_config_blame(&s->config, &want_domain, e);
+	}
 	return 0;
 }
 
@@ -164,6 +192,7 @@ static int serve(struct serving *s, struct err *e)
 					    .worker_argv = argv,
 					    .front_role = "serve-front",
 					    .certs = want_cert ? &s->certs : NULL,
+					    .log = want_log ? &s->log : NULL,
 					    .domain = want_domain,
 					    .ready = print_next_steps,
 					    .say = print_notice,
@@ -172,9 +201,9 @@ static int serve(struct serving *s, struct err *e)
 	int r;
 
 	if (want_listen && serve_listen_tcp(&s->listen, &network, e) < 0)
-		return -1;
+		return serve_config_blame(&s->config, &want_listen, e);
 	if (serve_listen_unix(&s->listen, &local, e) < 0)
-		return -1;
+		return serve_config_blame(&s->config, &want_socket, e);
 	if (set_variable("CAY_STATE", s->cay.state.dir, e) < 0 || announce_domain(s, e) < 0)
 		return -1;
 	config.worker_envp = environ;
@@ -188,29 +217,41 @@ static int serve(struct serving *s, struct err *e)
 	return r;
 }
 
+static int prepare(struct cmd_ctx *ctx, struct serving *s, struct err *e)
+{
+	if (read_config(s, e) < 0 || check_options(ctx, s, e) < 0)
+		return -1;
+	s->listen = (struct serve_listen){ .state_dir = s->cay.state.dir,
+					   .want_listen = want_listen,
+					   .want_socket = want_socket };
+	s->certs = (struct certs){ .cert_path = want_cert, .key_path = want_key };
+	s->log.path = want_log;
+	if (want_cert && certs_load(&s->certs, e) < 0)
+		return serve_config_blame(&s->config, &want_cert, e);
+	if (want_log && access_log_open(&s->log, e) < 0)
+		return serve_config_blame(&s->config, &want_log, e);
+	if (cay_programs(&s->cay, e) < 0)
+		return -1;
+	return want_listen ? need_key(s, e) : 0;
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	struct serving s = { .certs = { .cert_path = want_cert, .key_path = want_key } };
+	struct serving s = { .log.fd = FD_NONE };
 	int r;
 
-	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || check_options(ctx, e) < 0 ||
-	    cli_open(&s.cay, e) < 0)
+	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open(&s.cay, e) < 0)
 		return -1;
-	s.listen = (struct serve_listen){ .state_dir = s.cay.state.dir,
-					  .want_listen = want_listen,
-					  .want_socket = want_socket };
-	r = want_cert ? certs_load(&s.certs, e) : 0;
-	if (r == 0)
-		r = cay_programs(&s.cay, e);
-	if (r == 0 && want_listen)
-		r = need_key(&s, e);
+	r = prepare(ctx, &s, e);
 	/* Workers open their own catalog. */
 	if (s.cay.catalog)
 		catalog_close(TAKE_PTR(s.cay.catalog));
 	if (r == 0)
 		r = serve(&s, e);
+	access_log_close(&s.log);
 	certs_done(&s.certs);
 	cay_close(&s.cay);
+	free(s.config.text);
 	return r;
 }
 
@@ -244,8 +285,8 @@ const struct cmd cmd_serve = {
 		"client needs a key, and sees the sandboxes that this key made. The first server "
 		"with --listen makes a key and prints it. Sandboxes outlive the server. Without "
 		"--tls-cert, clients of other machines need a proxy that speaks TLS. A certificate "
-		"that was replaced is read within seconds, or at once after SIGHUP. Stop the server "
-		"with SIGTERM or ^C.",
+		"that was replaced is read within seconds, or at once after SIGHUP, which also opens "
+		"the access log again. Stop the server with SIGTERM or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
 		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem "
 		    "--domain example.com\n"
