@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frames between the supervisor and its front. The supervisor takes the front for hostile: the
- * front can ask for workers of a few slots, and for their end, and nothing else.
+ * front can ask for workers of a few slots, for their end, and for lines of the access log, and
+ * nothing else.
  */
 #pragma once
 
 enum control_message {
-	F_BEGIN = 1, /* supervisor | SECRET, descriptors: listeners | once, first */
+	F_BEGIN = 1, /* supervisor | SECRET, DOMAIN, TLS, LOG, descriptors: listeners | once */
 	F_START,     /* front | SLOT | start a worker */
 	F_KILL,	     /* front | SLOT */
 	F_WORKER,    /* supervisor | SLOT, descriptors: socket, eventfd | it runs */
@@ -14,11 +15,19 @@ enum control_message {
 	F_KEYS,	     /* supervisor | | the keys have changed */
 	F_STOP,	     /* supervisor | | take no more requests, finish, exit */
 	F_READY,     /* front | | it accepts */
+	F_LOG,	     /* front | a record (api/access_log.h) | if F_BEGIN has LOG */
+	F_TLS,	     /* supervisor | CERT, KEY, TICKET | before F_BEGIN, and when they change */
 };
 
 enum control_tag {
 	CONTROL_SLOT = 1,
 	CONTROL_SECRET, /* 32 bytes: tokens are made with it */
+	CONTROL_DOMAIN, /* text: host names of sandboxes end with it; missing: any name */
+	CONTROL_TLS,	/* number: bit i is set if clients of listener i speak TLS */
+	CONTROL_LOG,	/* number: 1 if the front tells each request */
+	CONTROL_CERT,	/* PEM */
+	CONTROL_KEY,	/* PEM */
+	CONTROL_TICKET, /* HTTP_TLS_TICKET bytes */
 };
 
-enum { CONTROL_LISTENERS = 4, SERVER_SECRET = 32 };
+enum { CONTROL_LISTENERS = 4, SERVER_SECRET = 32, DOMAIN_SIZE = 254 };

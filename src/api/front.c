@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +13,10 @@
 #include "api/front_handlers.h"
 #include "api/front_jail.h"
 #include "api/worker.h"
-#include "base/clock.h"
+#include "base/random.h"
 #include "wire/json_load.h"
 
-enum { CONTROL = 3, BODY_MOST = 1 << 20, DRAIN_MS = 10000, DRAIN_LOOK_MS = 20, QUICK_MORE = 2 };
+enum { CONTROL = 3, BODY_MOST = 1 << 20, QUICK_MORE = 2 };
 
 /* ---- requests ---- */
 
@@ -87,6 +88,9 @@ static void on_request(struct http_request *r)
 		return;
 	}
 	*q = (struct api_request){ .front = f, .http = r };
+	(void)snprintf(q->request, sizeof q->request, "%08x%08x", f->request_prefix,
+		       ++f->request_number);
+	http_answer_header(r, "Cay-Request-Id", str_of(q->request));
 	r->user = q;
 	r->handler = &job_handler;
 	if (!envd_begin(q))
@@ -134,115 +138,10 @@ void front_metrics(struct api_request *q)
 		http_answer(q->http, 200, "text/plain; version=0.0.4", buf_str(&b));
 }
 
-/* ---- the supervisor ---- */
-
-static void host_start(void *ctx, int slot)
-{
-	struct front *f = ctx;
-
-	(void)CONN_SAY(&f->control, F_START, 0, { CONTROL_SLOT, (uint64_t)slot, NULL });
-}
-
-static void host_kill(void *ctx, int slot)
-{
-	struct front *f = ctx;
-
-	(void)CONN_SAY(&f->control, F_KILL, 0, { CONTROL_SLOT, (uint64_t)slot, NULL });
-}
-
-static int begin(struct front *f, const struct frame *frame, const int *fds)
-{
-	struct str body = frame->body;
-	struct field field;
-
-	if (f->begun || field_next(&body, &field) != 1 || field.tag != CONTROL_SECRET ||
-	    field.value.n != sizeof f->secret || frame->nfds > CONTROL_LISTENERS)
-		return -EBADMSG;
-	memcpy(f->secret, field.value.p, sizeof f->secret);
-	f->begun = true;
-	for (int i = 0; i < frame->nfds; i++)
-		f->waiting[f->nlisteners++] = fds[i];
-	front_ask_keys(f);
-	return 0;
-}
-
-void front_accept(struct front *f)
-{
-	if (f->accepts)
-		return;
-	f->accepts = true;
-	for (int i = 0; i < f->nlisteners; i++)
-		(void)http_listen_add(&f->http, &f->listeners[i], f->waiting[i], NULL);
-	(void)conn_send(&f->control, F_READY, 0, STR_NONE);
-}
-
-static int slot_of(const struct frame *f)
-{
-	struct str body = f->body;
-	struct field field;
-	uint64_t slot;
-
-	if (field_next(&body, &field) != 1 || field_u64(field, &slot) < 0 || slot >= JOB_WORKERS)
-		return -1;
-	return (int)slot;
-}
-
-static void on_drain(struct loop_timer *t)
-{
-	struct front *f = container_of(t, struct front, drain);
-
-	if (f->http.counters.conns == 0 || clock_mono_ns() > f->drain_until_ns)
-		loop_stop(&f->loop);
-	else
-		loop_timer_set(&f->loop, t, DRAIN_LOOK_MS * NS_PER_MS, on_drain);
-}
-
-static void drain(struct front *f)
-{
-	f->drain_until_ns = clock_mono_ns() + DRAIN_MS * NS_PER_MS;
-	http_server_drain(&f->http);
-	loop_timer_set(&f->loop, &f->drain, 0, on_drain);
-}
-
-static void on_control(struct conn *c, const struct frame *frame, int *fds)
-{
-	struct front *f = container_of(c, struct front, control);
-	int slot = slot_of(frame);
-
-	if (frame->type == F_WORKER && slot >= 0 && frame->nfds == 2) {
-		job_queue_started(&f->queue, slot, fds[0], fds[1]);
-		return;
-	}
-	if (frame->type == F_BEGIN) {
-		if (begin(f, frame, fds) < 0)
-			loop_stop(&f->loop);
-		return;
-	}
-	for (int i = 0; i < frame->nfds; i++)
-		(void)close(fds[i]);
-	if (frame->type == F_GONE && slot >= 0)
-		job_queue_gone(&f->queue, slot);
-	else if (frame->type == F_KEYS)
-		front_ask_keys(f);
-	else if (frame->type == F_STOP)
-		drain(f);
-}
-
-static void on_supervisor_left(struct conn *c, int err)
-{
-	struct front *f = container_of(c, struct front, control);
-
-	(void)err;
-	conn_done(c);
-	drain(f);
-}
-
 int front_run(struct err *e)
 {
-	static const struct conn_ops control_ops = { .frame = on_control,
-						     .closed = on_supervisor_left };
 	static struct front f; /* one per process */
-	const struct job_host host = { host_start, host_kill, &f };
+	const struct job_host host = front_control_host(&f);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int r = loop_init(&f.loop);
 
@@ -251,9 +150,11 @@ int front_run(struct err *e)
 		       cpus > 0 && cpus < JOB_QUICK_MOST ? (int)cpus + QUICK_MORE : JOB_QUICK_MOST,
 		       JOB_LONG_MOST);
 	if (r == 0)
-		r = conn_init(&f.control, &f.loop, CONTROL, &control_ops);
+		r = front_control_init(&f, CONTROL);
 	if (r == 0)
 		r = http_server_init(&f.http, &f.loop, &app, NULL);
+	if (r == 0)
+		r = random_bytes(&f.request_prefix, sizeof f.request_prefix);
 	if (r == 0)
 		r = front_jail();
 	if (r < 0)
@@ -261,6 +162,7 @@ int front_run(struct err *e)
 	f.http.user = &f;
 	r = loop_run(&f.loop);
 	http_server_done(&f.http);
+	http_tls_free(f.tls);
 	boxes_free(&f);
 	job_queue_done(&f.queue);
 	auth_done(&f.auth);

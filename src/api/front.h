@@ -14,6 +14,7 @@
 #include "api/route.h"
 #include "http/listen.h"
 #include "http/request.h"
+#include "http/tls.h"
 #include "loop/conn.h"
 #include "ops/job/queue.h"
 
@@ -27,6 +28,12 @@ struct front {
 	struct http_listener listeners[CONTROL_LISTENERS];
 	int waiting[CONTROL_LISTENERS]; /* listeners before front_accept() */
 	int nlisteners;
+	struct http_tls *tls; /* NULL: none */
+	uint64_t tls_listeners;
+	bool logs; /* each request is told to the supervisor */
+	uint64_t log_dropped;
+	uint32_t request_prefix, request_number; /* of request ids */
+	char domain[DOMAIN_SIZE];		 /* of sandboxes' host names; empty: any */
 	uint8_t secret[SERVER_SECRET];
 	struct auth auth;
 	struct metrics metrics;
@@ -44,13 +51,18 @@ struct api_request {
 	struct http_request *http;
 	const struct route *route;
 	struct principal who;
-	char id[64];	 /* of the sandbox, or another {id} of the path */
-	struct job *job; /* that answers it; NULL: none */
-	void *user;	 /* of what handles it beside jobs */
+	char request[20]; /* its id */
+	char id[64];	  /* of the sandbox, or another {id} of the path */
+	struct job *job;  /* that answers it; NULL: none */
+	void *user;	  /* of what handles it beside jobs */
 };
 
 /* The whole process; returns when it was told to stop. */
 int front_run(struct err *e);
+
+/* front_control.c: the frames of the supervisor. */
+int front_control_init(struct front *f, int fd);
+struct job_host front_control_host(struct front *f);
 
 /* front_jobs.c: have a worker answer it, with this body (JSON, or none). */
 void api_ask_worker(struct api_request *q, struct str body);

@@ -13,7 +13,7 @@
 #ifdef CAY_SANITIZED
 #define SANITIZER_CALLS \
 	SYS_open, SYS_openat, SYS_fstat, SYS_newfstatat, SYS_lseek, SYS_readlink, SYS_stat, \
-		SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_sched_yield,
+		SYS_gettid, SYS_sigaltstack, SYS_sched_yield,
 #else
 #define SANITIZER_CALLS
 #endif
@@ -48,6 +48,7 @@ static const uint16_t front_calls[] = {
 	SYS_clock_gettime,
 	SYS_gettimeofday,
 	SYS_getrandom,
+	SYS_getpid, /* OpenSSL notices a fork by it */
 	SYS_futex,
 	SYS_exit,
 	SYS_exit_group,

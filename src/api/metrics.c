@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/access_tell.h"
 #include "api/front.h"
 
 void metrics_count(struct metrics *m, const char *method, const char *route, int status)
@@ -38,4 +39,5 @@ int metrics_put(const struct metrics *m, struct buf *out)
 void api_count(const struct api_request *q, const char *method, const char *route)
 {
 	metrics_count(&q->front->metrics, method, route, q->http->status);
+	access_tell(q, route);
 }

@@ -4,199 +4,243 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/front_process.h"
 #include "api/server_key.h"
 #include "base/clock.h"
-#include "loop/conn.h"
-#include "ops/job/spawn.h"
+#include "base/random.h"
+#include "http/tls.h"
 #include "ops/key.h"
-#include "sys/ns/jail.h"
 
-/* waitid(2) by pidfd, from Linux 5.4. */
-enum { WAIT_PIDFD = 3, REST_FIRST_MS = 50, REST_LAST_MS = 5000, STOP_MS = 15000, ROOT = 0 };
+enum { REST_FIRST_MS = 50, REST_LAST_MS = 5000, CERTS_LOOK_MS = 2000 };
 
 struct supervisor {
 	const struct supervisor_config *config;
+	struct front_process_config front_config;
 	struct loop loop;
-	struct job_spawner spawner;
 	uint8_t secret[SERVER_SECRET];
-	struct conn front;
-	pid_t front_pid; /* 0: none */
-	int front_pidfd;
-	struct loop_io front_io;
-	struct loop_timer front_timer; /* start again, or kill */
+	uint8_t ticket[HTTP_TLS_TICKET]; /* sessions outlive a front */
+	struct front_process *fronts;	 /* all of them */
+	struct front_process *front;	 /* that serves; NULL: none */
+	struct loop_timer front_timer;	 /* start again */
+	struct loop_timer certs_timer;
 	uint64_t rest_ms;
 	int signal_fd, keys_fd;
 	struct loop_io signal_io, keys_io;
-	bool told_ready, stopping, failed;
+	bool told_ready, stopping;
 };
 
-static void front_start(struct supervisor *s);
-
-static void on_front_due(struct loop_timer *t)
+static void say(const struct supervisor *s, const char *what, const struct err *e)
 {
-	front_start(container_of(t, struct supervisor, front_timer));
+	char text[sizeof e->msg + 80];
+
+	(void)snprintf(text, sizeof text, "%s%s%s", what, e ? ": " : "", e ? e->msg : "");
+	s->config->say(s->config->ctx, text);
 }
 
-static void on_stop_due(struct loop_timer *t)
+/* ---- the front ---- */
+
+static int send_certs(struct supervisor *s, struct front_process *f)
 {
-	struct supervisor *s = container_of(t, struct supervisor, front_timer);
-
-	(void)syscall(SYS_pidfd_send_signal, s->front_pidfd, SIGKILL, NULL, 0);
-}
-
-/* The front has ended: another one, unless we stop. Workers end by themselves after their job. */
-static void on_front_exit(struct loop_io *io, uint32_t events)
-{
-	struct supervisor *s = container_of(io, struct supervisor, front_io);
-	uint64_t ms = s->rest_ms ? s->rest_ms : REST_FIRST_MS;
-	siginfo_t info;
-
-	(void)events;
-	loop_del(&s->loop, io);
-	(void)waitid((idtype_t)WAIT_PIDFD, (id_t)s->front_pidfd, &info, WEXITED);
-	fd_close(&s->front_pidfd);
-	conn_done(&s->front);
-	s->front_pid = 0;
-	if (s->stopping) {
-		loop_stop(&s->loop);
-		return;
-	}
-	s->rest_ms = ms * 2 < REST_LAST_MS ? ms * 2 : REST_LAST_MS;
-	loop_timer_set(&s->loop, &s->front_timer, ms * NS_PER_MS, on_front_due);
-}
-
-static void on_worker_started(void *ctx, int slot, int sock, int cancel_fd)
-{
-	struct supervisor *s = ctx;
-	const int fds[] = { sock, cancel_fd };
+	const struct certs *c = s->config->certs;
 	size_t at = 0;
+	int r = conn_begin(&f->control, F_TLS, 0, &at);
 
-	if (conn_begin(&s->front, F_WORKER, 0, &at) < 0 ||
-	    field_put_u64(&s->front.out, CONTROL_SLOT, (uint64_t)slot) < 0) {
-		(void)close(sock); /* it ends by itself */
-		(void)close(cancel_fd);
-		return;
-	}
-	(void)conn_end(&s->front, at, fds, 2);
+	if (r == 0)
+		r = field_put(&f->control.out, CONTROL_CERT, buf_str(&c->chain));
+	if (r == 0)
+		r = field_put(&f->control.out, CONTROL_KEY, buf_str(&c->key));
+	if (r == 0)
+		r = field_put(&f->control.out, CONTROL_TICKET,
+			      (struct str){ (const char *)s->ticket, sizeof s->ticket });
+	return r < 0 ? r : conn_end(&f->control, at, NULL, 0);
 }
 
-static void on_worker_gone(void *ctx, int slot)
+static int put_begin(const struct supervisor *s, struct buf *out)
 {
-	struct supervisor *s = ctx;
+	int r = field_put(out, CONTROL_SECRET,
+			  (struct str){ (const char *)s->secret, sizeof s->secret });
 
-	(void)CONN_SAY(&s->front, F_GONE, 0, { CONTROL_SLOT, (uint64_t)slot, NULL });
+	if (r == 0 && s->config->domain)
+		r = field_put_c(out, CONTROL_DOMAIN, s->config->domain);
+	if (r == 0)
+		r = field_put_u64(out, CONTROL_LOG, s->config->log != NULL);
+	return r < 0 ? r : field_put_u64(out, CONTROL_TLS, s->config->tls_listeners);
 }
 
-static int slot_of(const struct frame *f)
-{
-	struct str body = f->body;
-	struct field field;
-	uint64_t slot;
-
-	if (field_next(&body, &field) != 1 || field.tag != CONTROL_SLOT ||
-	    field_u64(field, &slot) < 0 || slot >= JOB_WORKERS)
-		return -1;
-	return (int)slot;
-}
-
-static void on_front_frame(struct conn *c, const struct frame *f, int *fds)
-{
-	struct supervisor *s = container_of(c, struct supervisor, front);
-	int slot = slot_of(f);
-
-	for (int i = 0; i < f->nfds; i++)
-		(void)close(fds[i]);
-	if (f->type == F_START && slot >= 0) {
-		job_spawner_start(&s->spawner, slot);
-	} else if (f->type == F_KILL && slot >= 0) {
-		job_spawner_kill(&s->spawner, slot);
-	} else if (f->type == F_READY && !s->told_ready) {
-		s->told_ready = true;
-		s->rest_ms = 0;
-		s->config->ready(s->config->ctx);
-	}
-}
-
-/* It has left or broken the protocol: its end follows. */
-static void on_front_closed(struct conn *c, int err)
-{
-	struct supervisor *s = container_of(c, struct supervisor, front);
-
-	(void)err;
-	conn_done(c);
-	(void)syscall(SYS_pidfd_send_signal, s->front_pidfd, SIGKILL, NULL, 0);
-}
-
-static int front_begin(struct supervisor *s)
+static int send_begin(struct supervisor *s, struct front_process *f)
 {
 	int fds[CONTROL_LISTENERS], n = 0, r;
 	size_t at = 0;
 
-	r = conn_begin(&s->front, F_BEGIN, 0, &at);
+	r = conn_begin(&f->control, F_BEGIN, 0, &at);
 	if (r == 0)
-		r = field_put(&s->front.out, CONTROL_SECRET,
-			      (struct str){ (const char *)s->secret, sizeof s->secret });
+		r = put_begin(s, &f->control.out);
 	for (; n < s->config->nlisteners && r == 0; n++) {
 		fds[n] = fcntl(s->config->listeners[n], F_DUPFD_CLOEXEC, 0);
 		if (fds[n] < 0)
 			r = -errno;
 	}
 	if (r == 0)
-		return conn_end(&s->front, at, fds, n);
+		return conn_end(&f->control, at, fds, n);
 	while (n-- > 0)
 		if (fds[n] >= 0)
 			(void)close(fds[n]);
 	return r;
 }
 
-static int front_spawn(struct supervisor *s)
+static void on_front_ready(struct front_process *f)
 {
-	static const struct conn_ops ops = { .frame = on_front_frame, .closed = on_front_closed };
-	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	bool root = geteuid() == ROOT;
-	struct jail j = { .program = s->config->program,
-			  .name = "cay",
-			  .role = s->config->front_role,
-			  .peer_fd = null,
-			  .no_network = true,
-			  .uid = root ? JAIL_UID : geteuid(),
-			  .gid = root ? JAIL_UID : getegid() };
-	int pair[2], r;
+	struct supervisor *s = f->user;
 
-	if (null < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	j.stream_fd = pair[1];
-	r = jail_start(&j, &s->front_pid, &s->front_pidfd);
-	(void)close(pair[1]);
-	if (r < 0) {
-		(void)close(pair[0]);
-		return r;
-	}
-	r = loop_add(&s->loop, &s->front_io, s->front_pidfd, EPOLLIN, on_front_exit);
-	if (r < 0) {
-		(void)close(pair[0]); /* which ends it */
-		return r;
-	}
-	r = conn_init(&s->front, &s->loop, pair[0], &ops);
-	return r < 0 ? r : front_begin(s);
+	s->rest_ms = 0;
+	if (!s->told_ready)
+		s->config->ready(s->config->ctx);
+	s->told_ready = true;
 }
 
-static void front_start(struct supervisor *s)
+static void on_front_due(struct loop_timer *t);
+
+static void start_front_later(struct supervisor *s)
 {
 	uint64_t ms = s->rest_ms ? s->rest_ms : REST_FIRST_MS;
 
-	if (front_spawn(s) == 0 || s->front_pid)
-		return;
 	s->rest_ms = ms * 2 < REST_LAST_MS ? ms * 2 : REST_LAST_MS;
 	loop_timer_set(&s->loop, &s->front_timer, ms * NS_PER_MS, on_front_due);
+}
+
+static bool some_front_runs(const struct supervisor *s)
+{
+	for (const struct front_process *f = s->fronts; f; f = f->next)
+		if (f->pid)
+			return true;
+	return false;
+}
+
+static void on_front_ended(struct front_process *f)
+{
+	struct supervisor *s = f->user;
+
+	if (s->stopping && !some_front_runs(s))
+		loop_stop(&s->loop);
+	if (f != s->front)
+		return;
+	s->front = NULL;
+	if (!s->stopping)
+		start_front_later(s);
+}
+
+static void on_front_log(struct front_process *f, struct str body)
+{
+	struct supervisor *s = f->user;
+	struct access_record r;
+
+	if (s->config->log && access_record_read(body, &r) == 0)
+		access_log_write(s->config->log, &r);
+}
+
+static void on_front_gone(struct front_process *f)
+{
+	struct supervisor *s = f->user;
+	struct front_process **at = &s->fronts;
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (*at)
+		*at = f->next;
+}
+
+static int start_front(struct supervisor *s)
+{
+	static const struct front_process_ops ops = { .ready = on_front_ready,
+						      .ended = on_front_ended,
+						      .log = on_front_log,
+						      .gone = on_front_gone };
+	struct front_process *f;
+	int r = front_process_new(&f, &s->loop, &s->front_config, &ops, s);
+
+	if (r < 0)
+		return r;
+	r = s->config->certs ? send_certs(s, f) : 0;
+	if (r == 0)
+		r = send_begin(s, f);
+	if (r < 0) {
+		front_process_free(f);
+		return r;
+	}
+	f->next = s->fronts;
+	s->fronts = s->front = f;
+	return 0;
+}
+
+static void on_front_due(struct loop_timer *t)
+{
+	struct supervisor *s = container_of(t, struct supervisor, front_timer);
+
+	if (start_front(s) < 0)
+		start_front_later(s);
+}
+
+/* ---- certificates ---- */
+
+/* Files that cannot be used change nothing: clients go on with the certificate that was read last.
+ */
+static void reload_certs(struct supervisor *s)
+{
+	struct err e = { 0 };
+
+	if (certs_load(s->config->certs, &e) < 0) {
+		say(s, "The old certificate stays in use", &e);
+		return;
+	}
+	for (struct front_process *f = s->fronts; f; f = f->next)
+		if (f->pid)
+			(void)send_certs(s, f);
+	say(s, "The certificate was read again", NULL);
+}
+
+/* Polled: a certificate often is a link to a link to a file, and any of them may be replaced. */
+static void on_certs_look(struct loop_timer *t)
+{
+	struct supervisor *s = container_of(t, struct supervisor, certs_timer);
+
+	if (certs_changed(s->config->certs))
+		reload_certs(s);
+	loop_timer_set(&s->loop, t, CERTS_LOOK_MS * NS_PER_MS, on_certs_look);
+}
+
+/* ---- signals and keys ---- */
+
+static void stop(struct supervisor *s)
+{
+	s->stopping = true;
+	loop_timer_stop(&s->loop, &s->front_timer);
+	if (!some_front_runs(s))
+		loop_stop(&s->loop);
+	for (struct front_process *f = s->fronts; f; f = f->next)
+		front_process_stop(f);
+}
+
+/* A log that was renamed (logrotate) is made anew. */
+static void reopen_log(struct supervisor *s)
+{
+	struct err e = { 0 };
+
+	if (access_log_open(s->config->log, &e) < 0)
+		say(s, "The access log stays where it was", &e);
+}
+
+static void reload(struct supervisor *s)
+{
+	if (s->config->certs)
+		reload_certs(s);
+	if (s->config->log)
+		reopen_log(s);
 }
 
 static void on_signal(struct loop_io *io, uint32_t events)
@@ -205,15 +249,12 @@ static void on_signal(struct loop_io *io, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	while (read(s->signal_fd, &info, sizeof info) > 0)
-		;
-	s->stopping = true;
-	if (!s->front_pid) {
-		loop_stop(&s->loop);
-		return;
+	while (read(s->signal_fd, &info, sizeof info) > 0) {
+		if (info.ssi_signo == SIGHUP)
+			reload(s);
+		else
+			stop(s);
 	}
-	(void)conn_send(&s->front, F_STOP, 0, STR_NONE);
-	loop_timer_set(&s->loop, &s->front_timer, STOP_MS * NS_PER_MS, on_stop_due);
 }
 
 static void on_keys(struct loop_io *io, uint32_t events)
@@ -232,8 +273,9 @@ static void on_keys(struct loop_io *io, uint32_t events)
 			changed |= e->len && strcmp(e->name, KEYS_CHANGED_FILE) == 0;
 			at += (ssize_t)(sizeof *e + e->len);
 		}
-	if (changed && s->front_pid)
-		(void)conn_send(&s->front, F_KEYS, 0, STR_NONE);
+	for (struct front_process *f = s->fronts; changed && f; f = f->next)
+		if (f->pid)
+			(void)conn_send(&f->control, F_KEYS, 0, STR_NONE);
 }
 
 static int watch_signals(struct supervisor *s)
@@ -243,6 +285,7 @@ static int watch_signals(struct supervisor *s)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -267,10 +310,13 @@ static int run(struct supervisor *s, struct err *e)
 		r = watch_signals(s);
 	if (r == 0)
 		r = watch_keys(s);
+	if (r == 0)
+		r = random_bytes(s->ticket, sizeof s->ticket);
 	if (r < 0)
 		return err_sys(e, -r, "start the server");
-	job_spawner_init(&s->spawner);
-	r = front_spawn(s);
+	if (s->config->certs)
+		loop_timer_set(&s->loop, &s->certs_timer, CERTS_LOOK_MS * NS_PER_MS, on_certs_look);
+	r = start_front(s);
 	if (r < 0)
 		return err_sys(e, -r, "start the server's front");
 	r = loop_run(&s->loop);
@@ -279,30 +325,22 @@ static int run(struct supervisor *s, struct err *e)
 
 int supervise(const struct supervisor_config *config, struct err *e)
 {
-	struct supervisor s = { .config = config,
-				.signal_fd = FD_NONE,
-				.keys_fd = FD_NONE,
-				.front_pidfd = FD_NONE,
-				.front.fd = FD_NONE };
+	struct supervisor s = { .config = config, .signal_fd = FD_NONE, .keys_fd = FD_NONE };
 	int r;
 
-	s.spawner = (struct job_spawner){ .loop = &s.loop,
-					  .program = config->program,
-					  .argv = config->worker_argv,
-					  .envp = config->worker_envp,
-					  .started = on_worker_started,
-					  .gone = on_worker_gone,
-					  .ctx = &s };
+	s.front_config = (struct front_process_config){ .program = config->program,
+							.role = config->front_role,
+							.worker_argv = config->worker_argv,
+							.worker_envp = config->worker_envp };
 	if (server_key_load(config->state, s.secret, e) < 0)
 		return -1;
 	r = run(&s, e);
-	conn_done(&s.front);
-	if (s.front_pid) {
-		(void)syscall(SYS_pidfd_send_signal, s.front_pidfd, SIGKILL, NULL, 0);
-		(void)waitpid(s.front_pid, NULL, 0);
+	while (s.fronts) {
+		struct front_process *f = s.fronts;
+
+		s.fronts = f->next;
+		front_process_free(f);
 	}
-	job_spawner_done(&s.spawner);
-	fd_close(&s.front_pidfd);
 	fd_close(&s.signal_fd);
 	fd_close(&s.keys_fd);
 	loop_done(&s.loop);

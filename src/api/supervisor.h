@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "api/access_log.h"
+#include "api/certs.h"
 #include "api/control.h"
 #include "base/err.h"
 #include "store/state.h"
@@ -16,10 +18,19 @@ struct supervisor_config {
 	const char *front_role;		  /* the front is started as: cay ROLE */
 	int listeners[CONTROL_LISTENERS]; /* borrowed */
 	int nlisteners;
+	unsigned tls_listeners; /* bit i: clients of listener i speak TLS */
+	struct certs *certs;	/* loaded; NULL: no TLS */
+	struct access_log *log; /* open; NULL: none */
+	const char *domain;	/* of sandboxes' host names; NULL: any */
 	/* Once, when clients are answered. */
 	void (*ready)(void *ctx);
+	/* Something that the host's user should know; may be called at any time. */
+	void (*say)(void *ctx, const char *text);
 	void *ctx;
 };
 
-/* Until SIGTERM or SIGINT, which are blocked from then on. Answers under way are finished. */
+/*
+ * Until SIGTERM or SIGINT; answers under way are finished. SIGHUP: read the certificate and open
+ * the access log again. These signals are blocked from then on.
+ */
 int supervise(const struct supervisor_config *config, struct err *e);

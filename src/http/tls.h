@@ -35,6 +35,8 @@ int http_tls_new(struct http_tls **ret, const struct http_tls_options *o, struct
 int http_tls_replace(struct http_tls *t, const struct http_tls_options *o, struct err *e);
 /* No connection of t may be left. */
 void http_tls_free(struct http_tls *t);
+/* Whether the first certificate of a chain in PEM is valid for this host name. */
+bool http_tls_names(struct str chain, const char *name);
 /* For http_listen_add() and http_server_adopt(). */
 const struct http_filter_maker *http_tls_maker(const struct http_tls *t);
 

@@ -73,6 +73,18 @@ static bool use_key(SSL_CTX *ctx, struct str text)
 	return ok;
 }
 
+bool http_tls_names(struct str chain, const char *name)
+{
+	BIO *b = bio_of(chain);
+	X509 *leaf = b ? PEM_read_bio_X509(b, NULL, NULL, NULL) : NULL;
+	bool is = leaf && X509_check_host(leaf, name, 0, 0, NULL) == 1;
+
+	X509_free(leaf);
+	BIO_free(b);
+	ERR_clear_error();
+	return is;
+}
+
 /* --- contexts --- */
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_n,

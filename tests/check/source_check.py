@@ -329,7 +329,7 @@ OF_OPERATIONS = {
 }
 OF_STORE = re.compile(r'\b(?:sqlite3|db|catalog|state)_\w+(?=\()')
 # The socket that a server listens on is its own.
-OF_FRONT = {('src/cli/host/serve.c', 'unlink')}
+OF_FRONT = {('src/cli/host/serve.c', 'unlink'), ('src/cli/host/serve_listen.c', 'unlink')}
 # Neither reads nor changes the store.
 OF_STORE_FREE = {'catalog_close', 'state_id_ok'}
 

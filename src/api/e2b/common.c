@@ -2,6 +2,7 @@
 #include "api/e2b/common.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,6 +104,11 @@ int e2b_answer_empty(struct job_run *r, int status, struct err *e)
 	return e2b_answer(r, status, &(struct buf){ 0 }, e);
 }
 
+void e2b_put_domain(struct json *j)
+{
+	json_put_c(j, "domain", getenv("CAY_SERVE_DOMAIN"));
+}
+
 void e2b_put_sandbox(struct json *j, const struct job_run *r, const char *id, const char *template_,
 		     bool is_private)
 {
@@ -118,7 +124,7 @@ void e2b_put_sandbox(struct json *j, const struct job_run *r, const char *id, co
 	json_put_c(j, "envdAccessToken", token);
 	server_token(r->ctx, "traffic", id, token);
 	json_put_c(j, "trafficAccessToken", is_private ? token : NULL);
-	json_put_nil(j, "domain");
+	e2b_put_domain(j);
 	json_end(j);
 }
 

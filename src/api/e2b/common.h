@@ -54,6 +54,8 @@ int e2b_answer_empty(struct job_run *r, int status, struct err *e);
 /* {"sandboxID":…}: what a client needs to use it. */
 int e2b_answer_sandbox(struct job_run *r, int status, const char *id, const char *template_,
 		       bool is_private, struct err *e);
+/* The domain of sandboxes' host names, or null. */
+void e2b_put_domain(struct json *j);
 /* The same object, as the next value of j. */
 void e2b_put_sandbox(struct json *j, const struct job_run *r, const char *id, const char *template_,
 		     bool is_private);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/e2b/port.h"
 #include "api/e2b/sign.h"
@@ -252,13 +253,14 @@ static void start(struct envd *v)
 	box_want(v->q->front, v->q->id, &v->want);
 }
 
-/* "49983-ID.domain" */
-static bool host_names(const struct http_head *h, uint16_t *ret_port, char *id, size_t size)
+/* "49983-ID.domain"; without a domain of ours any will do. */
+static bool host_names(const struct http_head *h, const char *domain, uint16_t *ret_port, char *id,
+		       size_t size)
 {
 	const char *name = h->has_host ? h->host.name : "", *dash = strchr(name, '-');
 	const char *dot = strchr(name, '.');
 
-	return dash && dot && dash < dot &&
+	return dash && dot && dash < dot && (!domain[0] || strcasecmp(dot + 1, domain) == 0) &&
 	       port_parse((struct str){ name, (size_t)(dash - name) }, ret_port) == 0 &&
 	       str_copy(id, size, (struct str){ dash + 1, (size_t)(dot - dash - 1) });
 }
@@ -268,7 +270,7 @@ static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
 	const struct str *id = http_request_header(q->http, "e2b-sandbox-id");
 	const struct str *port = http_request_header(q->http, "e2b-sandbox-port");
 
-	if (host_names(http_request_head(q->http), ret_port, q->id, sizeof q->id))
+	if (host_names(http_request_head(q->http), q->front->domain, ret_port, q->id, sizeof q->id))
 		return true;
 	return id && port && str_copy(q->id, sizeof q->id, *id) && port_parse(*port, ret_port) == 0;
 }

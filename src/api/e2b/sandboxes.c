@@ -46,7 +46,7 @@ int e2b_info(struct job_run *r, struct err *e)
 	json_obj(&j);
 	e2b_put_listed(&j, &a.row, &status);
 	json_put_c(&j, "envdAccessToken", token);
-	json_put_nil(&j, "domain");
+	e2b_put_domain(&j);
 	put_lifecycle(&j, &a.row);
 	json_put_bool(&j, "allowInternetAccess", net.now && net.now->def == POLICY_ACT_ALLOW);
 	json_end(&j);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cay serve: serves HTTP for programs, including the E2B SDKs. */
-#include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "api/front.h"
@@ -16,150 +13,133 @@
 #include "api/worker.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/host/serve_config.h"
+#include "cli/host/serve_listen.h"
 #include "ops/key.h"
 
-static const char *want_listen, *want_socket;
+static const char *want_listen, *want_socket, *want_cert, *want_key, *want_domain;
+static const char *want_log, *want_config;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
 	  "Also serve TCP; clients need a key (cay key create). Port 0: any", &want_listen },
 	{ "socket", 0, OPT_TEXT, "PATH",
 	  "The unix socket (default: cay.sock in the state directory)", &want_socket },
+	{ "tls-cert", 0, OPT_TEXT, "FILE",
+	  "Speak TLS on --listen with this certificate chain (PEM)", &want_cert },
+	{ "tls-key", 0, OPT_TEXT, "FILE", "The certificate's private key (PEM)", &want_key },
+	{ "domain", 0, OPT_TEXT, "NAME",
+	  "Ports of sandboxes are PORT-ID.NAME (default: below any name)", &want_domain },
+	{ "access-log", 0, OPT_TEXT, "FILE",
+	  "Write a line of JSON per request; -: to stdout (default: none)", &want_log },
+	{ "config", 0, OPT_TEXT, "FILE",
+	  "More options, as NAME = VALUE lines (default: serve.conf in the state directory)",
+	  &want_config },
 	{ 0 },
 };
 
-enum { BACKLOG = 1024 };
+enum { HTTPS = 443 };
 
 struct serving {
 	struct cay cay;
-	char socket[sizeof((struct sockaddr_un *)0)->sun_path];
-	char address[80];   /* ADDR:PORT as bound; empty: none */
+	struct serve_listen listen;
+	struct serve_config config;
+	struct certs certs;
+	struct access_log log;
 	char key[KEY_TEXT]; /* key created by this run; empty: none */
+	/* The domain as clients write it, with the port if it is not the one of https. */
+	char public[DOMAIN_SIZE + 8];
 };
 
-static bool is_other_file(const char *path)
-{
-	struct stat st;
+/* ---- options ---- */
 
-	return lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode);
+static bool is_domain(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n < DOMAIN_SIZE &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n && name[0] != '.' &&
+	       name[n - 1] != '.' && !strstr(name, "..");
 }
 
-/* True if a server answers there. Removes the socket of a dead server. */
-static bool socket_is_served(const struct sockaddr_un *a)
+/* The file that --config names must exist, others need not. */
+static int read_config(struct serving *s, struct err *e)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool served = fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) == 0;
+	static const char installed[] = "/etc/cay/serve.conf";
+	static char own[PATH_MAX];
 
-	if (fd >= 0)
-		(void)close(fd);
-	return served;
+	(void)snprintf(own, sizeof own, "%s/serve.conf", s->cay.state.dir);
+	s->config.path = want_config;
+	if (!s->config.path && access(own, F_OK) == 0)
+		s->config.path = own;
+	if (!s->config.path && strcmp(s->cay.state.dir, "/var/lib/cay") == 0 &&
+	    access(installed, F_OK) == 0)
+		s->config.path = installed;
+	return s->config.path ? serve_config_load(&s->config, opts, e) : 0;
 }
 
-static int listen_unix(struct serving *s, int *ret_fd, struct err *e)
+static int check_options(struct cmd_ctx *ctx, const struct serving *s, struct err *e)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	char path[sizeof s->cay.state.dir + 16];
-	mode_t before;
-	int r;
-
-	(void)snprintf(path, sizeof path, "%s/cay.sock", s->cay.state.dir);
-	if (!str_copy(s->socket, sizeof s->socket, str_of(want_socket ? want_socket : path)))
-		return err_set(e, ERR_INVALID, "the path of the socket is too long: '%s'",
-			       want_socket ? want_socket : path);
-	(void)str_copy(a.sun_path, sizeof a.sun_path, str_of(s->socket));
-	if (is_other_file(s->socket))
-		return err_set(e, ERR_CONFLICT, "'%s' exists already, and is not a socket",
-			       s->socket);
-	if (socket_is_served(&a))
-		return err_set(e, ERR_CONFLICT, "a server runs already at '%s'", s->socket);
-	(void)unlink(s->socket);
-	/* Every process that can connect acts as the host's user. */
-	before = umask(0177);
-	r = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&a, sizeof a);
-	(void)umask(before);
-	if (r < 0 || listen(fd, BACKLOG) < 0)
-		return err_sys(e, errno, "listen at '%s'", s->socket);
-	*ret_fd = TAKE_FD(fd);
+	if (!want_cert != !want_key)
+		return cmd_usage(ctx, e, "--tls-cert and --tls-key belong together");
+	if (want_cert && !want_listen)
+		return cmd_usage(ctx, e, "TLS is for TCP: --tls-cert needs --listen");
+	if (want_domain && !is_domain(want_domain)) {
+		(void)cmd_usage(ctx, e, "'%s' is not a domain; write it as example.com",
+				want_domain);
+		return serve_config_blame(&s->config, &want_domain, e);
+	}
 	return 0;
 }
 
-/* "ADDR:PORT", "[ADDR]:PORT" or "PORT", which means the loopback address. */
-static int parse_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
-			 struct err *e)
-{
-	struct sockaddr_in *in = (void *)ret;
-	struct sockaddr_in6 *in6 = (void *)ret;
-	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
-	char host[64] = "127.0.0.1", *end;
-	unsigned long number = strtoul(port, &end, 10);
-	size_t n = colon ? (size_t)(colon - text) : 0;
+/* ---- what is printed ---- */
 
-	*ret = (struct sockaddr_storage){ 0 };
-	if (colon && n > 1 && text[0] == '[' && text[n - 1] == ']') {
-		text++;
-		n -= 2;
-	}
-	if (*port < '0' || *port > '9' || *end || number > 65535 ||
-	    (colon && !str_copy(host, sizeof host, (struct str){ text, n })))
-		return err_set(e, ERR_INVALID, "'%s' is not ADDR:PORT", text);
-	if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons((uint16_t)number);
-		*ret_len = sizeof *in;
-	} else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons((uint16_t)number);
-		*ret_len = sizeof *in6;
+static void print_sdk_lines(const struct serving *s, const char *key)
+{
+	const char *scheme = want_cert ? "https" : "http", *address = s->listen.address;
+
+	printf("To use it with the E2B SDK:\n");
+	if (want_cert && want_domain)
+		printf("  export E2B_DOMAIN=%s\n"
+		       "  export E2B_API_URL=https://api.%s\n",
+		       s->public, s->public);
+	else
+		printf("  export E2B_API_URL=%s://%s\n"
+		       "  export E2B_SANDBOX_URL=%s://%s\n",
+		       scheme, address, scheme, address);
+	printf("  export E2B_API_KEY=%s\n\n", key);
+}
+
+static void print_next_steps(void *ctx)
+{
+	const struct serving *s = ctx;
+
+	printf("Serving at %s\n", s->listen.socket);
+	if (s->listen.address[0]) {
+		const char *key = s->key[0] ? s->key : "YOUR_KEY";
+		const char *scheme = want_cert ? "https" : "http";
+
+		printf("Serving at %s://%s\n\n", scheme, s->listen.address);
+		print_sdk_lines(s, key);
+		if (s->key[0])
+			printf("This key was made just now and is not shown again.\n");
+		else
+			printf("Make a key with: cay key create NAME\n");
+		printf("Try: curl -H 'X-API-Key: %s' %s://%s/sandboxes\n", key, scheme,
+		       s->listen.address);
 	} else {
-		return err_set(e, ERR_INVALID, "'%s' is not an address; write 127.0.0.1:3000",
-			       host);
+		printf("Try: curl --unix-socket %s http://localhost/sandboxes\n", s->listen.socket);
+		printf("For other machines and the E2B SDK: cay serve --listen 127.0.0.1:3000\n");
 	}
-	return 0;
+	(void)fflush(stdout);
 }
 
-static void note_address(struct serving *s, int fd)
+static void print_notice(void *ctx, const char *text)
 {
-	struct sockaddr_storage a;
-	socklen_t len = sizeof a;
-	const struct sockaddr_in *in = (const void *)&a;
-	const struct sockaddr_in6 *in6 = (const void *)&a;
-	char text[INET6_ADDRSTRLEN] = "";
-
-	if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
-		return;
-	if (a.ss_family == AF_INET) {
-		(void)inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-		(void)snprintf(s->address, sizeof s->address, "%s:%u", text, ntohs(in->sin_port));
-	} else {
-		(void)inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
-		(void)snprintf(s->address, sizeof s->address, "[%s]:%u", text,
-			       ntohs(in6->sin6_port));
-	}
+	(void)ctx;
+	(void)fprintf(stderr, "cay serve: %s\n", text);
 }
 
-static int listen_tcp(struct serving *s, int *ret_fd, struct err *e)
-{
-	struct sockaddr_storage a;
-	auto_close int fd = FD_NONE;
-	socklen_t len;
-	int one = 1;
-
-	if (parse_address(want_listen, &a, &len, e) < 0)
-		return -1;
-	fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_sys(e, errno, "make a socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (bind(fd, (struct sockaddr *)&a, len) < 0 || listen(fd, BACKLOG) < 0) {
-		if (errno != EADDRINUSE)
-			return err_sys(e, errno, "listen at '%s'", want_listen);
-		(void)err_set(e, ERR_CONFLICT, "'%s' is already in use", want_listen);
-		return err_hint(e, "try --listen 127.0.0.1:0");
-	}
-	note_address(s, fd);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
+/* ---- serving ---- */
 
 static int count_key(void *ctx, const struct key_row *row)
 {
@@ -179,77 +159,99 @@ static int need_key(struct serving *s, struct err *e)
 	return some ? 0 : op_key_create(&s->cay, "default", s->key, &row, e);
 }
 
-static void print_next_steps(void *ctx)
+static int set_variable(const char *name, const char *value, struct err *e)
 {
-	const struct serving *s = ctx;
+	return setenv(name, value, 1) < 0 ? err_sys(e, errno, "set %s", name) : 0;
+}
 
-	printf("Serving at %s\n", s->socket);
-	if (s->address[0]) {
-		const char *key = s->key[0] ? s->key : "YOUR_KEY";
+/* Workers put it into answers: a client's getHost() uses it. */
+static int announce_domain(struct serving *s, struct err *e)
+{
+	char name[DOMAIN_SIZE + 8], text[DOMAIN_SIZE + 100];
 
-		printf("Serving at http://%s\n\n", s->address);
-		printf("To use it with the E2B SDK:\n"
-		       "  export E2B_API_URL=http://%s\n"
-		       "  export E2B_SANDBOX_URL=http://%s\n"
-		       "  export E2B_API_KEY=%s\n\n",
-		       s->address, s->address, key);
-		if (s->key[0])
-			printf("This key was made just now and is not shown again.\n");
-		else
-			printf("Make a key with: cay key create NAME\n");
-		printf("Try: curl -H 'X-API-Key: %s' http://%s/sandboxes\n", key, s->address);
-	} else {
-		printf("Try: curl --unix-socket %s http://localhost/sandboxes\n", s->socket);
-		printf("For other machines and the E2B SDK: cay serve --listen 127.0.0.1:3000\n");
+	if (!want_domain)
+		return unsetenv("CAY_SERVE_DOMAIN");
+	(void)str_copy(s->public, sizeof s->public, str_of(want_domain));
+	if (want_cert && s->listen.port != HTTPS)
+		(void)snprintf(s->public, sizeof s->public, "%s:%u", want_domain, s->listen.port);
+	(void)snprintf(name, sizeof name, "80-id.%s", want_domain);
+	if (want_cert && !certs_cover(&s->certs, name)) {
+		(void)snprintf(text, sizeof text,
+			       "the certificate is not valid for *.%s: clients will refuse ports",
+			       want_domain);
+		print_notice(s, text);
 	}
-	(void)fflush(stdout);
+	return set_variable("CAY_SERVE_DOMAIN", s->public, e);
 }
 
 static int serve(struct serving *s, struct err *e)
 {
-	char state[sizeof s->cay.state.dir + 16];
 	char *argv[] = { "cay", "serve-worker", NULL };
 	struct supervisor_config config = { .state = &s->cay.state,
 					    .program = s->cay.programs.cay,
 					    .worker_argv = argv,
-					    .worker_envp = environ,
 					    .front_role = "serve-front",
+					    .certs = want_cert ? &s->certs : NULL,
+					    .log = want_log ? &s->log : NULL,
+					    .domain = want_domain,
 					    .ready = print_next_steps,
+					    .say = print_notice,
 					    .ctx = s };
 	auto_close int local = FD_NONE, network = FD_NONE;
 	int r;
 
-	(void)snprintf(state, sizeof state, "CAY_STATE=%s", s->cay.state.dir);
-	if (putenv(state) != 0)
-		return err_sys(e, ENOMEM, "start the server");
-	if (want_listen && listen_tcp(s, &network, e) < 0)
+	if (want_listen && serve_listen_tcp(&s->listen, &network, e) < 0)
+		return serve_config_blame(&s->config, &want_listen, e);
+	if (serve_listen_unix(&s->listen, &local, e) < 0)
+		return serve_config_blame(&s->config, &want_socket, e);
+	if (set_variable("CAY_STATE", s->cay.state.dir, e) < 0 || announce_domain(s, e) < 0)
 		return -1;
-	if (listen_unix(s, &local, e) < 0)
-		return -1;
+	config.worker_envp = environ;
 	config.listeners[config.nlisteners++] = local;
-	if (network >= 0)
+	if (network >= 0) {
+		config.tls_listeners = want_cert ? 1u << config.nlisteners : 0;
 		config.listeners[config.nlisteners++] = network;
+	}
 	r = supervise(&config, e);
-	(void)unlink(s->socket);
+	(void)unlink(s->listen.socket);
 	return r;
+}
+
+static int prepare(struct cmd_ctx *ctx, struct serving *s, struct err *e)
+{
+	if (read_config(s, e) < 0 || check_options(ctx, s, e) < 0)
+		return -1;
+	s->listen = (struct serve_listen){ .state_dir = s->cay.state.dir,
+					   .want_listen = want_listen,
+					   .want_socket = want_socket };
+	s->certs = (struct certs){ .cert_path = want_cert, .key_path = want_key };
+	s->log.path = want_log;
+	if (want_cert && certs_load(&s->certs, e) < 0)
+		return serve_config_blame(&s->config, &want_cert, e);
+	if (want_log && access_log_open(&s->log, e) < 0)
+		return serve_config_blame(&s->config, &want_log, e);
+	if (cay_programs(&s->cay, e) < 0)
+		return -1;
+	return want_listen ? need_key(s, e) : 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
-	struct serving s = { 0 };
+	struct serving s = { .log.fd = FD_NONE };
 	int r;
 
 	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open(&s.cay, e) < 0)
 		return -1;
-	r = cay_programs(&s.cay, e);
-	if (r == 0 && want_listen)
-		r = need_key(&s, e);
+	r = prepare(ctx, &s, e);
 	/* Workers open their own catalog. */
 	if (s.cay.catalog)
 		catalog_close(TAKE_PTR(s.cay.catalog));
 	if (r == 0)
 		r = serve(&s, e);
+	access_log_close(&s.log);
+	certs_done(&s.certs);
 	cay_close(&s.cay);
+	free(s.config.text);
 	return r;
 }
 
@@ -261,6 +263,7 @@ static int run_worker(struct cmd_ctx *ctx, struct err *e)
 	/* A signal that stops the server must not stop a worker: it finishes its job. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (cli_open_state(&c, e) < 0)
 		return -1;
@@ -275,14 +278,19 @@ static int run_front(struct cmd_ctx *ctx, struct err *e)
 
 const struct cmd cmd_serve = {
 	.name = "serve",
-	.synopsis = "[--listen ADDR:PORT] [--socket PATH]",
+	.synopsis = "[--listen ADDR:PORT [--tls-cert FILE --tls-key FILE]] [options]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
 	.details =
 		"Serves a unix socket that only its user can open. With --listen also TCP: each "
 		"client needs a key, and sees the sandboxes that this key made. The first server "
-		"with --listen makes a key and prints it. Sandboxes outlive the server. There is "
-		"no TLS: for other machines put a proxy in front. Stop it with SIGTERM or ^C.",
-	.examples = "cay serve --listen 127.0.0.1:3000\ncay serve --socket /run/cay.sock",
+		"with --listen makes a key and prints it. Sandboxes outlive the server. Without "
+		"--tls-cert, clients of other machines need a proxy that speaks TLS. A certificate "
+		"that was replaced is read within seconds, or at once after SIGHUP, which also opens "
+		"the access log again. Stop the server with SIGTERM or ^C.",
+	.examples = "cay serve --listen 127.0.0.1:3000\n"
+		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem "
+		    "--domain example.com\n"
+		    "cay serve --socket /run/cay.sock",
 	.run = run,
 	.opts = opts,
 };
