@@ -38,7 +38,7 @@ DISK = '/tmp'
 MEMORY = '/dev/shm'
 MEMORY_BYTES = 6 << 30  # the largest tests of two lanes, twice
 LANES_MAX = 8
-BESIDE_OTHERS = '3'  # times a time limit: lanes and a virtual machine share the processors
+BESIDE_OTHERS = '3'  # times a time limit: lanes share the processors
 PROGRAMS = ('cay', 'cay-*', 'tests/contain/*', 'tests/faults/*', 'tests/crash/*')
 
 

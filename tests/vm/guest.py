@@ -224,8 +224,8 @@ def system(log_path, names, user, group, delegated):
 # Containment, limits and life cycle; what comes late may be left out. Walls and limits are the kernel's, and others
 # for root than for a user: both see them. What else there is is seen once. Without groups only what can be different.
 FEW = ('version', 'groups', 'death')
-MANY = ('version', 'groups', 'limits', 'posture', 'contain', 'death')
-WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation', 'life')
+MANY = ('version', 'groups', 'posture', 'contain', 'limits', 'death')
+WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation')
 with open(f'{JOB}/only', encoding='utf-8') as given:
     only = tuple(given.read().split())
     FEW, MANY, WALLS = (only, only, only) if only else (FEW, MANY, WALLS)
