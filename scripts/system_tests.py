@@ -38,6 +38,7 @@ DISK = '/tmp'
 MEMORY = '/dev/shm'
 MEMORY_BYTES = 6 << 30  # the largest tests of two lanes, twice
 LANES_MAX = 8
+BESIDE_OTHERS = '3'  # times a time limit: lanes share the processors
 PROGRAMS = ('cay', 'cay-*', 'tests/contain/*', 'tests/faults/*', 'tests/crash/*')
 
 
@@ -117,7 +118,7 @@ class Work:
 class Pass:
     """One pytest, in a home directory that its user can write. Its output goes to a file."""
 
-    def __init__(self, mode, marks, state, claims=''):
+    def __init__(self, mode, marks, state, claims='', slower='1'):
         self.mode, self.folder = mode, tempfile.TemporaryDirectory(prefix='cay-test-')
         self.home, self.log = self.folder.name, tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace')
         if mode.prefix:
@@ -127,6 +128,7 @@ class Pass:
                         f'--junitxml={self.report}', '-o', 'junit_family=xunit1', '--tb=short', '--durations=15', '-rs', mode.tests]
         self.env = {**os.environ, **mode.env, 'CAY_TEST_DURATIONS': mode.durations, 'HOME': self.home, 'CAY_BIN': os.path.join(mode.build, 'cay'),
                     'CAY_TEST_STATE_DIR': state, 'PYTHONDONTWRITEBYTECODE': '1'}
+        self.env.setdefault('CAY_TEST_SLOW', slower)
         self.total = self.skipped = 0
         self.bad, self.broken = {}, False  # why by name
         self.unsteady = set()
@@ -183,7 +185,7 @@ class Pass:
 def run_lane(works, number):
     begin = number % len(works)
     for work in works[begin:] + works[:begin]:
-        Pass(work.mode, work.marks, work.state, work.claims)
+        Pass(work.mode, work.marks, work.state, work.claims, BESIDE_OTHERS)
 
 
 def run_beside(works):

@@ -104,21 +104,26 @@ print(db.execute('select count(*), sum(n) from t').fetchone())
 "
 '''
 
+# Two users run these side by side outside: each has its own port.
 REDIS = '''
-redis-server --port 7391 --save '' --dir . --daemonize yes --pidfile $PWD/pid >/dev/null
-for i in $(seq 100); do redis-cli -p 7391 ping >/dev/null 2>&1 && break; sleep 0.05; done
-redis-cli -p 7391 set a 1; redis-cli -p 7391 incr a; redis-cli -p 7391 shutdown nosave 2>/dev/null || true
+port=$((7000 + $(id -u) % 977))
+redis-server --port $port --save '' --dir . --daemonize yes --pidfile $PWD/pid >/dev/null
+for i in $(seq 100); do redis-cli -p $port ping >/dev/null 2>&1 && break; sleep 0.05; done
+redis-cli -p $port set a 1; redis-cli -p $port incr a; redis-cli -p $port shutdown nosave 2>/dev/null || true
 '''
 
 NGINX = '''
+port=$((8000 + $(id -u) % 977))
 mkdir -p www && echo page > www/index.html
 cat > conf <<END
+$([ $(id -u) != 0 ] || echo 'user root;')  # whose workers can look into this directory
 pid $PWD/pid; error_log $PWD/err; daemon on;
 events { }
 http { access_log off; client_body_temp_path $PWD/t1; proxy_temp_path $PWD/t2; fastcgi_temp_path $PWD/t3; uwsgi_temp_path $PWD/t4; scgi_temp_path $PWD/t5;
-  server { listen 127.0.0.1:7392; root $PWD/www; } }
+  server { listen 127.0.0.1:$port; root $PWD/www; } }
 END
-nginx -c $PWD/conf -e $PWD/err && curl -s http://127.0.0.1:7392/ && curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:7392/no && nginx -c $PWD/conf -e $PWD/err -s stop
+nginx -c $PWD/conf -e $PWD/err && curl -s http://127.0.0.1:$port/ && curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:$port/no && nginx -c $PWD/conf -e $PWD/err -s stop
+while [ -e pid ]; do sleep 0.05; done
 '''
 
 JAVA = '''

@@ -28,7 +28,7 @@ DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
 CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
 CLAIM = 16  # tests at a time: what a file sets up is set up once by each lane, and no lane ends long after the others
 # Each of setup, test and teardown ends after so many seconds and fails, whatever it waits for.
-LIMIT_S = float(os.environ.get('CAY_TEST_LIMIT', '300')) * caylib.SLOWER
+LIMIT_S = float(os.environ.get('CAY_TEST_LIMIT', '150')) * caylib.SLOWER
 LIMIT_AGAIN_S = 10  # what waits while the first failure is on its way out is ended too
 # How long each file of tests took: the longest begin first, so that no lane ends long after the others.
 DURATIONS = os.environ.get('CAY_TEST_DURATIONS')

@@ -109,7 +109,7 @@ def test_descriptors_of_inits_children_cannot_be_taken(cay, sandbox, tmp_path):
 @pytest.mark.skipif(not caylib.ROOTFUL, reason='there is no root inside')
 def test_passwd_that_is_a_fifo_does_not_stop_calls(cay, sandbox):
     cay('exec', '--user', 'root', sandbox, '--', 'sh', '-c', 'rm /etc/passwd && mkfifo /etc/passwd', check=True)
-    assert cay('exec', '--user', '1000', sandbox, '--', 'true', timeout=5).code == 0
+    assert cay('exec', '--user', '1000', sandbox, '--', 'true', timeout=20).code == 0
 
 
 def test_a_copy_out_writes_to_a_fifo_or_device_and_does_not_replace_it(cay, sandbox, tmp_path):

@@ -66,7 +66,7 @@ def test_a_name_is_unique_and_the_error_names_the_holder(clean):
         r = clean(*command, *(['--name', 'isle'] if command == ['create'] else []))
         assert r.code == (1 if command == ['create'] else 125), r
         assert "'isle'" in r.err and one in r.err, r
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 5 * caylib.SLOWER
     clean('kill', 'isle', check=True)
     assert clean.create('--name', 'isle') != one
 
@@ -136,7 +136,7 @@ def test_a_daemon_that_a_call_leaves_goes_on(clean):
     ref = clean.create()
     start = time.monotonic()
     clean('exec', ref, '--', 'sh', '-c', 'setsid sh -c "while :; do date > /tmp/tick; sleep 0.05; done" > /dev/null 2>&1 &', check=True)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 5 * caylib.SLOWER
     for _ in range(3):
         assert clean('exec', ref, '--', 'sh', '-c', 'rm -f /tmp/tick; i=0; until test -s /tmp/tick; do sleep 0.02; done; echo y').out == 'y\n'
     assert any('/tmp/tick' in p['args'] for p in clean.json('ps', ref))

@@ -232,7 +232,7 @@ for family, kind, proto, to in ((socket.AF_INET, socket.SOCK_DGRAM, 0, ('45.90.0
         print('sent')
     except OSError as e:
         print(errno.errorcode.get(e.errno, e))
-print(time.monotonic() - begin < 1)
+print(time.monotonic() - begin < 2.5)  # one that is not refused would take 3 s
 E''', '--allow', '**', '--user', 'root' if caylib.ROOTFUL else '1000')
     assert 'sent' not in r.out and r.out.splitlines()[-1] == 'True', r
 

@@ -61,7 +61,7 @@ def test_a_timeout_is_124(cay):
     start = time.monotonic()
     r = cay('run', '--timeout', '300ms', '--', 'sleep', '60')
     assert r.code == 124, r
-    assert 0.3 <= time.monotonic() - start < 5
+    assert 0.3 <= time.monotonic() - start < 5 * caylib.SLOWER
     assert 'time' in r.err.lower() or r.err == '', r
 
 
@@ -291,7 +291,7 @@ def test_a_timeout_ends_the_whole_tree(cay, box):
     r = cay('exec', '--timeout', '700ms', box, '--', 'sh', '-c', script)
     assert r.code == 124, r
     # All of them have been killed by now; the kernel takes its time to take them down.
-    caylib.wait_until(lambda: [p['args'] for p in cay.json('ps', box)] == ['cay-init'], timeout=2, what='the end of the tree')
+    caylib.wait_until(lambda: [p['args'] for p in cay.json('ps', box)] == ['cay-init'], what='the end of the tree')
 
 
 def test_a_timeout_cannot_be_ignored(cay):
@@ -329,7 +329,7 @@ def test_killing_cay_run_leaves_nothing_behind(fresh_cay):
     with fresh_cay.popen('run', '--', 'sh', '-c', script) as p:
         p.read_until(b'ready\n')
         p.kill()
-        p.wait(5)
+        p.wait(30)
     assert caylib.leftovers([fresh_cay], set()) == []
 
 
@@ -339,7 +339,7 @@ def test_killing_cay_run_at_any_moment_leaves_nothing_behind(fresh_cay):
         with fresh_cay.popen('run', '--', 'sleep', '5') as p:
             time.sleep(i * 0.002)
             p.kill()
-            p.wait(5)
+            p.wait(30)
     end = time.monotonic() + caylib.LEFTOVER_WAIT_S
     while [t for t in caylib.descendants(fresh_cay.pids)] and time.monotonic() < end:
         time.sleep(0.02)
@@ -372,7 +372,7 @@ def test_background_processes_die_with_the_run(cay):
 def test_background_processes_that_hold_stdout_do_not_delay_the_end(cay):
     start = time.monotonic()
     assert cay('run', '--', 'sh', '-c', 'sleep 30 & echo done').out == 'done\n'
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 5 * caylib.SLOWER
 
 
 @pytest.mark.parametrize('command, code', [(['true'], 0), (['sh', '-c', 'sleep 0.05; exit 3'], 3), (['nosuch'], 127)])
@@ -410,11 +410,11 @@ def test_a_busy_catalog_stops_neither_output_nor_signals(fresh_cay):
         for _ in range(30):
             assert p.stdout.readline() == b'tick\n'
             times.append(time.monotonic())
-        assert max(b - a for a, b in zip(times, times[1:])) < 2, 'output stood still'
+        assert max(b - a for a, b in zip(times, times[1:])) < 2 * caylib.SLOWER, 'output stood still'
         p.send_signal(signal.SIGINT)
         start = time.monotonic()
         assert b'got it' in p.stdout.read() and p.wait(10) == 7
-        assert time.monotonic() - start < 2, 'the signal came late'
+        assert time.monotonic() - start < 2 * caylib.SLOWER, 'the signal came late'
     db.rollback()
     db.close()
 

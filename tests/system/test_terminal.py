@@ -128,7 +128,7 @@ def test_our_terminal_is_raw_meanwhile_and_restored_afterwards(cay, box):
 
 @pytest.mark.parametrize('how', ['kill', 'warden', 'timeout'])
 def test_our_terminal_is_restored_whatever_ends_the_call(cay, box, how):
-    args = ['exec', '-t'] + (['--timeout', '600ms'] if how == 'timeout' else []) + [box, '--', 'sh', '-c', 'echo go; sleep 600']
+    args = ['exec', '-t'] + (['--timeout', '2s'] if how == 'timeout' else []) + [box, '--', 'sh', '-c', 'echo go; sleep 600']
     with cay.spawn_pty(*args) as t:
         t.expect('go')
         caylib.wait_until(t.is_raw, what='the raw mode')

@@ -5,6 +5,7 @@ import socket
 import struct
 from typing import NamedTuple
 
+import caylib
 import proto
 
 
@@ -50,7 +51,7 @@ class Client:
 
     def __init__(self, path, oldest=proto.PROTO_CLIENT_OLDEST, newest=proto.PROTO_CLIENT_VERSION):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(20)
+        self.sock.settimeout(20 * caylib.SLOWER)
         self.sock.connect(path)
         self.data = b''
         body = field(proto.TAG_VERSION, oldest)

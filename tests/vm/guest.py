@@ -121,10 +121,10 @@ def unit_failures(name, text, bad):
     said = ''
     for line in text.splitlines():
         if line.startswith('not ok'):
-            yield f"FAILED {name}: {line.partition(' - ')[2]}: {said}\n"
+            yield f"FAILURE {name}: {line.partition(' - ')[2]}: {said}\n"
         said = '' if re.match(r'(not )?ok\b', line) else line
     if bad and not re.search(r'^not ok\b', text, re.M):
-        yield f'FAILED {name}: {said}\n'
+        yield f'FAILURE {name}: {said}\n'
 
 
 def unit(log_path):
@@ -212,7 +212,7 @@ def system(log_path, names, user, group, delegated):
     bad |= {name for name in unsteady if not may_be_unsteady(name)}
     with open(log_path, 'a', encoding='utf-8') as log:
         log.writelines(f'UNSTEADY {".".join(name)}\n' for name in sorted(unsteady))
-        log.writelines(f'FAILED {".".join(name)}{" (passed on its retry)" if name in unsteady else ""}: {first.why[name]}\n'
+        log.writelines(f'FAILURE {".".join(name)}{" (passed on its retry)" if name in unsteady else ""}: {first.why[name]}\n'
                        for name in sorted(bad))
         slowest = sorted(first.seconds, key=first.seconds.get, reverse=True)[:10]
         log.write('SLOWEST ' + ', '.join(f'{name} {first.seconds[name]:.0f} s' for name in slowest) + '\n')
@@ -224,8 +224,8 @@ def system(log_path, names, user, group, delegated):
 # Containment, limits and life cycle; what comes late may be left out. Walls and limits are the kernel's, and others
 # for root than for a user: both see them. What else there is is seen once. Without groups only what can be different.
 FEW = ('version', 'groups', 'death')
-MANY = ('version', 'groups', 'limits', 'posture', 'contain', 'death')
-WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation', 'life')
+MANY = ('version', 'groups', 'posture', 'contain', 'limits', 'death')
+WALLS = ('contain', 'posture', 'groups', 'limits', 'isolation')
 with open(f'{JOB}/only', encoding='utf-8') as given:
     only = tuple(given.read().split())
     FEW, MANY, WALLS = (only, only, only) if only else (FEW, MANY, WALLS)

@@ -14,7 +14,7 @@
 #include "sys/files/rmtree.h"
 #include "t_ns.h"
 
-enum { ROUNDS = 5000, SOMEBODY = 4242 };
+enum { ROUNDS = 1000, SOMEBODY = 4242 };
 
 static char top[64];
 static int base, root, outside;
