@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "warden/changes/changes_job.h"
+#include "warden/changes/walk_cpu.h"
 #include "warden/changes/walk_settle.h"
 #include "warden/generation/generation.h"
 #include "warden/warden.h"
@@ -80,6 +81,8 @@ static void mark_covered(struct warden *w, struct walk *walk)
 		walk->calls[i].covered = walk->calls[i].end_ns != UINT64_MAX;
 	if (walk != &s->now)
 		return;
+	if (walk->ncalls > 1)
+		walk_sample(w);
 	s->wanted = s->again = false;
 	s->begun++;
 	loop_timer_stop(&w->loop, &s->timer);
@@ -268,15 +271,25 @@ static bool walk_one(struct warden *w, struct walk *walk)
 	return r > 0;
 }
 
+/* How long to wait with a walk of `now`. */
+static uint64_t wait_ns(struct warden *w)
+{
+	if (!w->walks.settles && w->watch && watch_is_renaming(w->watch))
+		return RENAME_MS * NS_PER_MS;
+	return walk_sample_due_ns(w);
+}
+
 /* Begin the next walk, unless one is in progress. */
 static void walk_next(struct warden *w)
 {
 	struct walks *s = &w->walks;
 
 	while (!s->job && (s->old || s->wanted)) {
-		if (!s->old && !s->settles && w->watch && watch_is_renaming(w->watch)) {
+		uint64_t wait = s->old ? 0 : wait_ns(w);
+
+		if (wait) {
 			s->wanted = false;
-			loop_timer_set(&w->loop, &s->timer, RENAME_MS * NS_PER_MS, on_timer);
+			loop_timer_set(&w->loop, &s->timer, wait, on_timer);
 			break;
 		}
 		if (!walk_one(w, s->old ? s->old : &s->now))
@@ -462,6 +475,7 @@ void walk_window_open(struct warden *w, uint32_t call, uint64_t event)
 
 	if (!now->changes)
 		return;
+	walk_sample(w);
 	grown = realloc(now->calls, sizeof *grown * (size_t)(now->ncalls + 1));
 	if (!grown) {
 		warden_fail(w, "remember a call", ENOMEM);
@@ -474,6 +488,8 @@ void walk_window_open(struct warden *w, uint32_t call, uint64_t event)
 		.start_ns = clock_coarse_ns(),
 		.end_ns = UINT64_MAX,
 	};
+	if (now->ncalls > 1)
+		walk_sample(w);
 }
 
 static void close_window(struct walk *walk, uint32_t call)
@@ -485,6 +501,9 @@ static void close_window(struct walk *walk, uint32_t call)
 
 void walk_window_close(struct warden *w, uint32_t call)
 {
+	if (w->walks.now.ncalls > 1)
+		walk_sample(w);
+	w->walks.closed_ns = clock_mono_ns();
 	close_window(&w->walks.now, call);
 	for (struct walk *old = w->walks.old; old; old = old->next)
 		close_window(old, call);

@@ -54,6 +54,8 @@ struct walks {
 	int spoiled;		 /* walks in a row that met a directory being moved */
 	uint64_t orders;	 /* watch_rename_orders() when the job began */
 	struct loop_timer timer;
+	struct loop_timer sample_timer; /* walk_cpu.h */
+	uint64_t sample_ms, sampled_orders, closed_ns;
 	bool wanted;	      /* walk `now` as soon as possible */
 	bool again;	      /* a call ended while `now` was being walked */
 	uint64_t begun, done; /* numbers of the last walk of `now` that began, and that is done */
