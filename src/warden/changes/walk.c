@@ -11,7 +11,8 @@
 
 enum {
 	RENAME_MS = 20,
-	GROUP = 32,  /* events to write before looking for other work: about 0.1 ms */
+	GROUP = 64, /* events to write before looking for other work: about 0.2 ms */
+	PAUSE_MS = 1,
 	SPOILED = 5, /* walks in a row that a moved directory may spoil */
 };
 
@@ -147,6 +148,7 @@ static void drop_job(struct warden *w)
 	struct walks *s = &w->walks;
 
 	loop_del(&w->loop, &s->io);
+	loop_timer_stop(&w->loop, &s->emit_timer);
 	changes_job_free(s->job);
 	s->job = NULL;
 	s->of = NULL;
@@ -212,6 +214,24 @@ static bool is_spoiled(struct warden *w)
 	return !s->settles && s->spoiled++ < SPOILED;
 }
 
+static void on_emit(struct loop_timer *t)
+{
+	walk_idle(container_of(t, struct warden, walks.emit_timer));
+}
+
+/*
+ * With pauses, because the scheduler lets a process wait that was busy all the time, and clients
+ * would wait with it.
+ */
+static void emit_later(struct warden *w)
+{
+	struct walks *s = &w->walks;
+
+	w->loop.chores = s->settles != NULL;
+	if (!s->settles)
+		loop_timer_set(&w->loop, &s->emit_timer, PAUSE_MS * NS_PER_MS, on_emit);
+}
+
 static void on_timer(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, walks.timer);
@@ -231,7 +251,7 @@ static void on_walked(struct loop_io *io, uint32_t events)
 		s->wanted = false;
 		loop_timer_set(&w->loop, &s->timer, RENAME_MS * NS_PER_MS, on_timer);
 	} else if (collect(w)) {
-		w->loop.chores = true;
+		emit_later(w);
 		return;
 	}
 	walk_next(w);
@@ -301,6 +321,8 @@ static void walk_next(struct warden *w)
 void walk_want(struct warden *w)
 {
 	w->walks.wanted = true;
+	if (w->walks.emitting)
+		emit_later(w);
 	walk_next(w);
 }
 
@@ -309,7 +331,7 @@ void walk_idle(struct warden *w)
 	if (!w->walks.emitting)
 		return;
 	if (emit_some(w, GROUP))
-		w->loop.chores = true;
+		emit_later(w);
 	else
 		walk_next(w);
 }
