@@ -84,7 +84,7 @@ static void mark_covered(struct warden *w, struct walk *walk)
 		return;
 	if (walk->ncalls > 1)
 		walk_sample(w);
-	s->wanted = s->again = false;
+	s->wanted = s->again = s->waited = false;
 	s->begun++;
 	loop_timer_stop(&w->loop, &s->timer);
 }
@@ -296,6 +296,10 @@ static uint64_t wait_ns(struct warden *w)
 {
 	if (!w->walks.settles && w->watch && watch_is_renaming(w->watch))
 		return RENAME_MS * NS_PER_MS;
+	/* Once per walk: calls may end all the time. */
+	if (w->walks.waited)
+		return 0;
+	w->walks.waited = true;
 	return walk_sample_due_ns(w);
 }
 
