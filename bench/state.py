@@ -34,6 +34,45 @@ def measure(lab, state, fill, times):
     return {'first snapshot': first['took_ms'], **{k: statistics.median(v) for k, v in found.items()}}
 
 
+# In each of three directories in turn: what a snapshot, a rollback and an exec find when they come right behind.
+WRITE = '''
+import os
+os.mkdir('/tmp/{d}')
+for k in range(({n} + 999) // 1000):
+    os.mkdir(f'/tmp/{d}/{{k}}')
+    for i in range(min({n}, 1000)):
+        os.close(os.open(f'/tmp/{d}/{{k}}/{{i}}', os.O_CREAT | os.O_WRONLY, 0o644))
+'''
+
+
+def behind_a_large_call(lab, state, n, times):
+    """Right after a call that wrote n files: the whole commands, since the warden may be busy before it begins."""
+    found = {'snapshot': [], 'rollback': [], 'exec': []}
+    for _ in range(times):
+        ref = lab.timed(state, 'create')[0]
+        for act in ('exec', 'snapshot', 'exec'):  # the first of each takes longer
+            lab.cay_says(state, act, ref, *(['--', 'true'] if act == 'exec' else []))
+        for what, args in (('snapshot', ['snapshot', ref]), ('rollback', ['rollback', ref]), ('exec', ['exec', ref, '--', 'true'])):
+            lab.cay_says(state, 'exec', ref, '--', 'python3', '-c', WRITE.format(d=what, n=n))
+            found[what].append(lab.timed(state, *args)[1])
+        lab.cay_says(state, 'kill', ref)
+        lab.cay_says(state, 'gc')
+    return {k: statistics.median(v) for k, v in found.items()}
+
+
+def large_calls(lab):
+    state = lab.state('state-on-disk', in_memory=False)
+    times = lab.pick(7, 3)
+    rows = {n: behind_a_large_call(lab, state, n, times) for n in ((1, 20000) if lab.quick else (1, 20000, 100000))}
+    lab.raw['behind a large call'] = rows
+    for n, row in rows.items():
+        for what, ms in row.items():
+            if n == 1:
+                lab.fact(f'{what} right after a call that wrote 1 file, on disk', ms, 'ms')
+            else:
+                lab.promise(f'{what} right after {n:,} files / after 1 file, on disk', ms / rows[1][what], 1.5, 'x', f'{ms:.1f} ms')
+
+
 def single_forks(lab, state, times):
     """A fork of a snapshot against a new sandbox, in turns, each first as often as second."""
     ref = lab.timed(state, 'create')[0]
@@ -101,3 +140,4 @@ def bench(lab):
     lab.promise('a build in a transaction / without', build['tx'] / build['plain'], 1.01, 'x', f'{build["plain"] / 1e3:.1f} s')
     count = lab.pick(100, 10)
     lab.promise(f'{count} forks of one snapshot', many_forks(lab, state, count), count, 'ms', 'one after the other, without a warm pool')
+    large_calls(lab)

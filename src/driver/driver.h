@@ -222,6 +222,8 @@ struct driver {
 			   char why[CELL_WHY]);
 	int (*group_kill)(struct cell *c, const char *name);
 	void (*group_count)(struct cell *c, const char *name, struct group_counts *ret);
+	/* Processor time that the group's processes have used, in microseconds. */
+	int (*group_cpu)(struct cell *c, const char *name, uint64_t *ret_us);
 	int (*group_pids)(struct cell *c, const char *name, long *pids, int most);
 	/* -EBUSY while the group has processes. */
 	int (*group_remove)(struct cell *c, const char *name);

@@ -107,6 +107,7 @@ static void end_now(struct loop_timer *t)
 	struct warden *w = container_of(t, struct warden, end_timer);
 
 	loop_timer_stop(&w->loop, &w->walks.timer);
+	loop_timer_stop(&w->loop, &w->walks.sample_timer);
 	disk_close(w);
 	generation_end(w);
 	expiry_close(w);

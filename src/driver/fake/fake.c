@@ -223,6 +223,14 @@ static void group_count(struct cell *c, const char *name, struct group_counts *r
 	*ret = (struct group_counts){ 0 };
 }
 
+static int group_cpu(struct cell *c, const char *name, uint64_t *ret_us)
+{
+	(void)c;
+	(void)name;
+	*ret_us = fake.cpu_us;
+	return 0;
+}
+
 static int group_pids(struct cell *c, const char *name, long *pids, int most)
 {
 	(void)c;
@@ -334,6 +342,7 @@ static const struct driver good = {
 	.group_limit = group_limit,
 	.group_kill = group_kill,
 	.group_count = group_count,
+	.group_cpu = group_cpu,
 	.group_pids = group_pids,
 	.group_remove = group_remove,
 	.freeze = freeze,

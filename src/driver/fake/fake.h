@@ -85,6 +85,7 @@ struct fake {
 	int count[FAKE_FNS]; /* number of calls */
 	int others;	     /* processes beside init */
 	long other_pid;	     /* pid of the only one */
+	uint64_t cpu_us;     /* processor time of every group */
 	int live;	     /* generations made and not dropped */
 	int stream_fd;	     /* until the warden takes it */
 	struct fake_init init;

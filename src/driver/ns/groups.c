@@ -38,6 +38,11 @@ void ns_group_count(struct cell *c, const char *name, struct group_counts *ret)
 	*ret = (struct group_counts){ n.oom_kills, n.oom_call, n.pids_hits };
 }
 
+int ns_group_cpu(struct cell *c, const char *name, uint64_t *ret_us)
+{
+	return cgroup_cpu(&ns_cell(c)->cgroup, name, ret_us);
+}
+
 int ns_group_pids(struct cell *c, const char *name, long *pids, int most)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(64 * 1024);

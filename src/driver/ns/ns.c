@@ -412,6 +412,7 @@ const struct driver ns_driver = {
 	.group_limit = ns_group_limit,
 	.group_kill = ns_group_kill,
 	.group_count = ns_group_count,
+	.group_cpu = ns_group_cpu,
 	.group_pids = ns_group_pids,
 	.group_remove = ns_group_remove,
 	.freeze = ns_freeze,

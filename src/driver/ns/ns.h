@@ -75,6 +75,7 @@ int ns_group_limit(struct cell *c, const char *name, uint64_t bytes, int *ret_en
 		   char why[CELL_WHY]);
 int ns_group_kill(struct cell *c, const char *name);
 void ns_group_count(struct cell *c, const char *name, struct group_counts *ret);
+int ns_group_cpu(struct cell *c, const char *name, uint64_t *ret_us);
 int ns_group_pids(struct cell *c, const char *name, long *pids, int most);
 int ns_group_remove(struct cell *c, const char *name);
 int ns_freeze(struct cell *c, bool on, int wait_ms);

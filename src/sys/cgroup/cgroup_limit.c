@@ -233,3 +233,24 @@ void cgroup_count(const struct cgroup *g, const char *leaf, struct cgroup_counts
 	else if (g->fd >= 0)
 		ret->pids_hits = cgroup_read_key(g->fd, "pids.events", "max");
 }
+
+int cgroup_cpu(const struct cgroup *g, const char *leaf, uint64_t *ret_us)
+{
+	static const char key[] = "usage_usec ";
+	char path[64], text[256];
+	auto_close int fd = FD_NONE;
+	const char *at;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof path, "%s/cpu.stat", leaf);
+	fd = g->fd < 0 ? FD_NONE : openat(g->fd, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return -ENOENT;
+	text[n] = '\0';
+	at = strstr(text, key);
+	if (!at)
+		return -ENOENT;
+	*ret_us = strtoull(at + sizeof key - 1, NULL, 10);
+	return 0;
+}

@@ -43,6 +43,8 @@ struct cgroup_counts {
 	uint64_t pids_hits; /* forks refused */
 };
 /* leaf: of one call, or NULL. Without a group per call, the numbers are the whole sandbox's. */
+/* Processor time that a leaf has used. -ENOENT if the kernel does not count it. */
+int cgroup_cpu(const struct cgroup *g, const char *leaf, uint64_t *ret_us);
 void cgroup_count(const struct cgroup *g, const char *leaf, struct cgroup_counts *ret);
 
 /* The v2 and v1 halves, on a group's descriptor. Tests call them too. */

@@ -232,11 +232,28 @@ static void v1_counts_of_sandbox_and_call_add_up(void)
 	end();
 }
 
-T_MAIN(T(v2_memory_limit_disables_swap_and_group_kill), T(v2_works_without_swap_accounting),
-       T(v2_pids_and_cpu_have_their_formats), T(no_controller_is_enabled_beside_foreign_processes),
-       T(v1_memory_and_swap_have_one_limit), T(v1_without_swap_accounting_does_not_swap),
-       T(v1_socket_buffers_get_the_limit_too), T(v1_cpu_is_a_quota_of_a_period),
-       T(a_failed_write_of_a_limit_gives_the_reason), T(an_enabled_controller_is_left_alone),
-       T(an_available_controller_is_enabled), T(a_missing_controller_is_named),
-       T(counters_are_found_by_their_whole_key), T(a_v2_call_has_its_own_count_of_kills),
-       T(v1_counts_of_sandbox_and_call_add_up))
+static void the_processor_time_of_a_call_is_read(void)
+{
+	struct cgroup g;
+	uint64_t us = 0;
+
+	begin();
+	g = group();
+	CHECK(cgroup_cpu(&g, "call-1", &us) == -ENOENT);
+	g.fd = fd;
+	CHECK(cgroup_cpu(&g, "call-1", &us) == -ENOENT);
+	put("call-1/cpu.stat", "nothing 1\n");
+	CHECK(cgroup_cpu(&g, "call-1", &us) == -ENOENT);
+	put("call-1/cpu.stat", "usage_usec 12345\nuser_usec 1\nsystem_usec 2\n");
+	CHECK(cgroup_cpu(&g, "call-1", &us) == 0 && us == 12345);
+	end();
+}
+
+T_MAIN(T(the_processor_time_of_a_call_is_read), T(v2_memory_limit_disables_swap_and_group_kill),
+       T(v2_works_without_swap_accounting), T(v2_pids_and_cpu_have_their_formats),
+       T(no_controller_is_enabled_beside_foreign_processes), T(v1_memory_and_swap_have_one_limit),
+       T(v1_without_swap_accounting_does_not_swap), T(v1_socket_buffers_get_the_limit_too),
+       T(v1_cpu_is_a_quota_of_a_period), T(a_failed_write_of_a_limit_gives_the_reason),
+       T(an_enabled_controller_is_left_alone), T(an_available_controller_is_enabled),
+       T(a_missing_controller_is_named), T(counters_are_found_by_their_whole_key),
+       T(a_v2_call_has_its_own_count_of_kills), T(v1_counts_of_sandbox_and_call_add_up))

@@ -107,6 +107,7 @@ int changes_new(int dirfd, const struct changes_root *roots, int nroots, struct 
 	*c = (struct changes){ .dirfd = dirfd, .nroots = nroots, .index = CHANGES_INDEX_INIT };
 	for (int i = 0; i < nroots; i++)
 		c->roots[i] = roots[i];
+	c->since_ns = clock_real_ns();
 	if (walk(c, NULL, false, NULL, e) < 0)
 		return -1;
 	*ret = TAKE_PTR(c);
@@ -196,14 +197,17 @@ static int walk_calls(struct changes *c, const struct changes_call *calls, int n
 		      bool only_short, const struct changes_sink *to, struct err *e)
 {
 	auto_done(changes_report_done) struct changes_report report;
-	uint64_t start = clock_mono_ns();
+	uint64_t start = clock_mono_ns(), start_real = clock_real_ns();
 	int r = changes_report_init(&report, c->roots, calls, (uint32_t)ncalls);
 
 	if (r < 0)
 		return err_sys(e, -r, "cannot look for changed files");
+	report.since_ns = c->since_ns;
 	r = walk(c, &report, only_short, to, e);
 	if (r != 0)
 		changes_walked(c, start);
+	if (r > 0)
+		c->since_ns = start_real;
 	return r;
 }
 

@@ -14,9 +14,11 @@
  * file.
  *
  * Attribution: a sandbox cannot set an inode's ctime, so a change belongs to a call whose time
- * window contains the ctime. With exactly one such call it is certain. With several, the event has
- * "certain":false and the list of candidates. A deleted name leaves only its directory's ctime,
- * which is not earlier than the removal: the candidates are all calls that had begun by then.
+ * window contains the ctime, and that was not idle then (changes_idle.h). With exactly one such
+ * call it is certain, and "known_by" says why: "time" if no other call ran, "idle" if the others
+ * used no processor time. With several, the event has "certain":false and the list of candidates. A
+ * deleted name leaves only its directory's ctime, which is not earlier than the removal: the
+ * candidates are all calls that had begun by then, but for those idle since the last walk.
  *
  * Cost: about one statx per entry of the upper. When a file of the lower first appears there with
  * the same size and mtime, its content is read. The owner asks changes_due(): after a walk of
@@ -26,6 +28,7 @@
 #pragma once
 
 #include "trace/log.h"
+#include "warden/changes/changes_idle.h"
 
 struct changes;
 struct changes_base;
@@ -47,6 +50,7 @@ struct changes_call {
 	uint64_t event;	   /* its call.start, the parent of its changes */
 	uint64_t start_ns; /* clock_coarse_ns() at its start */
 	uint64_t end_ns;   /* clock_real_ns() when its last process had gone; UINT64_MAX: running */
+	struct changes_idles idle;
 };
 
 /* Where events go. */

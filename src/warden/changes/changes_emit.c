@@ -31,25 +31,53 @@ static bool holds(const struct changes_call *c, uint64_t time_ns, bool gone)
 	return c->start_ns <= time_ns && (gone || time_ns <= c->end_ns);
 }
 
-/* The number of candidate calls, and the first of them. */
-static uint32_t candidates(const struct changes_report *p, uint64_t time_ns, bool gone,
-			   uint32_t *ret_first)
+/* True if the call ran then, but did nothing. A name was deleted at any time since the last walk.
+ */
+static bool was_idle(const struct changes_report *p, const struct changes_call *c, uint64_t time_ns,
+		     bool gone)
 {
-	uint32_t n = 0;
+	uint64_t from = gone && p->since_ns < time_ns ? p->since_ns : time_ns;
 
-	*ret_first = p->ncalls;
-	for (uint32_t i = 0; i < p->ncalls; i++)
-		if (holds(&p->calls[i], time_ns, gone) && n++ == 0)
-			*ret_first = i;
-	return n;
+	return changes_idle_covers(&c->idle, from, time_ns);
+}
+
+/* Which calls may have made a change. */
+struct candidates {
+	uint32_t n, ran; /* candidates; calls that ran at that time */
+	uint32_t first;	 /* the first candidate */
+	bool idle;	 /* idle calls are no candidates */
+};
+
+static struct candidates candidates(const struct changes_report *p, uint64_t time_ns, bool gone)
+{
+	struct candidates x = { .first = p->ncalls, .idle = true };
+	uint32_t first_ran = p->ncalls;
+
+	for (uint32_t i = 0; i < p->ncalls; i++) {
+		if (!holds(&p->calls[i], time_ns, gone))
+			continue;
+		if (x.ran++ == 0)
+			first_ran = i;
+		if (!was_idle(p, &p->calls[i], time_ns, gone) && x.n++ == 0)
+			x.first = i;
+	}
+	/* Nobody worked: something else changed the file for one of them. */
+	if (x.n == 0 && x.ran > 0)
+		x = (struct candidates){ .n = x.ran, .ran = x.ran, .first = first_ran };
+	return x;
+}
+
+static bool is_certain(const struct candidates *x)
+{
+	return x->n == 1;
 }
 
 void changes_report_skip(struct changes_report *p, uint64_t time_ns, bool gone)
 {
-	uint32_t first, n = candidates(p, time_ns, gone, &first);
-	bool certain = n == 1 && (!p->known_ns || time_ns < p->known_ns);
+	struct candidates x = candidates(p, time_ns, gone);
+	bool certain = is_certain(&x) && (!p->known_ns || time_ns < p->known_ns);
 
-	p->gaps[certain ? first : p->ncalls]++;
+	p->gaps[certain ? x.first : p->ncalls]++;
 }
 
 static bool prepend(char *room, size_t *at, const char *p, size_t n)
@@ -89,15 +117,16 @@ static struct str type_of(uint32_t mode)
 
 /* If no call's window fits (the clock was set), every call is a candidate. */
 static void add_candidates(struct changes_emitter *m, const struct changes_diff *d, bool gone,
-			   uint32_t n)
+			   const struct candidates *x)
 {
 	const struct changes_report *p = m->report;
-	uint32_t listed = 0, all = n ? n : p->ncalls;
+	uint32_t listed = 0, all = x->n ? x->n : p->ncalls;
 
 	trace_bool(m->to->trace, "certain", false);
 	trace_array(m->to->trace, "calls");
 	for (uint32_t i = 0; i < p->ncalls && listed < LIMIT_EVENT_CALLS; i++) {
-		if (n && !holds(&p->calls[i], d->time_ns, gone))
+		if (x->n && (!holds(&p->calls[i], d->time_ns, gone) ||
+			     (x->idle && was_idle(p, &p->calls[i], d->time_ns, gone))))
 			continue;
 		trace_item_num(m->to->trace, p->calls[i].call);
 		listed++;
@@ -107,17 +136,13 @@ static void add_candidates(struct changes_emitter *m, const struct changes_diff 
 		trace_num(m->to->trace, "calls_more", all - listed);
 }
 
-/* The call of the event, or NULL; *ret_candidates is 1 if it is certain. */
+/* The call of the event, or NULL. */
 static const struct changes_call *call_of(const struct changes_report *p,
-					  const struct changes_diff *d, bool gone,
-					  uint32_t *ret_candidates)
+					  const struct candidates *x)
 {
-	uint32_t first;
-
-	*ret_candidates = candidates(p, d->time_ns, gone, &first);
-	if (*ret_candidates == 1)
-		return &p->calls[first];
-	return *ret_candidates == 0 && p->ncalls == 1 ? &p->calls[0] : NULL;
+	if (is_certain(x))
+		return &p->calls[x->first];
+	return x->n == 0 && p->ncalls == 1 ? &p->calls[0] : NULL;
 }
 
 static int end_event(struct changes_emitter *m, const struct changes_diff *d, bool gone,
@@ -141,10 +166,9 @@ static int emit(struct changes_emitter *m, const char *kind, const struct change
 	struct trace *t = m->to->trace;
 	struct str path = path_of(p, d, m->path), from = STR_NONE;
 	bool gone = d->kind == CHANGES_GONE || d->kind == CHANGES_GONE_LOWER;
-	const struct changes_call *call;
-	uint32_t n;
+	struct candidates x = candidates(p, d->time_ns, gone);
+	const struct changes_call *call = call_of(p, &x);
 
-	call = call_of(p, d, gone, &n);
 	if (from_diff)
 		from = path_of(p, from_diff, m->from);
 	if (!path.p || (from_diff && !from.p)) {
@@ -165,8 +189,10 @@ static int emit(struct changes_emitter *m, const char *kind, const struct change
 		trace_text(t, "what", STR("mode"));
 	if (d->flags & CHANGES_TOUCHED)
 		trace_text(t, "what", STR("touched"));
-	if (n != 1 && p->ncalls > 0)
-		add_candidates(m, d, gone, n);
+	if (is_certain(&x))
+		trace_text(t, "known_by", x.ran == 1 ? STR("time") : STR("idle"));
+	else if (p->ncalls > 0)
+		add_candidates(m, d, gone, &x);
 	if (m->to->before)
 		trace_num(t, "before", (int64_t)m->to->before);
 	return end_event(m, d, gone, e);

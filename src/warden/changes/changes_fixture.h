@@ -7,7 +7,8 @@
  *   change /a file touched
  *   rename /a -> /b file    gap 3 file
  *
- * If fx.show_calls is set, " @N" follows for the call of the event, and " ?N,M" for the candidates.
+ * If fx.show_calls is set, " @N" follows for the call of the event, " idle" if it is known by the
+ * idle time of other calls, and " ?N,M" for the candidates.
  * All files are in a tmpfs that ends with the test.
  */
 #pragma once
@@ -39,7 +40,7 @@ static struct {
 	char *events[FX_EVENTS];
 	int nevents, total, flushes;
 	/* fields of the event in progress */
-	char kind[32], path[8192], from[8192], type[16], what[16], list[512];
+	char kind[32], path[8192], from[8192], type[16], what[16], known_by[16], list[512];
 	uint32_t call;
 	uint64_t parent, last_parent;
 	int64_t size, mode, count;
@@ -51,7 +52,7 @@ static struct {
 uint64_t trace_begin(struct trace *t, const char *kind, uint32_t call, uint64_t parent)
 {
 	(void)snprintf(fx.kind, sizeof fx.kind, "%s", kind);
-	fx.path[0] = fx.from[0] = fx.type[0] = fx.what[0] = fx.list[0] = '\0';
+	fx.path[0] = fx.from[0] = fx.type[0] = fx.what[0] = fx.list[0] = fx.known_by[0] = '\0';
 	fx.call = call;
 	fx.parent = parent;
 	fx.size = fx.mode = fx.count = -1;
@@ -69,6 +70,8 @@ void trace_text(struct trace *t, const char *key, struct str value)
 		to = fx.type;
 	else if (strcmp(key, "what") == 0)
 		to = fx.what;
+	else if (strcmp(key, "known_by") == 0)
+		to = fx.known_by;
 	else
 		size = sizeof fx.path;
 	if (strcmp(key, "path") == 0)
@@ -150,6 +153,9 @@ int trace_end(struct trace *t)
 	CHECK(r == 0);
 	if (fx.show_calls && fx.call)
 		CHECK(buf_printf(&b, " @%u", fx.call) == 0);
+	CHECK(!fx.uncertain || !fx.known_by[0]);
+	if (fx.show_calls && strcmp(fx.known_by, "idle") == 0)
+		CHECK(buf_add_c(&b, " idle") == 0);
 	if (fx.show_calls && fx.uncertain)
 		CHECK(buf_printf(&b, " ?%s", fx.list) == 0);
 	fx.events[fx.nevents++] = buf_take(&b, NULL);

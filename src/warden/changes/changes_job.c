@@ -37,7 +37,7 @@ struct changes_job {
 	struct changes *changes;
 	pid_t pid; /* 0: reaped */
 	int pidfd, result_fd, index_fd;
-	uint64_t start_ns;
+	uint64_t start_ns, start_real_ns;
 	char *map;
 	size_t map_len;
 	struct changes_call *calls;
@@ -117,6 +117,7 @@ static int compare(struct changes_job *j, const struct changes_call *calls, int 
 	if (r < 0)
 		return r;
 	report.known_ns = clock_coarse_ns();
+	report.since_ns = j->changes->since_ns;
 	m = changes_merge_new(j->changes, &report);
 	m->new.fd = j->index_fd;
 	r = changes_compare(m, j->changes);
@@ -171,6 +172,7 @@ int changes_job_start(struct changes *c, const struct changes_call *calls, int n
 		j->changes = c;
 		j->pidfd = j->result_fd = j->index_fd = FD_NONE;
 		j->start_ns = clock_mono_ns();
+		j->start_real_ns = clock_real_ns();
 		r = start(j, calls, ncalls);
 	}
 	if (r < 0)
@@ -289,6 +291,7 @@ static int take_result(struct changes_job *j, const struct changes_call *calls, 
 	if (ncalls)
 		memcpy(j->calls, calls, (size_t)ncalls * sizeof *calls);
 	r = changes_report_init(&j->report, j->changes->roots, j->calls, (uint32_t)ncalls);
+	j->report.since_ns = j->changes->since_ns;
 	if (r == 0)
 		r = read_result(j, head);
 	j->new_index = head->new_index;
@@ -309,6 +312,8 @@ int changes_job_emit(struct changes_job *j, const struct changes_sink *to, uint3
 	struct changes *c = j->changes;
 	int r = changes_emitter_some(j->emitter, to, most, e);
 
+	if (r == 0)
+		c->since_ns = j->start_real_ns;
 	if (r == 0 && j->new_index)
 		changes_index_replace(&c->index, c->dirfd, TAKE_FD(j->index_fd));
 	return r;

@@ -65,6 +65,7 @@ struct changes_report {
 	const struct changes_root *roots;
 	const struct changes_call *calls;
 	uint32_t ncalls;
+	uint64_t since_ns; /* when the walk before this one began */
 	struct changes_diff *diffs;
 	uint32_t ndiffs, cap_diffs;
 	struct changes_dir *dirs;

@@ -9,6 +9,7 @@ struct changes {
 	int dirfd; /* borrowed */
 	int nroots;
 	struct changes_index index; /* empty until the first walk is done */
+	uint64_t since_ns;	    /* clock_real_ns() when the last walk that is done began */
 	uint64_t due_ns;	    /* clock_mono_ns() at which the next walk is due */
 	/* changes_keep(): what the roots point to; NULL while it is borrowed */
 	int *fds;

@@ -344,6 +344,60 @@ static void a_delete_is_certain_only_if_no_earlier_call_can_have_done_it(void)
 	fx_done();
 }
 
+/* An idle time of a call, from before everything to long after. */
+static struct changes_idles idle_from(uint64_t from_ns)
+{
+	uint64_t to_ns = clock_real_ns() + 10 * CHANGES_LATE_NS;
+
+	return (struct changes_idles){ .v = { { from_ns, to_ns } }, .n = 1 };
+}
+
+static void an_idle_call_has_changed_nothing(void)
+{
+	struct changes_call calls[] = { { .call = 3, .end_ns = UINT64_MAX },
+					{ .call = 14, .end_ns = UINT64_MAX } };
+	uint64_t start = clock_real_ns();
+
+	begin();
+	fx.show_calls = true;
+	fx_put("a", "x");
+	fx_walk_calls(calls, 2);
+	FX_CHECK("create /a file ?3,14");
+	fx_put("b", "x");
+	calls[0].idle = idle_from(start);
+	fx_walk_calls(calls, 2);
+	FX_CHECK("create /b file @14 idle");
+	fx_put("c", "x");
+	calls[1].idle = idle_from(start);
+	fx_walk_calls(calls, 2); /* somebody else did it for one of them */
+	FX_CHECK("create /c file ?3,14");
+	fx_done();
+}
+
+static void who_deleted_is_known_if_the_others_were_idle_since_the_last_walk(void)
+{
+	struct changes_call calls[] = { { .call = 3, .end_ns = UINT64_MAX },
+					{ .call = 14, .end_ns = UINT64_MAX } };
+	uint64_t first;
+
+	begin();
+	fx.show_calls = true;
+	fx_put("a", "x");
+	fx_put("b", "x");
+	first = clock_real_ns();
+	fx_walk_calls(calls, 2);
+	fx_wait_past(clock_real_ns());
+	CHECK(unlink("a") == 0);
+	calls[0].idle = idle_from(clock_real_ns()); /* only since the removal */
+	fx_walk_calls(calls, 2);
+	FX_CHECK("delete /a file ?3,14");
+	CHECK(unlink("b") == 0);
+	calls[0].idle = idle_from(first);
+	fx_walk_calls(calls, 2);
+	FX_CHECK("delete /b file @14 idle");
+	fx_done();
+}
+
 static void a_change_outside_of_all_windows_is_not_certain(void)
 {
 	struct changes_call calls[2] = {
@@ -470,6 +524,8 @@ T_MAIN(T(deep_trees_need_few_descriptors), T(what_is_too_deep_is_said),
        T(a_change_in_the_window_of_one_call_is_certain), T(calls_that_overlap_are_both_candidates),
        T(calls_in_a_row_are_told_apart_by_ctime),
        T(a_delete_is_certain_only_if_no_earlier_call_can_have_done_it),
+       T(an_idle_call_has_changed_nothing),
+       T(who_deleted_is_known_if_the_others_were_idle_since_the_last_walk),
        T(a_change_outside_of_all_windows_is_not_certain),
        T(an_inode_number_used_again_is_no_rename), T(a_failed_walk_is_made_up_for),
        T(a_short_walk_is_due_again_at_once_and_a_long_one_later),

@@ -4,13 +4,15 @@
 #include <errno.h>
 
 #include "warden/changes/changes_job.h"
+#include "warden/changes/walk_cpu.h"
 #include "warden/changes/walk_settle.h"
 #include "warden/generation/generation.h"
 #include "warden/warden.h"
 
 enum {
 	RENAME_MS = 20,
-	GROUP = 32,  /* events to write before looking for other work: about 0.1 ms */
+	GROUP = 64, /* events to write before looking for other work: about 0.2 ms */
+	PAUSE_MS = 1,
 	SPOILED = 5, /* walks in a row that a moved directory may spoil */
 };
 
@@ -80,7 +82,9 @@ static void mark_covered(struct warden *w, struct walk *walk)
 		walk->calls[i].covered = walk->calls[i].end_ns != UINT64_MAX;
 	if (walk != &s->now)
 		return;
-	s->wanted = s->again = false;
+	if (walk->ncalls > 1)
+		walk_sample(w);
+	s->wanted = s->again = s->waited = false;
 	s->begun++;
 	loop_timer_stop(&w->loop, &s->timer);
 }
@@ -144,6 +148,7 @@ static void drop_job(struct warden *w)
 	struct walks *s = &w->walks;
 
 	loop_del(&w->loop, &s->io);
+	loop_timer_stop(&w->loop, &s->emit_timer);
 	changes_job_free(s->job);
 	s->job = NULL;
 	s->of = NULL;
@@ -209,6 +214,24 @@ static bool is_spoiled(struct warden *w)
 	return !s->settles && s->spoiled++ < SPOILED;
 }
 
+static void on_emit(struct loop_timer *t)
+{
+	walk_idle(container_of(t, struct warden, walks.emit_timer));
+}
+
+/*
+ * With pauses, because the scheduler lets a process wait that was busy all the time, and clients
+ * would wait with it.
+ */
+static void emit_later(struct warden *w)
+{
+	struct walks *s = &w->walks;
+
+	w->loop.chores = s->settles != NULL;
+	if (!s->settles)
+		loop_timer_set(&w->loop, &s->emit_timer, PAUSE_MS * NS_PER_MS, on_emit);
+}
+
 static void on_timer(struct loop_timer *t)
 {
 	struct warden *w = container_of(t, struct warden, walks.timer);
@@ -228,7 +251,7 @@ static void on_walked(struct loop_io *io, uint32_t events)
 		s->wanted = false;
 		loop_timer_set(&w->loop, &s->timer, RENAME_MS * NS_PER_MS, on_timer);
 	} else if (collect(w)) {
-		w->loop.chores = true;
+		emit_later(w);
 		return;
 	}
 	walk_next(w);
@@ -268,15 +291,29 @@ static bool walk_one(struct warden *w, struct walk *walk)
 	return r > 0;
 }
 
+/* How long to wait with a walk of `now`. */
+static uint64_t wait_ns(struct warden *w)
+{
+	if (!w->walks.settles && w->watch && watch_is_renaming(w->watch))
+		return RENAME_MS * NS_PER_MS;
+	/* Once per walk: calls may end all the time. */
+	if (w->walks.waited)
+		return 0;
+	w->walks.waited = true;
+	return walk_sample_due_ns(w);
+}
+
 /* Begin the next walk, unless one is in progress. */
 static void walk_next(struct warden *w)
 {
 	struct walks *s = &w->walks;
 
 	while (!s->job && (s->old || s->wanted)) {
-		if (!s->old && !s->settles && w->watch && watch_is_renaming(w->watch)) {
+		uint64_t wait = s->old ? 0 : wait_ns(w);
+
+		if (wait) {
 			s->wanted = false;
-			loop_timer_set(&w->loop, &s->timer, RENAME_MS * NS_PER_MS, on_timer);
+			loop_timer_set(&w->loop, &s->timer, wait, on_timer);
 			break;
 		}
 		if (!walk_one(w, s->old ? s->old : &s->now))
@@ -288,6 +325,8 @@ static void walk_next(struct warden *w)
 void walk_want(struct warden *w)
 {
 	w->walks.wanted = true;
+	if (w->walks.emitting)
+		emit_later(w);
 	walk_next(w);
 }
 
@@ -296,7 +335,7 @@ void walk_idle(struct warden *w)
 	if (!w->walks.emitting)
 		return;
 	if (emit_some(w, GROUP))
-		w->loop.chores = true;
+		emit_later(w);
 	else
 		walk_next(w);
 }
@@ -462,6 +501,7 @@ void walk_window_open(struct warden *w, uint32_t call, uint64_t event)
 
 	if (!now->changes)
 		return;
+	walk_sample(w);
 	grown = realloc(now->calls, sizeof *grown * (size_t)(now->ncalls + 1));
 	if (!grown) {
 		warden_fail(w, "remember a call", ENOMEM);
@@ -474,6 +514,8 @@ void walk_window_open(struct warden *w, uint32_t call, uint64_t event)
 		.start_ns = clock_coarse_ns(),
 		.end_ns = UINT64_MAX,
 	};
+	if (now->ncalls > 1)
+		walk_sample(w);
 }
 
 static void close_window(struct walk *walk, uint32_t call)
@@ -485,6 +527,9 @@ static void close_window(struct walk *walk, uint32_t call)
 
 void walk_window_close(struct warden *w, uint32_t call)
 {
+	if (w->walks.now.ncalls > 1)
+		walk_sample(w);
+	w->walks.closed_ns = clock_mono_ns();
 	close_window(&w->walks.now, call);
 	for (struct walk *old = w->walks.old; old; old = old->next)
 		close_window(old, call);

@@ -10,8 +10,8 @@
  *
  *   short walk    in the loop, at once
  *   long walk     in a child (changes_job.h). One at a time, old ones first. When the child has
- *                 exited, the loop writes the events in small groups while it has nothing else
- *                 to do.
+ *                 exited, the loop writes the events in small groups, with pauses unless a
+ *                 client waits for them.
  *   child died    the walk starts again. After WALK_DEATHS deaths it is done in the loop.
  *   queue full    a switch then completes all walks first.
  *   end           all walks are completed before sandbox.end.
@@ -53,7 +53,10 @@ struct walks {
 	int deaths;		 /* children that died, one after the other */
 	int spoiled;		 /* walks in a row that met a directory being moved */
 	uint64_t orders;	 /* watch_rename_orders() when the job began */
-	struct loop_timer timer;
+	struct loop_timer timer, emit_timer;
+	struct loop_timer sample_timer; /* walk_cpu.h */
+	uint64_t sample_ms, sampled_orders, closed_ns;
+	bool waited;	      /* the next walk was put off for a sample */
 	bool wanted;	      /* walk `now` as soon as possible */
 	bool again;	      /* a call ended while `now` was being walked */
 	uint64_t begun, done; /* numbers of the last walk of `now` that began, and that is done */

@@ -253,8 +253,8 @@ static void a_rollback_keeps_the_files_until_they_are_walked(void)
 {
 	begin();
 	begin_long(1, "f");
-	rollback();
 	kill_walker(); /* the next one still finds all files */
+	rollback();
 	settle();
 	check_created(1, "f");
 	fx_settle();
