@@ -180,7 +180,7 @@ node main.js ARGS
 
 # cron itself needs root; the table's minute is every one, so that this takes at most a minute.
 CRON = '''
-mkdir -p /var/spool/cron/crontabs && chmod 730 /var/spool/cron/crontabs
+mkdir -p /etc/cron.d /var/spool/cron/crontabs && chmod 730 /var/spool/cron/crontabs
 echo "* * * * * root echo from-cron > $PWD/out" > /etc/cron.d/x && chmod 644 /etc/cron.d/x
 cron -f & for i in $(seq 650); do [ -s out ] && break; sleep 0.1; done
 cat out; kill $!
@@ -189,7 +189,7 @@ cat out; kill $!
 ERGONOMICS = '''
 printf 'public class A { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); System.out.println(r.availableProcessors() + " " + (r.maxMemory() >> 20 < 600)); } }\\n' > A.java
 javac A.java && java A
-node -p "const v = require('v8').getHeapStatistics().heap_size_limit >> 20; [require('os').cpus().length, require('os').totalmem() >> 20, v < 1200]"
+node -p "const v = require('v8').getHeapStatistics().heap_size_limit / 1048576; [require('os').cpus().length, Math.round(require('os').totalmem() / 1048576), v < 1200]"
 python3 -c "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"; nproc; free -m | awk '/Mem/ { print $2 }'
 '''
 
@@ -250,6 +250,7 @@ dbclient -y -i own -p 7394 127.0.0.1 'echo over-ssh' 2>/dev/null; kill $(cat pid
     Program('jvm-and-limits', ('java', 'javac', 'node'), ERGONOMICS, options=('--memory', '2G', '--cpus', '1'),
             expect='1 true\n[ 1, 2048, true ]\n1 1\n1\n2048\n', deep=True),
     Program('better-sqlite3', ('npm', 'gcc', 'make'), 'export npm_config_cache=$PWD/c; echo {} > package.json; '
+            'if [ -d /usr/include/node ]; then export npm_config_nodedir=/usr; fi; '
             'npm install --silent --no-audit --no-fund --build-from-source better-sqlite3 && '
             'node -p "new (require(\'better-sqlite3\'))(\':memory:\').prepare(\'select 6*7 as n\').get().n"', rule='npm', deep=True),
     *(Program(f'agent-{name}', ('npm',), f'export npm_config_cache=$PWD/c; npx --yes {package} --version >/dev/null && echo ok; '
