@@ -138,6 +138,7 @@ static const char *const listed[] = {
 	"wgetrc",
 	"w3m",
 	"lynx",
+	"chromium*",
 	/* public certificates */
 	"ssl",
 	"ca-certificates*",

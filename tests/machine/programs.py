@@ -3,12 +3,14 @@
 
 A script runs with `sh -e` in an empty directory that has the same path on both sides. It prints only what
 cannot differ: no times, pids or ports. `needs` names the commands without which the host skips it. `rule`
-is a rule of policies/coding.yaml: the script runs through the gateway under that rule alone.
+is a rule of policies/coding.yaml: the script runs through the gateway under that rule alone. `prepare` runs
+outside before each of the two, so that its files lie in a lower layer inside. A program with `expect` runs only
+inside, and prints that.
 """
 
 import collections
 
-Program = collections.namedtuple('Program', 'name needs script rule options outside deep', defaults=((), '', None, (), True, False))
+Program = collections.namedtuple('Program', 'name needs script rule options expect deep prepare', defaults=((), '', None, (), None, False, ''))
 
 GIT = '''
 export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z GIT_CONFIG_GLOBAL=$PWD/gitconfig
@@ -138,6 +140,64 @@ $bin/psql -h $PWD -p 7393 -d postgres -Atc 'create table t(n int); insert into t
 $bin/pg_ctl -D data -m fast stop >/dev/null
 '''
 
+# The parent's number of names, and a name of both packages: an install replaces whole directories of the lower tree.
+OVER = '''
+export npm_config_cache=$PWD/c npm_config_store_dir=$PWD/s
+INSTALL
+node -p "[require('left-pad')(7, 3, 0), require('is-odd')(3), require('is-odd/package.json').version]"
+ls node_modules | grep -x 'left-pad\\|is-odd'
+'''
+NPM_QUIET = 'npm install --silent --no-audit --no-fund'
+
+
+def over(first, second):
+    """Install a package where an older install of it, made outside, is in the lower layer."""
+    return {'prepare': 'export npm_config_cache=$PWD/c npm_config_store_dir=$PWD/s; echo \'{"name":"x","version":"1.0.0"}\' > package.json; ' + first, 'script': OVER.replace('INSTALL', second)}
+
+
+NEXT = '''
+export npm_config_cache=$PWD/c NEXT_TELEMETRY_DISABLED=1
+mkdir -p app/pages && cd app
+echo '{"name":"x","version":"1.0.0","scripts":{"build":"next build"}}' > package.json
+echo 'export default function Page() { return <p>hello</p> }' > pages/index.js
+npm install --silent --no-audit --no-fund next@14 react@18 react-dom@18
+npx next build >log 2>&1 || { tail -20 log; exit 1; }
+grep -c 'Compiled successfully' log; grep -o '<p>hello</p>' .next/server/pages/index.html
+'''
+
+CHROMIUM = '''
+export npm_config_cache=$PWD/c PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
+npm install --silent --no-audit --no-fund playwright-core@1.48
+cat > main.js <<'END'
+const { chromium } = require('playwright-core'), http = require('http');
+(async () => {
+  const server = http.createServer((q, a) => { a.setHeader('content-type', 'text/html'); a.end('<title>page</title><p id=x>no</p><script>x.textContent = 6 * 7</script>'); });
+  await new Promise(go => server.listen(0, '127.0.0.1', go));
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: process.argv.slice(2) });
+  const page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  console.log(await page.title(), await page.textContent('#x'), (await page.screenshot()).length > 1000);
+  await browser.close(); server.close();
+})();
+END
+node main.js ARGS
+'''
+
+# cron itself needs root; the table's minute is every one, so that this takes at most a minute.
+CRON = '''
+mkdir -p /etc/cron.d /var/spool/cron/crontabs && chmod 730 /var/spool/cron/crontabs
+echo "* * * * * root echo from-cron > $PWD/out" > /etc/cron.d/x && chmod 644 /etc/cron.d/x
+cron -f & for i in $(seq 650); do [ -s out ] && break; sleep 0.1; done
+cat out; kill $!
+'''
+
+ERGONOMICS = '''
+printf 'public class A { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); System.out.println(r.availableProcessors() + " " + (r.maxMemory() >> 20 < 600)); } }\\n' > A.java
+javac A.java && java A
+node -p "const v = require('v8').getHeapStatistics().heap_size_limit / 1048576; [require('os').cpus().length, Math.round(require('os').totalmem() / 1048576), v < 1200]"
+python3 -c "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"; nproc; free -m | awk '/Mem/ { print $2 }'
+'''
+
 VITE = '''
 export npm_config_cache=$PWD/cache npm_config_audit=false npm_config_fund=false
 npm create --yes --silent vite@5 app -- --template vanilla >/dev/null 2>&1 && cd app && npm install --silent >/dev/null 2>&1 && npx vite build 2>&1 | grep -c 'built in'
@@ -157,34 +217,48 @@ PROGRAMS = [
     # The rest takes minutes, a network, or programs that few machines have.
     Program('valgrind', ('gcc', 'valgrind'), VALGRIND, deep=True),
     Program('java', ('java', 'javac'), JAVA, deep=True),
-    Program('postgresql', ('pg_ctlcluster',), POSTGRES, outside=False, deep=True),
+    Program('postgresql', ('pg_ctlcluster',), POSTGRES, expect='CREATE TABLE\nINSERT 0 1000\n500500\n', deep=True),
     Program('sshd', ('dropbear', 'dbclient', 'dropbearkey'), '''
 dropbearkey -t ed25519 -f host >/dev/null 2>&1; dropbearkey -t ed25519 -f own 2>/dev/null | grep ^ssh- > keys
 mkdir -p ~/.ssh && cp keys ~/.ssh/authorized_keys && chmod 700 ~ ~/.ssh && chmod 600 ~/.ssh/authorized_keys
 dropbear -r host -p 127.0.0.1:7394 -P $PWD/pid -s 2>/dev/null
 dbclient -y -i own -p 7394 127.0.0.1 'echo over-ssh' 2>/dev/null; kill $(cat pid)
-''', outside=False, deep=True),
+''', expect='over-ssh\n', deep=True),
     Program('npm-registry', ('npm',), 'cd "$PWD"; npm_config_cache=$PWD/c npm install --silent --no-audit --no-fund left-pad@1.3.0 && '
             'node -p "require(\'left-pad\')(7, 3, 0)"', rule='npm', deep=True),
     Program('pnpm', ('npm',), 'export npm_config_cache=$PWD/c; npx --yes pnpm@9 add --silent left-pad@1.3.0 && node -p "require(\'left-pad\')(7, 3, 0)"',
             rule='npm', deep=True),
     Program('yarn', ('npm',), 'export npm_config_cache=$PWD/c; npx --yes yarn@1 add -s --non-interactive left-pad@1.3.0 2>/dev/null && '
             'node -p "require(\'left-pad\')(7, 3, 0)"', rule='npm', deep=True),
+    Program('npm-over', ('npm',), rule='npm', deep=True, **over(NPM_QUIET + ' left-pad@1.2.0 is-odd@2.0.0', NPM_QUIET + ' left-pad@1.3.0 is-odd@3.0.1')),
+    Program('pnpm-over', ('npm',), rule='npm', deep=True, **over('npx --yes pnpm@9 add --silent left-pad@1.2.0 is-odd@2.0.0',
+                                                                 'npx --yes pnpm@9 add --silent left-pad@1.3.0 is-odd@3.0.1')),
+    Program('yarn-over', ('npm',), rule='npm', deep=True, **over('npx --yes yarn@1 add -s --non-interactive left-pad@1.2.0 is-odd@2.0.0 2>/dev/null',
+                                                                 'npx --yes yarn@1 add -s --non-interactive left-pad@1.3.0 is-odd@3.0.1 2>/dev/null')),
     Program('numpy', ('/usr/bin/python3',), '/usr/bin/python3 -m venv v && v/bin/pip install -q --disable-pip-version-check numpy && '
             'v/bin/python -c "import numpy; print(int(numpy.arange(10).sum()))"', rule='pypi', deep=True),
     Program('source-build', ('/usr/bin/python3', 'gcc'), '/usr/bin/python3 -m venv v && v/bin/pip install -q --disable-pip-version-check --no-binary :all: '
             'markupsafe && v/bin/python -c "import markupsafe; print(markupsafe.escape(\'<\'))"', rule='pypi', deep=True),
-    Program('cargo', ('cargo',), 'export CARGO_HOME=$PWD/h; cargo init -q --name x --bin . && cargo add -q serde_json regex rayon clap && cargo build -q && '
-            './target/debug/x', rule='crates', deep=True),
-    Program('go', ('go',), 'export GOPATH=$PWD/g GOFLAGS=-modcacherw; go mod init x 2>/dev/null && printf \'package main\\nimport "rsc.io/quote"\\n'
-            'func main() { println(quote.Go()) }\\n\' > m.go && go mod tidy 2>/dev/null && go build -o x . && ./x 2>&1', rule='go', deep=True),
+    Program('cargo', ('cargo',), 'export CARGO_HOME=$PWD/h; cargo init -q --name x --bin . 2>/dev/null && cargo add -q serde_json regex rayon clap tokio chrono uuid '
+            'itertools rand >/dev/null 2>&1 && cargo build -q && ./target/debug/x && [ $(grep -c "^name" Cargo.lock) -gt 50 ] && echo more than 50 crates',
+            rule='crates', options=('--toolchains',), deep=True),
+    Program('go', ('go',), 'export GOPATH=$PWD/g GOFLAGS=-modcacherw; go mod init x 2>/dev/null && printf \'package main\\nimport ("fmt"; "github.com/google/uuid")\\n'
+            'func main() { fmt.Println(len(uuid.NewString())) }\\n\' > m.go && go mod tidy 2>/dev/null && go build -o x . && ./x', rule='go', deep=True),
     Program('maven', ('mvn', 'java'), 'mvn -q -B -Dmaven.repo.local=$PWD/m archetype:generate -DgroupId=x -DartifactId=app -DinteractiveMode=false '
             '-DarchetypeArtifactId=maven-archetype-quickstart -DarchetypeVersion=1.4 && cd app && mvn -q -B -Dmaven.repo.local=$PWD/../m package && ls target/*.jar',
             rule='maven', deep=True),
     Program('vite', ('npm',), VITE, rule='npm', deep=True),
+    Program('next', ('npm',), NEXT, rule='npm', deep=True),
+    Program('chromium', ('npm', 'chromium'), CHROMIUM.replace('ARGS', '--no-sandbox'), rule='npm', deep=True),
+    Program('chromium-nested', ('npm', 'chromium'), CHROMIUM.replace('ARGS', ''), rule='npm', options=('--nested',), expect='page 42 true\n', deep=True),
+    Program('cron', ('cron',), CRON, options=('--user', 'root'), expect='from-cron\n', deep=True),
+    Program('jvm-and-limits', ('java', 'javac', 'node'), ERGONOMICS, options=('--memory', '2G', '--cpus', '1'),
+            expect='1 true\n[ 1, 2048, true ]\n1 1\n1\n2048\n', deep=True),
     Program('better-sqlite3', ('npm', 'gcc', 'make'), 'export npm_config_cache=$PWD/c; echo {} > package.json; '
+            'if [ -d /usr/include/node ]; then export npm_config_nodedir=/usr; fi; '
             'npm install --silent --no-audit --no-fund --build-from-source better-sqlite3 && '
             'node -p "new (require(\'better-sqlite3\'))(\':memory:\').prepare(\'select 6*7 as n\').get().n"', rule='npm', deep=True),
-    *(Program(f'agent-{name}', ('npm',), f'export npm_config_cache=$PWD/c; npx --yes {package} --version >/dev/null && echo ok', rule='npm', deep=True)
+    *(Program(f'agent-{name}', ('npm',), f'export npm_config_cache=$PWD/c; npx --yes {package} --version >/dev/null && echo ok; '
+              f'npx --yes {package} mcp list 2>&1 </dev/null | tail -1 | sed "s/[^a-zA-Z ]//g"', rule='npm', deep=True)
       for name, package in (('claude', '@anthropic-ai/claude-code'), ('codex', '@openai/codex'), ('gemini', '@google/gemini-cli'), ('opencode', 'opencode-ai'))),
 ]

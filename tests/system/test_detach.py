@@ -145,6 +145,7 @@ def test_calls_are_listed_by_number(cay, box):
 def test_json_names_the_sandbox(cay, box):
     assert json.loads(cay('exec', '--json', box, '--', 'true', check=True).err)['sandbox'] == box
     assert json.loads(cay('exec', '-d', '--json', box, '--', 'true', check=True).out)['sandbox'] == box
+    caylib.wait_until(lambda: row(cay, box, '2')['state'] == 'exit', what='the end of the call')
     assert json.loads(cay('exec', '--tx', '--json', box, '--', 'true', check=True).err.splitlines()[0])['sandbox'] == box
 
 
