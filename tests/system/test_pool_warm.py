@@ -577,7 +577,7 @@ def test_who_waits_is_told_why_there_are_none(pools):
     (['', '1'], 2, '1 to 255'),
     (['nothing', '1'], 5, "template 'nothing' not found"),
     (['snap:nothing', '1'], 5, 'nothing'),
-    (['host', '1', '--net', 'openly'], 2, 'openly'),
+    (['host', '1', '--net', 'openly'], 5, 'openly'),
     (['host', '1', '--ro', '/nowhere/at/all'], 2, '/nowhere/at/all'),
     (['host', '1', '--memory', '1'], 2, 'memory'),
     (['host', '1', '--profile', 'x'], 2, 'dev or locked'),
