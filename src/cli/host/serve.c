@@ -17,13 +17,16 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "ops/key.h"
+#include "ops/pool/demand.h"
 
-static const char *want_listen, *want_socket;
+static const char *want_listen, *want_socket, *want_pool;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
 	  "Also serve TCP; clients need a key (cay key create). Port 0: any", &want_listen },
 	{ "socket", 0, OPT_TEXT, "PATH",
 	  "The unix socket (default: cay.sock in the state directory)", &want_socket },
+	{ "pool", 0, OPT_TEXT, "N|auto",
+	  "Keep up to N sandboxes ready, as clients use them (default: 0)", &want_pool },
 	{ 0 },
 };
 
@@ -179,6 +182,22 @@ static int need_key(struct serving *s, struct err *e)
 	return some ? 0 : op_key_create(&s->cay, "default", s->key, &row, e);
 }
 
+static int parse_pool(uint32_t *ret, struct err *e)
+{
+	const char *text = want_pool ? want_pool : "0";
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (strcmp(text, "auto") == 0)
+		n = DEMAND_AUTO;
+	else if (*text < '0' || *text > '9' || *end || n > READY_MOST)
+		return err_set(e, ERR_INVALID,
+			       "'%.100s': how many to keep ready, from 0 to %d, or auto", text,
+			       READY_MOST);
+	*ret = (uint32_t)n;
+	return 0;
+}
+
 static void print_next_steps(void *ctx)
 {
 	const struct serving *s = ctx;
@@ -216,20 +235,24 @@ static int serve(struct serving *s, struct err *e)
 					    .front_role = "serve-front",
 					    .ready = print_next_steps,
 					    .ctx = s };
-	auto_close int local = FD_NONE, network = FD_NONE;
+	auto_close int local = FD_NONE, network = FD_NONE, pools = FD_NONE;
+	uint32_t most;
 	int r;
 
 	(void)snprintf(state, sizeof state, "CAY_STATE=%s", s->cay.state.dir);
 	if (putenv(state) != 0)
 		return err_sys(e, ENOMEM, "start the server");
-	if (want_listen && listen_tcp(s, &network, e) < 0)
+	if (parse_pool(&most, e) < 0 || (want_listen && listen_tcp(s, &network, e) < 0))
 		return -1;
 	if (listen_unix(s, &local, e) < 0)
+		return -1;
+	if (most && demand_open(&s->cay, most, &pools, e) < 0)
 		return -1;
 	config.listeners[config.nlisteners++] = local;
 	if (network >= 0)
 		config.listeners[config.nlisteners++] = network;
 	r = supervise(&config, e);
+	demand_close(&s->cay, &pools);
 	(void)unlink(s->socket);
 	return r;
 }
@@ -275,13 +298,16 @@ static int run_front(struct cmd_ctx *ctx, struct err *e)
 
 const struct cmd cmd_serve = {
 	.name = "serve",
-	.synopsis = "[--listen ADDR:PORT] [--socket PATH]",
+	.synopsis = "[--listen ADDR:PORT] [--socket PATH] [--pool N|auto]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
 	.details =
 		"Serves a unix socket that only its user can open. With --listen also TCP: each "
 		"client needs a key, and sees the sandboxes that this key made. The first server "
 		"with --listen makes a key and prints it. Sandboxes outlive the server. There is "
-		"no TLS: for other machines put a proxy in front. Stop it with SIGTERM or ^C.",
+		"no TLS: for other machines put a proxy in front. Stop it with SIGTERM or ^C. "
+		"With --pool it keeps sandboxes ready, as many of each kind as clients made within "
+		"ten seconds in the last five to ten minutes, up to N in all, or 64 with auto, and "
+		"in at most a sixteenth of the free memory. They end with the server.",
 	.examples = "cay serve --listen 127.0.0.1:3000\ncay serve --socket /run/cay.sock",
 	.run = run,
 	.opts = opts,
