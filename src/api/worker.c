@@ -44,5 +44,6 @@ int api_worker_run(struct cay *c, struct err *e)
 
 	if (server_key_load(&c->state, secret, e) < 0)
 		return -1;
+	c->config.notes_demand = true;
 	return job_worker_run(c, &api_jobs, secret, WORKER_SOCKET, WORKER_CANCEL, e);
 }

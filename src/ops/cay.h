@@ -37,6 +37,7 @@ struct cay_config {
 	const char *keep_ended; /* how many ended sandboxes to remember */
 	const char *keep_days;	/* for how many days to remember them */
 	const char *trace_max;	/* maximum size of a trace */
+	bool notes_demand;	/* sandboxes that were not ready are wanted (ops/pool/demand.h) */
 };
 
 /* Background work that operations request, to start after the front end has its result. */

@@ -4,7 +4,10 @@
  *
  *   ready/lock        held by the keeper, which makes them
  *   ready/KEY/        one directory per pool key. Each warden lists its ready sandbox there as ID;
- *                    .claims has a byte per claim
+ *                    .claims has a byte per claim. Of a key that a server wants by demand
+ *                    (ops/pool/demand.h), .misses has a byte per sandbox that was not ready,
+ *                    and .record what to build
+ *   warm/demand      held by a server that wants pools by demand; the text is how many at most
  *
  * They have no row in the catalog until they are claimed. Reconcile finds what a dead one left, as
  * for any sandbox (ops/reconcile.c). Those over layers of a snapshot pin them by rows of `uses`
@@ -39,6 +42,27 @@ int ready_list(int key_fd, char (**ret)[ID_SIZE], size_t *ret_n);
 int ready_keys(const struct state *s, char (**ret)[READY_KEY], size_t *ret_n);
 /* Number of claims of a pool key since its directory was made. */
 uint64_t ready_claims(const struct state *s, const char *key);
+
+/* Demand. Note that n sandboxes of a pool key were not ready, and what to build. 0 or -errno. */
+int warm_note_misses(const struct state *s, const char *key, struct str record, size_t n);
+/* -ENOENT: the key is not wanted by demand. */
+int warm_read_record(const struct state *s, const char *key, struct buf *ret);
+struct warm_use {
+	uint64_t used;	/* claims and misses since the record was written */
+	uint64_t age_s; /* of the record */
+};
+int warm_use(const struct state *s, const char *key, struct warm_use *ret);
+/* How many the keeper keeps ready by demand; for lists. */
+void warm_note_wanted(const struct state *s, const char *key, uint32_t wanted);
+uint32_t warm_wanted(const struct state *s, const char *key);
+/* Become the server that wants pools. The lock; -EWOULDBLOCK if there is one. */
+int warm_demand_lock(const struct state *s, uint32_t most);
+void warm_demand_unlock(const struct state *s, int *fd);
+/* False if no server wants any. Removes what a dead server left. */
+bool warm_demand_settings(const struct state *s, uint64_t *ret_most);
+/* True if a server may want some; faster. */
+bool warm_demand_exists(const struct state *s);
+
 /* Remove a pool key without ready sandboxes; all of ready/ with the last. */
 void ready_drop_key(const struct state *s, const char *key);
 void ready_drop(const struct state *s);

@@ -410,6 +410,20 @@ def test_a_directory_is_the_one_that_is_there_at_the_claim(pools, tmp_path):
     assert pools.one('claimed') == 2
 
 
+def test_with_a_network_for_any_policy(pools):
+    """What it reaches: test_pool_net.py."""
+    pools.set('host', 2, '--net', 'open')
+    ready = pools.ready()
+    look = ['--', 'sh', '-c', 'hostname; grep -c nameserver /etc/resolv.conf; getent hosts other.test || echo none']
+    first = pools('run', '--allow', 'web.test', *look)
+    name, servers, answer = first.out.split()
+    assert name in ready and servers == '1' and answer == 'none' and 'refused: other.test' in first.err
+    box = pools('create', '--net', 'coding', check=True).out.strip()
+    assert [e['name'] for e in pools.events(box) if e['kind'] == 'policy.set'] == ['coding'] and pools.one('claimed') == 2
+    assert pools('run', '--', 'hostname', check=True).out.strip() not in pools.ready()
+    assert pools.one('options') == '--net open' and pools.one('claimed') == 2
+
+
 def test_forks_of_a_snapshot(pools):
     ref = pools('create', '--env', 'B=2', '--name', 'origin', check=True).out.strip()
     pools('exec', ref, '--', 'sh', '-c', 'echo deep > /tmp/f', check=True)
@@ -563,7 +577,7 @@ def test_who_waits_is_told_why_there_are_none(pools):
     (['', '1'], 2, '1 to 255'),
     (['nothing', '1'], 5, "template 'nothing' not found"),
     (['snap:nothing', '1'], 5, 'nothing'),
-    (['host', '1', '--net', 'openly'], 2, 'openly'),
+    (['host', '1', '--net', 'openly'], 5, 'openly'),
     (['host', '1', '--ro', '/nowhere/at/all'], 2, '/nowhere/at/all'),
     (['host', '1', '--memory', '1'], 2, 'memory'),
     (['host', '1', '--profile', 'x'], 2, 'dev or locked'),

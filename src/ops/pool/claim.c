@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "link/decode.h"
 #include "ops/host_net.h"
+#include "ops/pool/demand.h"
 #include "ops/pool/ready_key.h"
 
 enum { ANSWER_MS = 1000, END_MS = 5000, RETRY_MS = 5 };
@@ -178,24 +179,31 @@ static bool ask_round(struct creation *ns, size_t n, const char *hostname, struc
 	return sent > 0;
 }
 
-size_t claim(struct creation *ns, size_t n, const char *hostname)
+static size_t ask_all(struct creation *ns, size_t n, const char *hostname, struct ready *r)
 {
-	auto_done(ready_done) struct ready r = { .key_fd = FD_NONE };
-	auto_free struct attempt *tries = NULL;
+	auto_free struct attempt *tries = calloc(n, sizeof *tries);
 	size_t claimed = 0;
 
-	if (find(&ns[0], &r) < 0 || r.n == 0)
-		return 0;
-	tries = calloc(n, sizeof *tries);
 	if (!tries)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		tries[i].fd = FD_NONE;
-	while (claimed < n && ask_round(ns, n, hostname, &r, tries)) {
+	while (claimed < n && ask_round(ns, n, hostname, r, tries)) {
 		claimed = 0;
 		for (size_t i = 0; i < n; i++)
 			claimed += ns[i].from == FROM_POOL;
 	}
+	return claimed;
+}
+
+size_t claim(struct creation *ns, size_t n, const char *hostname)
+{
+	auto_done(ready_done) struct ready r = { .key_fd = FD_NONE };
+	size_t claimed = find(&ns[0], &r) < 0 || r.n == 0 ? 0 : ask_all(ns, n, hostname, &r);
+
+	if (claimed < n && r.key[0] && ns[0].cay->config.notes_demand)
+		demand_miss(ns[0].cay, r.key, ns[0].row.template_, ns[0].row.top,
+			    buf_str(&ns[0].recipe), n - claimed);
 	return claimed;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "ops/background.h"
 #include "ops/create/creation.h"
+#include "ops/pool/demand.h"
 #include "ops/pool/pool_key.h"
 #include "store/snapshots.h"
 
@@ -319,14 +320,57 @@ static int give_row(void *ctx, const struct pool_row *row)
 	return l->fn(l->ctx, &item);
 }
 
+struct key_search {
+	const char *key;
+	bool found;
+};
+
+static int find_key(void *ctx, const struct pool_row *row)
+{
+	struct key_search *k = ctx;
+
+	k->found |= strcmp(row->key, k->key) == 0;
+	return 0;
+}
+
+/* A kind that only a server wants (ops/pool/demand.h). */
+static int give_demand(const struct listing *l, const char *key, struct err *e)
+{
+	auto_done(demand_record_done) struct demand_record record = DEMAND_RECORD_INIT;
+	auto_done(pool_row_done) struct pool_row row = POOL_ROW_INIT;
+	struct key_search search = { .key = key };
+
+	if (demand_read(&l->c->state, key, &record) < 0)
+		return 0;
+	if (catalog_each_pool(l->c->catalog, find_key, &search, e) < 0)
+		return -1;
+	if (search.found)
+		return 0;
+	(void)str_copy(row.template_, sizeof row.template_, str_of(record.template_));
+	(void)str_copy(row.options, sizeof row.options, STR("by demand"));
+	(void)str_copy(row.key, sizeof row.key, str_of(key));
+	row.wanted = warm_wanted(&l->c->state, key);
+	return l->fn(l->ctx, &(struct pool_item){ .row = &row,
+						  .ready = count_alive(&l->c->state, key),
+						  .claimed = ready_claims(&l->c->state, key) });
+}
+
 int op_pool_list(struct cay *c, int (*fn)(void *ctx, const struct pool_item *item), void *ctx,
 		 long *ret_keeper, struct err *e)
 {
+	auto_free char(*keys)[READY_KEY] = NULL;
 	struct listing l = { c, fn, ctx };
+	size_t n = 0;
+	int r;
 
 	if (cay_catalog(c, e) < 0)
 		return -1;
 	*ret_keeper = ready_keeper(&c->state);
 	background_keeper(c);
-	return catalog_each_pool(c->catalog, give_row, &l, e);
+	r = catalog_each_pool(c->catalog, give_row, &l, e);
+	if (ready_keys(&c->state, &keys, &n) < 0)
+		n = 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = give_demand(&l, keys[i], e);
+	return r;
 }

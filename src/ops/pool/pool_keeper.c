@@ -16,7 +16,9 @@
 #include "link/wait.h"
 #include "ops/create/creation.h"
 #include "ops/layers_free.h"
+#include "ops/pool/demand.h"
 #include "ops/pool/pool_key.h"
+#include "ops/pool/ready_key.h"
 #include "ops/reconcile.h"
 #include "store/snapshots.h"
 
@@ -35,6 +37,7 @@ struct keeper {
 	int lock_fd, inotify_fd;
 	char (*keys)[READY_KEY]; /* kinds wanted in this round */
 	size_t nkeys;
+	struct demand demand;
 	int rows;
 	bool worked, failed; /* this round made or removed a sandbox; this round had a failure */
 	uint64_t took_ns;    /* time to make the last sandbox */
@@ -129,8 +132,7 @@ static int make_one(struct keeper *k, const struct pool_key *kind, struct err *e
 }
 
 /* Make one sandbox or remove one, or do nothing if the number is right. */
-static int approach(struct keeper *k, struct pool_row *row, const struct pool_key *kind,
-		    struct err *e)
+static int approach(struct keeper *k, uint32_t wanted, const struct pool_key *kind, struct err *e)
 {
 	auto_free char(*ids)[ID_SIZE] = NULL;
 	auto_close int fd = ready_make_key(&k->c->state, kind->key);
@@ -142,9 +144,9 @@ static int approach(struct keeper *k, struct pool_row *row, const struct pool_ke
 		return err_sys(e, -r, "look after %s/ready", k->c->state.dir);
 	(void)snprintf(path, sizeof path, "%s/ready/%s", k->c->state.dir, kind->key);
 	(void)inotify_add_watch(k->inotify_fd, path, IN_DELETE);
-	if (n > row->wanted)
+	if (n > wanted)
 		discard(k, fd, ids[n - 1]);
-	if (n >= row->wanted)
+	if (n >= wanted)
 		return 0;
 	k->worked = true;
 	return make_one(k, kind, e);
@@ -159,26 +161,47 @@ static void change_kind(struct keeper *k, struct pool_row *row, const struct poo
 	save(k, row);
 }
 
+static bool is_wanted(const struct keeper *k, const char *key)
+{
+	for (size_t i = 0; i < k->nkeys; i++)
+		if (strcmp(k->keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static bool want(struct keeper *k, const char *key)
+{
+	void *keys = reallocarray(k->keys, k->nkeys + 1, sizeof *k->keys);
+
+	if (!keys)
+		return false;
+	k->keys = keys;
+	memcpy(k->keys[k->nkeys++], key, READY_KEY);
+	return true;
+}
+
+static uint32_t higher(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 static int tend_row(void *ctx, const struct pool_row *given)
 {
 	auto_done(pool_key_done) struct pool_key kind = POOL_KEY_INIT;
 	struct keeper *k = ctx;
 	struct pool_row row = *given;
 	struct err e = { 0 };
-	void *keys = reallocarray(k->keys, k->nkeys + 1, sizeof *k->keys);
 
-	if (!keys)
-		return 1;
-	k->keys = keys;
 	k->rows++;
 	if (pool_key_find(k->c, &row, &kind, &e) < 0) {
 		note(k, &row, e.msg);
 		return 0;
 	}
-	memcpy(k->keys[k->nkeys++], kind.key, READY_KEY);
+	if (!want(k, kind.key))
+		return 1;
 	if (strcmp(row.key, kind.key) != 0)
 		change_kind(k, &row, &kind);
-	if (approach(k, &row, &kind, &e) < 0) {
+	if (approach(k, higher(row.wanted, demand_wanted(&k->demand, kind.key)), &kind, &e) < 0) {
 		k->failed = true;
 		note(k, &row, e.msg);
 	} else if (row.problem[0]) {
@@ -187,12 +210,32 @@ static int tend_row(void *ctx, const struct pool_row *given)
 	return 0;
 }
 
-static bool is_wanted(const struct keeper *k, const char *key)
+/*
+ * What a server wants by demand. A record of another key than its recipe has now is out of date; it
+ * is retired. So is one that cannot be made.
+ */
+static void tend_demand(struct keeper *k, struct demand_kind *wanted)
 {
-	for (size_t i = 0; i < k->nkeys; i++)
-		if (strcmp(k->keys[i], key) == 0)
-			return true;
-	return false;
+	auto_done(demand_record_done) struct demand_record record = DEMAND_RECORD_INIT;
+	auto_done(pool_key_done) struct pool_key kind = POOL_KEY_INIT;
+	struct err e = { 0 };
+
+	if (!wanted->wanted || is_wanted(k, wanted->key) ||
+	    demand_read(&k->c->state, wanted->key, &record) < 0 ||
+	    ready_key(&k->c->state, k->c->programs.warden, &k->c->config, buf_str(&record.recipe),
+		      record.top, kind.key) <= 0 ||
+	    strcmp(kind.key, wanted->key) != 0)
+		return;
+	(void)str_copy(kind.top, sizeof kind.top, str_of(record.top));
+	if (buf_add_str(&kind.recipe, buf_str(&record.recipe)) < 0)
+		return;
+	if (wanted->told != wanted->wanted)
+		warm_note_wanted(&k->c->state, wanted->key, wanted->wanted);
+	wanted->told = wanted->wanted;
+	if (approach(k, wanted->wanted, &kind, &e) == 0)
+		(void)want(k, kind.key);
+	else
+		k->failed = true;
 }
 
 static void retire_kind(struct keeper *k, const char *key)
@@ -208,26 +251,26 @@ static void retire_kind(struct keeper *k, const char *key)
 	ready_drop_key(&k->c->state, key);
 }
 
-static void retire(struct keeper *k)
-{
-	auto_free char(*keys)[READY_KEY] = NULL;
-	size_t n = 0;
-
-	if (ready_keys(&k->c->state, &keys, &n) < 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (!is_wanted(k, keys[i]))
-			retire_kind(k, keys[i]);
-}
-
 static int look(struct keeper *k, struct err *e)
 {
+	auto_free char(*kinds)[READY_KEY] = NULL;
+	size_t n = 0;
+
 	k->rows = 0;
 	k->nkeys = 0;
 	k->worked = k->failed = false;
+	if (ready_keys(&k->c->state, &kinds, &n) < 0)
+		n = 0;
+	demand_look(&k->demand, &k->c->state, kinds, n);
+	k->rows += k->demand.on;
 	if (catalog_each_pool(k->c->catalog, tend_row, k, e) < 0)
 		return -1;
-	retire(k);
+	for (size_t i = 0; i < k->demand.n; i++)
+		tend_demand(k, &k->demand.kinds[i]);
+	/* Kinds that came up meanwhile are looked at in the next round. */
+	for (size_t i = 0; i < n; i++)
+		if (!is_wanted(k, kinds[i]))
+			retire_kind(k, kinds[i]);
 	return 0;
 }
 
@@ -287,7 +330,8 @@ static int take_post(struct keeper *k)
 		char path[sizeof k->c->state.dir + 8];
 
 		(void)snprintf(path, sizeof path, "%s/ready", k->c->state.dir);
-		(void)inotify_add_watch(k->inotify_fd, path, IN_ATTRIB);
+		/* IN_CLOSE_WRITE: the server that wants pools has ended. */
+		(void)inotify_add_watch(k->inotify_fd, path, IN_ATTRIB | IN_CLOSE_WRITE);
 	}
 	return 0;
 }
@@ -327,7 +371,8 @@ static int keep(struct keeper *k, bool *ret_replaced, struct err *e)
 		}
 		ready_drop(&k->c->state);
 		leave_post(k);
-		if (catalog_each_pool(k->c->catalog, count_row, k, e) < 0 || !k->rows)
+		if (catalog_each_pool(k->c->catalog, count_row, k, e) < 0 ||
+		    (!k->rows && !warm_demand_exists(&k->c->state)))
 			return 0;
 	}
 }
@@ -343,5 +388,6 @@ int op_pool_keep(struct cay *c, bool *ret_replaced, struct err *e)
 	r = keep(&k, ret_replaced, e);
 	leave_post(&k);
 	free(k.keys);
+	demand_done(&k.demand);
 	return r;
 }
