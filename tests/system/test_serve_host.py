@@ -302,3 +302,41 @@ def test_a_supervisor_that_is_killed_leaves_sandboxes_and_no_process(fresh_cay):
     with Server(fresh_cay) as s:
         assert s.ask('GET', f'/sandboxes/{box["sandboxID"]}', unix=True)[0] == 200
         s.ask('DELETE', f'/sandboxes/{box["sandboxID"]}', unix=True)
+
+
+def unified():
+    """Where control groups of version 2 are, or None."""
+    with open('/proc/self/mounts', encoding='utf-8') as f:
+        return next((line.split()[1] for line in f if line.split()[2] == 'cgroup2'), None)
+
+
+def test_sandboxes_of_a_server_live_in_the_group_that_holds_them(fresh_cay, mode):
+    """As with cay-sandboxes.service: the server's own group has none of them."""
+    root = unified()
+    if mode != 'rootful' or not root or not os.access(root, os.W_OK):
+        pytest.skip('needs root and control groups of version 2')
+    group = f'{root}/cay-hold-{os.path.basename(fresh_cay.state)}'
+    try:
+        os.mkdir(group)
+    except OSError as e:
+        pytest.skip(f'no control group can be made: {e}')
+
+    def enter():
+        with open(f'{group}/cgroup.procs', 'w', encoding='ascii') as f:
+            f.write('0')
+
+    try:
+        with fresh_cay.popen('serve-group', preexec_fn=enter) as holder:
+            caylib.wait_until(lambda: os.path.exists(f'{fresh_cay.state}/group'), what='the file of the group')
+            with open(f'{fresh_cay.state}/group', encoding='utf-8') as f:
+                assert f.read() == f'{group}\n'
+            with Server(fresh_cay) as s:
+                box = s.create()['sandboxID']
+                assert os.path.isdir(f'{group}/cay-{box}')
+                s.ask('DELETE', f'/sandboxes/{box}', unix=True)
+            holder.send_signal(signal.SIGTERM)
+            assert holder.finish().code == 0
+    finally:
+        caylib.wait_until(lambda: not open(f'{group}/cay-self/cgroup.procs', encoding='ascii').read(), what='an empty group')
+        os.rmdir(f'{group}/cay-self')
+        os.rmdir(group)

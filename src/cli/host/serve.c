@@ -15,7 +15,9 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/host/serve_config.h"
+#include "cli/host/serve_group.h"
 #include "cli/host/serve_listen.h"
+#include "cli/host/serve_notify.h"
 #include "cli/host/serve_restart.h"
 #include "ops/key.h"
 
@@ -128,6 +130,7 @@ static void print_next_steps(void *ctx)
 {
 	const struct serving *s = ctx;
 
+	serve_notify("READY=1");
 	if (s->restarted) {
 		print_notice(ctx, "The server was restarted");
 		return;
@@ -245,6 +248,7 @@ static int serve(struct serving *s, struct err *e)
 		config.listeners[config.nlisteners++] = network;
 	}
 	r = supervise(&config, e);
+	serve_notify("STOPPING=1");
 	(void)unlink(s->listen.socket);
 	return r;
 }
@@ -307,6 +311,7 @@ static int run_worker(struct cmd_ctx *ctx, struct err *e)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (cli_open_state(&c, e) < 0)
 		return -1;
+	serve_group_join(c.state.dir);
 	return api_worker_run(&c, e);
 }
 
