@@ -394,6 +394,11 @@ static void reopen_log(struct supervisor *s)
 
 static void reload(struct supervisor *s)
 {
+	/* Any option may be another one now. A file with an error changes nothing. */
+	if (s->config->config_changed(s->config->ctx)) {
+		begin_restart(s);
+		return;
+	}
 	if (s->config->certs)
 		reload_certs(s);
 	if (s->config->log)

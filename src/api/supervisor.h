@@ -28,6 +28,8 @@ struct supervisor_config {
 	const char *domain;	   /* of sandboxes' host names; NULL: any */
 	/* Once, when clients are answered. */
 	void (*ready)(void *ctx);
+	/* Whether the options in a file have changed since they were read. */
+	bool (*config_changed)(void *ctx);
 	/* Something that the host's user should know; may be called at any time. */
 	void (*say)(void *ctx, const char *text);
 	void *ctx;
@@ -35,7 +37,8 @@ struct supervisor_config {
 
 /*
  * Until SIGTERM or SIGINT; answers under way are finished. SIGHUP: read the certificate and open
- * the access log again. SIGUSR2: replace this program by the one on disk; listeners, plain
- * connections and requests under way go on. These signals are blocked from then on.
+ * the access log again, or restart if the options have changed. SIGUSR2: replace this program by
+ * the one on disk; listeners, plain connections and requests under way go on. These signals are
+ * blocked from then on.
  */
 int supervise(const struct supervisor_config *config, struct err *e);

@@ -250,7 +250,8 @@ def test_a_program_that_cannot_start_leaves_the_old_one(fresh_cay, tmp_path):
         assert s.ask('GET', '/sandboxes')[0] == 200 and s.children('serve-front') == front
         # And a file that was corrected is used: the log begins with the restart.
         config.write_text(f'access-log = {tmp_path}/log\n')
-        assert fresh_cay('serve', '--restart').code == 0
+        s.process.send_signal(signal.SIGHUP)
+        caylib.wait_until(lambda: ready(s) == 1, what='the restart')
         s.ask('GET', '/sandboxes')
         caylib.wait_until(lambda: log_lines(tmp_path / 'log'), what='a line of the log')
 

@@ -155,6 +155,13 @@ static void print_next_steps(void *ctx)
 	(void)fflush(stdout);
 }
 
+static bool config_changed(void *ctx)
+{
+	const struct serving *s = ctx;
+
+	return serve_config_changed(&s->config);
+}
+
 /* ---- serving ---- */
 
 static int count_key(void *ctx, const struct key_row *row)
@@ -225,6 +232,7 @@ static int serve(struct serving *s, struct err *e)
 					    .log = want_log ? &s->log : NULL,
 					    .domain = want_domain,
 					    .ready = print_next_steps,
+					    .config_changed = config_changed,
 					    .say = print_notice,
 					    .ctx = s };
 	auto_close int local = FD_NONE, network = FD_NONE;
@@ -325,15 +333,15 @@ const struct cmd cmd_serve = {
 	.name = "serve",
 	.synopsis = "[--listen ADDR:PORT [--tls-cert FILE --tls-key FILE]] [options]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
-	.details =
-		"Serves a unix socket that only its user can open. With --listen also TCP: each "
-		"client needs a key, and sees the sandboxes that this key made. The first server "
-		"with --listen makes a key and prints it. Sandboxes outlive the server. Without "
-		"--tls-cert, clients of other machines need a proxy that speaks TLS. A certificate "
-		"that was replaced is read within seconds, or at once after SIGHUP, which also opens "
-		"the access log again. --restart, or SIGUSR2, replaces the running program by the "
-		"one on disk: no request fails, and plain connections stay open. Stop the server "
-		"with SIGTERM or ^C.",
+	.details = "Serves a unix socket that only its user can open. With --listen also TCP: each "
+		   "client needs a key, and sees the sandboxes that this key made. The first "
+		   "server with --listen makes a key and prints it. Sandboxes outlive the server. "
+		   "Without --tls-cert, clients of other machines need a proxy that speaks TLS. A "
+		   "certificate that was replaced is read within seconds, or at once after SIGHUP, "
+		   "which also opens the access log again and takes a changed config file. "
+		   "--restart, or SIGUSR2, replaces the running program by the one on disk: no "
+		   "request fails, and plain connections stay open. Stop the server with SIGTERM "
+		   "or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
 		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem "
 		    "--domain example.com\n"
