@@ -343,8 +343,7 @@ const struct cmd cmd_serve = {
 		   "request fails, and plain connections stay open. Stop the server with SIGTERM "
 		   "or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
-		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem "
-		    "--domain example.com\n"
+		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem\n"
 		    "cay serve --restart",
 	.run = run,
 	.opts = opts,
