@@ -6,7 +6,7 @@ SECONDS ?= 30
 BUILD   := build
 ASAN    := build-asan
 
-.PHONY: all run test test-deep install bench asan fuzz lint clean
+.PHONY: all run test test-deep install deb bench asan fuzz lint clean
 
 all:
 	@scripts/setup build
@@ -30,6 +30,10 @@ install: all
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	@ninja -C $(BUILD) --quiet build.ninja >/dev/null
 	meson install --no-rebuild -C $(BUILD)
+
+deb: all
+	@scripts/setup deb
+	@scripts/deb $(BUILD)
 
 bench:
 	@scripts/setup build bench

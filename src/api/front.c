@@ -2,6 +2,7 @@
 #include "api/front.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,10 +117,18 @@ void front_health(struct api_request *q)
 
 void front_is_ready(struct api_request *q)
 {
-	if (q->front->auth.known)
-		http_answer(q->http, 200, "application/json", STR("{\"status\":\"ready\"}"));
-	else
+	auto_done(buf_done) struct buf b = BUF_INIT(256);
+	const struct front *f = q->front;
+
+	if (!f->auth.known)
 		api_refuse(q->http, 503, "no worker has answered yet");
+	else if (f->http.draining)
+		api_refuse(q->http, 503, "the server is stopping");
+	else if (buf_printf(&b, "{\"status\":\"ready\",\"generation\":%" PRIu64 "}",
+			    f->generation) < 0)
+		api_refuse(q->http, 503, "out of memory");
+	else
+		http_answer(q->http, 200, "application/json", buf_str(&b));
 }
 
 void front_metrics(struct api_request *q)
@@ -163,6 +172,7 @@ int front_run(struct err *e)
 	r = loop_run(&f.loop);
 	http_server_done(&f.http);
 	http_tls_free(f.tls);
+	front_retire_done(&f);
 	boxes_free(&f);
 	job_queue_done(&f.queue);
 	auth_done(&f.auth);

@@ -20,6 +20,8 @@
 
 struct box;
 
+enum { FRONT_ELDERS = 4 };
+
 struct front {
 	struct loop loop;
 	struct conn control;
@@ -40,6 +42,14 @@ struct front {
 	bool asking_keys, keys_changed;
 	struct loop_timer keys_retry;
 	struct box *boxes; /* links to sandboxes (api/e2b/box.h) */
+	uint64_t generation;
+	struct conn heir; /* a newer front: connections go to it */
+	struct elder {
+		struct front *front;
+		struct conn conn;
+	} elders[FRONT_ELDERS]; /* older fronts: connections come from them */
+	struct loop_timer retire;
+	uint64_t retire_until_ns;
 	struct loop_timer drain;
 	uint64_t drain_until_ns;
 	bool begun, accepts;
@@ -63,6 +73,13 @@ int front_run(struct err *e);
 /* front_control.c: the frames of the supervisor. */
 int front_control_init(struct front *f, int fd);
 struct job_host front_control_host(struct front *f);
+
+/* Take no more requests, finish, exit. */
+void front_drain(struct front *f);
+/* front_retire.c: the other front's end of a socket; both own fd. */
+void front_retire(struct front *f, int fd);
+void front_inherit(struct front *f, int fd);
+void front_retire_done(struct front *f);
 
 /* front_jobs.c: have a worker answer it, with this body (JSON, or none). */
 void api_ask_worker(struct api_request *q, struct str body);

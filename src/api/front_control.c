@@ -26,7 +26,7 @@ static void host_kill(void *ctx, int slot)
 /* One frame's fields; those that it does not have are empty. */
 struct control_fields {
 	struct str secret, domain, cert, key, ticket;
-	uint64_t tls, log;
+	uint64_t tls, log, generation;
 };
 
 static int read_fields(const struct frame *frame, struct control_fields *ret)
@@ -49,6 +49,8 @@ static int read_fields(const struct frame *frame, struct control_fields *ret)
 			ret->ticket = field.value;
 		else if (field.tag == CONTROL_LOG && field_u64(field, &ret->log) == 0)
 			continue;
+		else if (field.tag == CONTROL_GENERATION && field_u64(field, &ret->generation) == 0)
+			continue;
 		else if (field.tag != CONTROL_TLS || field_u64(field, &ret->tls) < 0)
 			return -EBADMSG;
 	}
@@ -66,6 +68,7 @@ static int begin(struct front *f, const struct frame *frame, const int *fds)
 	memcpy(f->secret, in.secret.p, sizeof f->secret);
 	f->tls_listeners = in.tls;
 	f->logs = in.log != 0;
+	f->generation = in.generation;
 	f->begun = true;
 	for (int i = 0; i < frame->nfds; i++)
 		f->waiting[f->nlisteners++] = fds[i];
@@ -122,7 +125,7 @@ static void on_drain(struct loop_timer *t)
 		loop_timer_set(&f->loop, t, DRAIN_LOOK_MS * NS_PER_MS, on_drain);
 }
 
-static void drain(struct front *f)
+void front_drain(struct front *f)
 {
 	f->drain_until_ns = clock_mono_ns() + DRAIN_MS * NS_PER_MS;
 	http_server_drain(&f->http);
@@ -143,6 +146,10 @@ static void on_control(struct conn *c, const struct frame *frame, int *fds)
 			loop_stop(&f->loop);
 		return;
 	}
+	if (frame->nfds == 1 && (frame->type == F_RETIRE || frame->type == F_HEIR)) {
+		(frame->type == F_RETIRE ? front_retire : front_inherit)(f, fds[0]);
+		return;
+	}
 	for (int i = 0; i < frame->nfds; i++)
 		(void)close(fds[i]);
 	if (frame->type == F_GONE && slot >= 0)
@@ -150,7 +157,7 @@ static void on_control(struct conn *c, const struct frame *frame, int *fds)
 	else if (frame->type == F_KEYS)
 		front_ask_keys(f);
 	else if (frame->type == F_STOP)
-		drain(f);
+		front_drain(f);
 	else if (frame->type == F_TLS && take_certs(f, frame) < 0 && !f->begun)
 		loop_stop(&f->loop);
 }
@@ -161,7 +168,7 @@ static void on_supervisor_left(struct conn *c, int err)
 
 	(void)err;
 	conn_done(c);
-	drain(f);
+	front_drain(f);
 }
 
 int front_control_init(struct front *f, int fd)

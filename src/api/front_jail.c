@@ -31,6 +31,7 @@ static const uint16_t front_calls[] = {
 	SYS_recvfrom,
 	SYS_recvmsg,
 	SYS_sendto,
+	SYS_sendmsg,
 	SYS_shutdown,
 	SYS_read,
 	SYS_write,

@@ -206,6 +206,33 @@ int front_process_new(struct front_process **ret, struct loop *l,
 	return 0;
 }
 
+int front_process_adopt(struct front_process **ret, struct loop *l,
+			const struct front_process_config *config,
+			const struct front_process_ops *ops, void *user, pid_t pid, int control)
+{
+	struct front_process *f = alloc_front(l, config, ops, user);
+	int r = f ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		r = f->pidfd < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		(void)close(control); /* which ends it */
+		free(f);
+		return r;
+	}
+	f->pid = pid;
+	f->ready = f->old = true;
+	r = watch_front(f, control);
+	if (r < 0) {
+		front_process_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
 static void on_stop_due(struct loop_timer *t)
 {
 	kill_front(container_of(t, struct front_process, kill));

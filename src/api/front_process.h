@@ -51,6 +51,10 @@ struct front_process_config {
 int front_process_new(struct front_process **ret, struct loop *l,
 		      const struct front_process_config *config,
 		      const struct front_process_ops *ops, void *user);
+/* A front that this process started before it was replaced by execve(2). Owns control. */
+int front_process_adopt(struct front_process **ret, struct loop *l,
+			const struct front_process_config *config,
+			const struct front_process_ops *ops, void *user, pid_t pid, int control);
 /* Ask it to finish and end; kill it after a while. */
 void front_process_stop(struct front_process *f);
 /* Kill everything that is left of it, wait for that, and free f. */

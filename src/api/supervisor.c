@@ -8,16 +8,18 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "api/front_process.h"
+#include "api/restart.h"
 #include "api/server_key.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "http/tls.h"
 #include "ops/key.h"
 
-enum { REST_FIRST_MS = 50, REST_LAST_MS = 5000, CERTS_LOOK_MS = 2000 };
+enum { REST_FIRST_MS = 50, REST_LAST_MS = 5000, CERTS_LOOK_MS = 2000, EXEC_RETRY_MS = 5 };
 
 struct supervisor {
 	const struct supervisor_config *config;
@@ -32,6 +34,9 @@ struct supervisor {
 	uint64_t rest_ms;
 	int signal_fd, keys_fd;
 	struct loop_io signal_io, keys_io;
+	struct restart restart;
+	struct loop_timer exec_timer;
+	uint64_t generation; /* restarts so far */
 	bool told_ready, stopping;
 };
 
@@ -69,6 +74,8 @@ static int put_begin(const struct supervisor *s, struct buf *out)
 	if (r == 0 && s->config->domain)
 		r = field_put_c(out, CONTROL_DOMAIN, s->config->domain);
 	if (r == 0)
+		r = field_put_u64(out, CONTROL_GENERATION, s->generation);
+	if (r == 0)
 		r = field_put_u64(out, CONTROL_LOG, s->config->log != NULL);
 	return r < 0 ? r : field_put_u64(out, CONTROL_TLS, s->config->tls_listeners);
 }
@@ -94,11 +101,39 @@ static int send_begin(struct supervisor *s, struct front_process *f)
 	return r;
 }
 
+static void send_end(struct front_process *f, uint8_t type, int fd)
+{
+	size_t at = 0;
+
+	if (conn_begin(&f->control, type, 0, &at) < 0)
+		(void)close(fd);
+	else
+		(void)conn_end(&f->control, at, &fd, 1);
+}
+
+/* The new one serves: older ones give it their connections and end. */
+static void retire_others(struct supervisor *s, struct front_process *heir)
+{
+	int pair[2];
+
+	for (struct front_process *f = s->fronts; f; f = f->next) {
+		if (f == heir || !f->pid || !f->old)
+			continue;
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+			front_process_stop(f);
+			continue;
+		}
+		send_end(heir, F_HEIR, pair[0]);
+		send_end(f, F_RETIRE, pair[1]);
+	}
+}
+
 static void on_front_ready(struct front_process *f)
 {
 	struct supervisor *s = f->user;
 
 	s->rest_ms = 0;
+	retire_others(s, f);
 	if (!s->told_ready)
 		s->config->ready(s->config->ctx);
 	s->told_ready = true;
@@ -155,14 +190,14 @@ static void on_front_gone(struct front_process *f)
 		*at = f->next;
 }
 
+static const struct front_process_ops front_ops = {
+	.ready = on_front_ready, .ended = on_front_ended, .log = on_front_log, .gone = on_front_gone
+};
+
 static int start_front(struct supervisor *s)
 {
-	static const struct front_process_ops ops = { .ready = on_front_ready,
-						      .ended = on_front_ended,
-						      .log = on_front_log,
-						      .gone = on_front_gone };
 	struct front_process *f;
-	int r = front_process_new(&f, &s->loop, &s->front_config, &ops, s);
+	int r = front_process_new(&f, &s->loop, &s->front_config, &front_ops, s);
 
 	if (r < 0)
 		return r;
@@ -214,6 +249,128 @@ static void on_certs_look(struct loop_timer *t)
 	loop_timer_set(&s->loop, t, CERTS_LOOK_MS * NS_PER_MS, on_certs_look);
 }
 
+/* ---- restart ---- */
+
+/* Bytes that were read but not handled would be lost. */
+static bool is_quiet(const struct front_process *f)
+{
+	return f->control.in.len == 0 && f->control.out.len == 0 && f->control.fdq_len == 0;
+}
+
+static bool leave_front(struct handover *h, const struct front_process *f)
+{
+	struct handover_front *to = &h->fronts[h->nfronts];
+
+	if (h->nfronts == HANDOVER_FRONTS || !is_quiet(f))
+		return false;
+	*to = (struct handover_front){ .pid = f->pid, .fd = f->control.fd };
+	for (int i = 0; i < JOB_WORKERS; i++)
+		to->workers[i] = f->workers.processes[i].pid;
+	h->nfronts++;
+	return true;
+}
+
+/* False: not just now. */
+static bool leave_all(const struct supervisor *s, struct handover *h)
+{
+	*h = (struct handover){ .generation = s->generation };
+	memcpy(h->ticket, s->ticket, sizeof h->ticket);
+	for (int i = 0; i < s->config->nlisteners; i++) {
+		h->listeners[i].fd = s->config->listeners[i];
+		if (!str_copy(h->listeners[i].name, HANDOVER_NAME,
+			      str_of(s->config->listener_names[i])))
+			return false;
+		h->nlisteners++;
+	}
+	/* Workers whose front has ended finish their jobs first: nobody else would reap them. */
+	for (const struct front_process *f = s->fronts; f; f = f->next)
+		if (!f->pid || !leave_front(h, f))
+			return false;
+	return true;
+}
+
+static void on_exec_due(struct loop_timer *t)
+{
+	struct supervisor *s = container_of(t, struct supervisor, exec_timer);
+	struct handover h;
+	struct err e = { 0 };
+
+	if (s->stopping)
+		return;
+	if (!leave_all(s, &h)) {
+		loop_timer_set(&s->loop, t, EXEC_RETRY_MS * NS_PER_MS, on_exec_due);
+		return;
+	}
+	(void)handover_exec(&h, s->config->program, s->config->restart_argv, &e);
+	say(s, "The server was not restarted", &e);
+}
+
+static void on_checked(struct restart *r, bool good)
+{
+	struct supervisor *s = r->user;
+
+	if (good)
+		loop_timer_set(&s->loop, &s->exec_timer, 0, on_exec_due);
+	else
+		say(s, "The server was not restarted: the new program cannot start (see above)",
+		    NULL);
+}
+
+/* The oldest ends now: too many fronts would have to be handed over. */
+static void make_room(const struct supervisor *s)
+{
+	struct front_process *oldest = NULL;
+	int n = 0;
+
+	for (struct front_process *f = s->fronts; f; f = f->next) {
+		n += f->pid != 0;
+		oldest = f;
+	}
+	if (oldest && n >= HANDOVER_FRONTS)
+		front_process_stop(oldest);
+}
+
+static void begin_restart(struct supervisor *s)
+{
+	struct err e = { 0 };
+	int r;
+
+	make_room(s);
+	r = restart_check(&s->restart, s->config->program, s->config->restart_argv);
+	if (r < 0 && r != -EALREADY) {
+		(void)err_sys(&e, -r, "run '%s'", s->config->program);
+		say(s, "The server was not restarted", &e);
+	}
+}
+
+static int adopt_front(struct supervisor *s, const struct handover_front *left)
+{
+	struct front_process *f;
+	int r = front_process_adopt(&f, &s->loop, &s->front_config, &front_ops, s, left->pid,
+				    left->fd);
+
+	if (r < 0)
+		return r;
+	f->next = s->fronts;
+	s->fronts = f;
+	for (int i = 0; i < JOB_WORKERS; i++)
+		if (left->workers[i])
+			(void)job_spawner_adopt(&f->workers, i, left->workers[i]);
+	return 0;
+}
+
+static int take_over(struct supervisor *s, struct handover *left)
+{
+	int r = 0;
+
+	s->generation = left->generation + 1;
+	memcpy(s->ticket, left->ticket, sizeof s->ticket);
+	/* The oldest is the last of the list, as before. */
+	for (int i = left->nfronts - 1; i >= 0 && r == 0; i--)
+		r = adopt_front(s, &left->fronts[i]);
+	return r;
+}
+
 /* ---- signals and keys ---- */
 
 static void stop(struct supervisor *s)
@@ -237,6 +394,11 @@ static void reopen_log(struct supervisor *s)
 
 static void reload(struct supervisor *s)
 {
+	/* Any option may be another one now. A file with an error changes nothing. */
+	if (s->config->config_changed(s->config->ctx)) {
+		begin_restart(s);
+		return;
+	}
 	if (s->config->certs)
 		reload_certs(s);
 	if (s->config->log)
@@ -252,6 +414,8 @@ static void on_signal(struct loop_io *io, uint32_t events)
 	while (read(s->signal_fd, &info, sizeof info) > 0) {
 		if (info.ssi_signo == SIGHUP)
 			reload(s);
+		else if (info.ssi_signo == SIGUSR2)
+			begin_restart(s);
 		else
 			stop(s);
 	}
@@ -286,6 +450,7 @@ static int watch_signals(struct supervisor *s)
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -311,7 +476,8 @@ static int run(struct supervisor *s, struct err *e)
 	if (r == 0)
 		r = watch_keys(s);
 	if (r == 0)
-		r = random_bytes(s->ticket, sizeof s->ticket);
+		r = s->config->left ? take_over(s, s->config->left)
+				    : random_bytes(s->ticket, sizeof s->ticket);
 	if (r < 0)
 		return err_sys(e, -r, "start the server");
 	if (s->config->certs)
@@ -334,7 +500,9 @@ int supervise(const struct supervisor_config *config, struct err *e)
 							.worker_envp = config->worker_envp };
 	if (server_key_load(config->state, s.secret, e) < 0)
 		return -1;
+	s.restart = (struct restart){ .loop = &s.loop, .checked = on_checked, .user = &s };
 	r = run(&s, e);
+	restart_done(&s.restart);
 	while (s.fronts) {
 		struct front_process *f = s.fronts;
 

@@ -52,6 +52,7 @@ const struct cmd *const commands[] = {
 	&cmd_complete,
 	&cmd_serve_front,
 	&cmd_serve_worker,
+	&cmd_serve_group,
 	NULL,
 };
 /* clang-format on */

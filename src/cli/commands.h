@@ -16,4 +16,4 @@ extern const struct cmd cmd_serve, cmd_key_create, cmd_key_ls, cmd_key_revoke;
 extern const struct cmd cmd_doctor, cmd_setup, cmd_completion, cmd_version, cmd_help;
 /* hidden commands */
 extern const struct cmd cmd_reconcile, cmd_tidy, cmd_pool_keep, cmd_complete;
-extern const struct cmd cmd_serve_front, cmd_serve_worker;
+extern const struct cmd cmd_serve_front, cmd_serve_worker, cmd_serve_group;

@@ -118,7 +118,7 @@ static int put_connection(struct http_exchange *x, struct buf *b)
 	unsigned idle_s = x->c->server->limits.idle_ms / 1000;
 	int r = 0;
 
-	if (x->c->server->draining)
+	if (x->c->server->draining || (x->c->server->retiring && x->c->is_tls))
 		x->keep = false;
 	if (!x->keep)
 		return http_put_header(b, "Connection", STR("close"));

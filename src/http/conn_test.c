@@ -342,9 +342,10 @@ static void draining_closes_idle_connections_and_finishes_the_rest(void)
 static int fix_given[4];
 static unsigned fix_givens;
 
-static void take_given(void *user, int fd)
+static void take_given(void *user, int fd, bool trusted)
 {
 	(void)user;
+	CHECK(trusted); /* a unix socket is */
 	fix_given[fix_givens++] = fd;
 }
 
@@ -361,7 +362,7 @@ static void idle_connections_can_be_handed_over(void)
 	CHECK(http_server_give_idle(&fix_server, take_given, NULL) == 1 && fix_givens == 1);
 	fix_turn();
 	CHECK(fix_server.counters.conns == 1);
-	CHECK(http_server_adopt(&fix_server, fix_given[0], NULL) == 0);
+	CHECK(http_server_inherit(&fix_server, fix_given[0], true) == 0);
 	fix_turn();
 	fix_send(fd, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
 	CHECK_STR(fix_body(fix_read(fd, NULL)), "hello");

@@ -204,12 +204,14 @@ static bool is_movable(const struct http_conn *c)
 	return c->filter == http_filter_plain() && c->in.len == c->taken && !c->eof && !c->hup;
 }
 
-unsigned http_server_give_idle(struct http_server *s, void (*give)(void *user, int fd), void *user)
+unsigned http_server_give_idle(struct http_server *s,
+			       void (*give)(void *user, int fd, bool trusted), void *user)
 {
 	unsigned given = 0;
 	struct http_conn *next;
 
 	for (struct http_conn *c = s->idle_first; c; c = next) {
+		bool trusted = c->trusted;
 		int fd;
 
 		next = c->idle_next;
@@ -218,10 +220,30 @@ unsigned http_server_give_idle(struct http_server *s, void (*give)(void *user, i
 		loop_del(s->loop, &c->io);
 		fd = TAKE_FD(c->fd);
 		http_conn_close(c, HTTP_END_GONE);
-		give(user, fd);
+		give(user, fd, trusted);
 		given++;
 	}
 	return given;
+}
+
+int http_server_inherit(struct http_server *s, int fd, bool trusted)
+{
+	int r = http_server_adopt(s, fd, NULL);
+
+	if (r < 0 || s->all->state == HTTP_CLOSED)
+		return r;
+	/* The client may keep it idle for as long as before. */
+	s->all->first = false;
+	if (trusted)
+		http_server_forget(s->all);
+	return 0;
+}
+
+void http_server_retire(struct http_server *s)
+{
+	s->retiring = true;
+	while (s->listeners)
+		http_listen_remove(s->listeners);
 }
 
 void http_server_drain(struct http_server *s)

@@ -88,7 +88,7 @@ struct http_server {
 	struct http_limits limits;
 	struct http_counters counters;
 	uint64_t memory, bodies; /* bytes held now */
-	bool draining;
+	bool draining, retiring;
 	/* internal */
 	struct http_conn *all;
 	struct http_conn *idle_first, *idle_last; /* the oldest first */
@@ -123,4 +123,12 @@ void http_server_drain(struct http_server *s);
  * Hand over idle plain connections that hold no bytes: give() owns each descriptor. Returns their
  * number.
  */
-unsigned http_server_give_idle(struct http_server *s, void (*give)(void *user, int fd), void *user);
+unsigned http_server_give_idle(struct http_server *s,
+			       void (*give)(void *user, int fd, bool trusted), void *user);
+/* Take a plain connection that another server gave. Owns fd. trusted: as that one told. */
+int http_server_inherit(struct http_server *s, int fd, bool trusted);
+/*
+ * Stop accepting, because another server does. Plain connections stay open until they are given;
+ * those with TLS cannot be given and end after their next answer.
+ */
+void http_server_retire(struct http_server *s);

@@ -278,7 +278,7 @@ int link_attach(struct link *l, struct link_call *c, const struct call_attach *h
 	if (r == 0 && how->offset)
 		r = field_put_u64(&body, TAG_OFFSET, how->offset);
 	if (r == 0 && how->writes)
-		r = field_put_u64(&body, TAG_STDIN, 1);
+		r = field_put_u64(&body, TAG_STDIN, how->takes ? 2 : 1);
 	if (r < 0)
 		return r;
 	*c = (struct link_call){

@@ -43,6 +43,7 @@ struct call_attach {
 	const char *call_id; /* or NULL */
 	uint64_t offset;     /* where in the output to start */
 	bool writes;	     /* the client writes to stdin */
+	bool takes;	     /* also if another one does: that one no longer does */
 	uint64_t window;     /* as in call_spec */
 };
 

@@ -414,7 +414,7 @@ static void a_dropped_call_hears_nothing(void)
 
 static void a_call_is_joined(void)
 {
-	struct subject s = { 0 }, writer = { 0 };
+	struct subject s = { 0 }, writer = { 0 }, heir = { 0 };
 	struct frame f;
 	auto_done(buf_done) struct buf b = BUF_INIT(1000);
 
@@ -436,6 +436,12 @@ static void a_call_is_joined(void)
 	turn();
 	CHECK(writer.how.existing && writer.how.dropped == 3);
 	CHECK(link_call_write(&writer.call, STR("abc")) == 2);
+	CHECK(link_attach(link_, &heir.call,
+			  &(struct call_attach){ .call = 4, .writes = true, .takes = true },
+			  &ops) == 0);
+	(void)hear(MSG_C_STDIN);
+	f = hear(MSG_C_ATTACH);
+	CHECK(frame_number(&f, TAG_STDIN, 0) == 2);
 	tear_down();
 }
 

@@ -239,7 +239,8 @@ enum tag {
 	TAG_OFFSET,	  /* in a file; or in a detached call's output, counting both streams */
 	TAG_LENGTH,	  /* maximum bytes of a file */
 	TAG_DROPPED,	  /* bytes of output no longer retained */
-	TAG_STDIN, /* MSG_C_ATTACH: 1: write to stdin; MSG_C_STARTED: bytes that may be sent */
+	TAG_STDIN, /* MSG_C_ATTACH: 1: write to stdin, unless another client does; 2: write instead
+		      of it; MSG_C_STARTED: bytes that may be sent */
 	TAG_CODE,  /* MSG_C_ERROR: what failed, for programs: sandbox.busy */
 	TAG_EXPIRES_AT_MS, /* when the sandbox ends; Unix time */
 	TAG_POLICY_HASH,   /* SHA-256 in hex of the compiled policy */

@@ -321,7 +321,9 @@ int proc_join(struct proc *p, const struct link_call_row *row)
 {
 	const struct call_attach how = { .call = row->call,
 					 .offset = row->kept_to,
-					 .writes = true };
+					 .writes = true,
+					 /* A front that retires may still have it. */
+					 .takes = true };
 	int r = link_attach(p->box->link, &p->call, &how, &proc_ops);
 
 	if (r < 0)

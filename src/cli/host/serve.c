@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cay serve: serves HTTP for programs, including the E2B SDKs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,11 +15,15 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/host/serve_config.h"
+#include "cli/host/serve_group.h"
 #include "cli/host/serve_listen.h"
+#include "cli/host/serve_notify.h"
+#include "cli/host/serve_restart.h"
 #include "ops/key.h"
 
 static const char *want_listen, *want_socket, *want_cert, *want_key, *want_domain;
 static const char *want_log, *want_config;
+static bool want_check, want_restart;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
 	  "Also serve TCP; clients need a key (cay key create). Port 0: any", &want_listen },
@@ -34,10 +39,14 @@ static struct opt opts[] = {
 	{ "config", 0, OPT_TEXT, "FILE",
 	  "More options, as NAME = VALUE lines (default: serve.conf in the state directory)",
 	  &want_config },
+	{ "check", 0, OPT_FLAG, NULL, "Check options and files, and serve nothing", &want_check },
+	{ "restart", 0, OPT_FLAG, NULL,
+	  "Have the running server replaced by this version, without losing a request",
+	  &want_restart },
 	{ 0 },
 };
 
-enum { HTTPS = 443 };
+enum { HTTPS = 443, ARGUMENTS_MOST = 100 };
 
 struct serving {
 	struct cay cay;
@@ -45,6 +54,8 @@ struct serving {
 	struct serve_config config;
 	struct certs certs;
 	struct access_log log;
+	struct handover left; /* by the program before a restart */
+	bool restarted;
 	char key[KEY_TEXT]; /* key created by this run; empty: none */
 	/* The domain as clients write it, with the port if it is not the one of https. */
 	char public[DOMAIN_SIZE + 8];
@@ -109,10 +120,21 @@ static void print_sdk_lines(const struct serving *s, const char *key)
 	printf("  export E2B_API_KEY=%s\n\n", key);
 }
 
+static void print_notice(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)fprintf(stderr, "cay serve: %s\n", text);
+}
+
 static void print_next_steps(void *ctx)
 {
 	const struct serving *s = ctx;
 
+	serve_notify("READY=1");
+	if (s->restarted) {
+		print_notice(ctx, "The server was restarted");
+		return;
+	}
 	printf("Serving at %s\n", s->listen.socket);
 	if (s->listen.address[0]) {
 		const char *key = s->key[0] ? s->key : "YOUR_KEY";
@@ -133,10 +155,11 @@ static void print_next_steps(void *ctx)
 	(void)fflush(stdout);
 }
 
-static void print_notice(void *ctx, const char *text)
+static bool config_changed(void *ctx)
 {
-	(void)ctx;
-	(void)fprintf(stderr, "cay serve: %s\n", text);
+	const struct serving *s = ctx;
+
+	return serve_config_changed(&s->config);
 }
 
 /* ---- serving ---- */
@@ -184,6 +207,20 @@ static int announce_domain(struct serving *s, struct err *e)
 	return set_variable("CAY_SERVE_DOMAIN", s->public, e);
 }
 
+/* The words that this process was started with: a restart uses them again. */
+static char **own_arguments(void)
+{
+	static char *argv[ARGUMENTS_MOST + 1];
+	static char text[64 * 1024];
+	auto_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	int i = 0;
+
+	for (ssize_t at = 0; at < n && i < ARGUMENTS_MOST; at += (ssize_t)strlen(text + at) + 1)
+		argv[i++] = text + at;
+	return argv;
+}
+
 static int serve(struct serving *s, struct err *e)
 {
 	char *argv[] = { "cay", "serve-worker", NULL };
@@ -195,6 +232,7 @@ static int serve(struct serving *s, struct err *e)
 					    .log = want_log ? &s->log : NULL,
 					    .domain = want_domain,
 					    .ready = print_next_steps,
+					    .config_changed = config_changed,
 					    .say = print_notice,
 					    .ctx = s };
 	auto_close int local = FD_NONE, network = FD_NONE;
@@ -206,24 +244,31 @@ static int serve(struct serving *s, struct err *e)
 		return serve_config_blame(&s->config, &want_socket, e);
 	if (set_variable("CAY_STATE", s->cay.state.dir, e) < 0 || announce_domain(s, e) < 0)
 		return -1;
+	handover_close_listeners(&s->left);
 	config.worker_envp = environ;
+	config.left = s->restarted ? &s->left : NULL;
+	config.restart_argv = own_arguments();
+	config.listener_names[config.nlisteners] = s->listen.unix_name;
 	config.listeners[config.nlisteners++] = local;
 	if (network >= 0) {
+		config.listener_names[config.nlisteners] = s->listen.tcp_name;
 		config.tls_listeners = want_cert ? 1u << config.nlisteners : 0;
 		config.listeners[config.nlisteners++] = network;
 	}
 	r = supervise(&config, e);
+	serve_notify("STOPPING=1");
 	(void)unlink(s->listen.socket);
 	return r;
 }
 
 static int prepare(struct cmd_ctx *ctx, struct serving *s, struct err *e)
 {
-	if (read_config(s, e) < 0 || check_options(ctx, s, e) < 0)
+	if (check_options(ctx, s, e) < 0)
 		return -1;
 	s->listen = (struct serve_listen){ .state_dir = s->cay.state.dir,
 					   .want_listen = want_listen,
-					   .want_socket = want_socket };
+					   .want_socket = want_socket,
+					   .left = &s->left };
 	s->certs = (struct certs){ .cert_path = want_cert, .key_path = want_key };
 	s->log.path = want_log;
 	if (want_cert && certs_load(&s->certs, e) < 0)
@@ -232,7 +277,7 @@ static int prepare(struct cmd_ctx *ctx, struct serving *s, struct err *e)
 		return serve_config_blame(&s->config, &want_log, e);
 	if (cay_programs(&s->cay, e) < 0)
 		return -1;
-	return want_listen ? need_key(s, e) : 0;
+	return want_listen && !want_check ? need_key(s, e) : 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -240,13 +285,20 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	struct serving s = { .log.fd = FD_NONE };
 	int r;
 
-	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open(&s.cay, e) < 0)
+	if (cmd_need_args(ctx, 0, 0, "", e) < 0)
 		return -1;
-	r = prepare(ctx, &s, e);
+	r = handover_read(&s.left, e);
+	if (r < 0 || cli_open(&s.cay, e) < 0)
+		return -1;
+	s.restarted = r == 1;
+	r = read_config(&s, e);
+	if (r == 0)
+		r = want_restart ? serve_restart(s.cay.state.dir, want_socket, e)
+				 : prepare(ctx, &s, e);
 	/* Workers open their own catalog. */
 	if (s.cay.catalog)
 		catalog_close(TAKE_PTR(s.cay.catalog));
-	if (r == 0)
+	if (r == 0 && !want_restart && !want_check)
 		r = serve(&s, e);
 	access_log_close(&s.log);
 	certs_done(&s.certs);
@@ -267,6 +319,7 @@ static int run_worker(struct cmd_ctx *ctx, struct err *e)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (cli_open_state(&c, e) < 0)
 		return -1;
+	serve_group_join(c.state.dir);
 	return api_worker_run(&c, e);
 }
 
@@ -280,17 +333,18 @@ const struct cmd cmd_serve = {
 	.name = "serve",
 	.synopsis = "[--listen ADDR:PORT [--tls-cert FILE --tls-key FILE]] [options]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
-	.details =
-		"Serves a unix socket that only its user can open. With --listen also TCP: each "
-		"client needs a key, and sees the sandboxes that this key made. The first server "
-		"with --listen makes a key and prints it. Sandboxes outlive the server. Without "
-		"--tls-cert, clients of other machines need a proxy that speaks TLS. A certificate "
-		"that was replaced is read within seconds, or at once after SIGHUP, which also opens "
-		"the access log again. Stop the server with SIGTERM or ^C.",
+	.details = "Serves a unix socket that only its user can open. With --listen also TCP: each "
+		   "client needs a key, and sees the sandboxes that this key made. The first "
+		   "server with --listen makes a key and prints it. Sandboxes outlive the server. "
+		   "Without --tls-cert, clients of other machines need a proxy that speaks TLS. A "
+		   "certificate that was replaced is read within seconds, or at once after SIGHUP, "
+		   "which also opens the access log again and takes a changed config file. "
+		   "--restart, or SIGUSR2, replaces the running program by the one on disk: no "
+		   "request fails, and plain connections stay open. Stop the server with SIGTERM "
+		   "or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
-		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem "
-		    "--domain example.com\n"
-		    "cay serve --socket /run/cay.sock",
+		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem\n"
+		    "cay serve --restart",
 	.run = run,
 	.opts = opts,
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -106,7 +107,10 @@ int serve_config_load(struct serve_config *c, const struct opt *opts, struct err
 	auto_done(buf_done) struct buf b = BUF_INIT(CONFIG_MOST);
 	auto_close int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int r = fd < 0 ? -errno : io_read_all(fd, &b);
+	struct stat st;
 
+	if (r == 0 && fstat(fd, &st) == 0)
+		c->mtime = st.st_mtim;
 	if (r == -E2BIG)
 		return err_set(e, ERR_INVALID, "'%s' is larger than %d bytes", c->path,
 			       CONFIG_MOST);
@@ -119,6 +123,14 @@ int serve_config_load(struct serve_config *c, const struct opt *opts, struct err
 	if (!c->text)
 		return err_sys(e, ENOMEM, "read '%s'", c->path);
 	return serve_config_parse(c, c->text, e);
+}
+
+bool serve_config_changed(const struct serve_config *c)
+{
+	struct stat st;
+
+	return c->path && stat(c->path, &st) == 0 &&
+	       (st.st_mtim.tv_sec != c->mtime.tv_sec || st.st_mtim.tv_nsec != c->mtime.tv_nsec);
 }
 
 int serve_config_blame(const struct serve_config *c, const void *value, struct err *e)

@@ -33,6 +33,16 @@ static bool socket_is_served(const struct sockaddr_un *a)
 	return served;
 }
 
+/* A restart: clients may wait in its queue. */
+static bool is_left(struct serve_listen *s, const char *name, int *ret_fd)
+{
+	int fd = s->left ? handover_listener(s->left, name) : FD_NONE;
+
+	if (fd >= 0)
+		*ret_fd = fd;
+	return fd >= 0;
+}
+
 int serve_listen_unix(struct serve_listen *s, int *ret_fd, struct err *e)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -45,6 +55,9 @@ int serve_listen_unix(struct serve_listen *s, int *ret_fd, struct err *e)
 	if (!str_copy(s->socket, sizeof s->socket, str_of(s->want_socket ? s->want_socket : path)))
 		return err_set(e, ERR_INVALID, "the path of the socket is too long: '%s'",
 			       s->want_socket ? s->want_socket : path);
+	(void)snprintf(s->unix_name, sizeof s->unix_name, "unix:%s", s->socket);
+	if (is_left(s, s->unix_name, ret_fd))
+		return 0;
 	(void)str_copy(a.sun_path, sizeof a.sun_path, str_of(s->socket));
 	if (is_other_file(s->socket))
 		return err_set(e, ERR_CONFLICT, "'%s' exists already, and is not a socket",
@@ -126,6 +139,11 @@ int serve_listen_tcp(struct serve_listen *s, int *ret_fd, struct err *e)
 
 	if (parse_address(s->want_listen, &a, &len, e) < 0)
 		return -1;
+	(void)snprintf(s->tcp_name, sizeof s->tcp_name, "tcp:%s", s->want_listen);
+	if (is_left(s, s->tcp_name, ret_fd)) {
+		note_address(s, *ret_fd);
+		return 0;
+	}
 	fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(e, errno, "make a socket");

@@ -138,6 +138,11 @@ void job_spawner_start(struct job_spawner *s, int slot)
 		s->started(s->ctx, slot, TAKE_FD(sock), TAKE_FD(cancel));
 }
 
+int job_spawner_adopt(struct job_spawner *s, int slot, pid_t pid)
+{
+	return watch(&s->processes[slot], pid);
+}
+
 static void kill_process(const struct job_process *p)
 {
 	if (p->pid)

@@ -37,6 +37,8 @@ struct job_spawner {
 void job_spawner_init(struct job_spawner *s);
 /* Calls started() or gone() before it returns. */
 void job_spawner_start(struct job_spawner *s, int slot);
+/* Watch a worker that this process started before it was replaced by execve(2). 0 or -errno. */
+int job_spawner_adopt(struct job_spawner *s, int slot, pid_t pid);
 void job_spawner_kill(struct job_spawner *s, int slot);
 /* The number of running workers. */
 int job_spawner_count(const struct job_spawner *s);

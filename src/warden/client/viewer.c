@@ -236,6 +236,8 @@ int viewer_begin(struct client *c, uint32_t chan, const struct ask *a, struct re
 	return 0;
 }
 
+enum { TAKES_STDIN = 2 };
+
 struct attach {
 	uint64_t call, offset, window, writes;
 	bool limited;
@@ -280,11 +282,17 @@ static int may_join(const struct attach *a, const struct record *r, struct err *
 		(void)err_set(e, ERR_CONFLICT, "call %u is not detached", r->id);
 		return err_code(e, "call.not_detached", NULL);
 	}
-	if (a->writes && has_writer(r)) {
+	if (a->writes && a->writes != TAKES_STDIN && has_writer(r)) {
 		(void)err_set(e, ERR_CONFLICT, "another client writes to call %u", r->id);
 		return err_code(e, "stdin.taken", NULL);
 	}
 	return 0;
+}
+
+static void silence_writers(struct record *r)
+{
+	for (struct viewer *v = r->viewers; v; v = v->next)
+		v->writes = false;
 }
 
 int viewer_attach(struct client *c, const struct frame *f, struct err *e)
@@ -304,6 +312,8 @@ int viewer_attach(struct client *c, const struct frame *f, struct err *e)
 		return -1;
 	if (viewer_new(c, f->chan, r, &v, e) < 0)
 		return -1;
+	if (a.writes == TAKES_STDIN)
+		silence_writers(r);
 	v->existing = true;
 	v->writes = a.writes != 0;
 	set_window(v, a.limited, a.window);
