@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import tarfile
 import urllib.parse
 
@@ -604,6 +605,38 @@ def test_the_host_is_asked_and_cleaned(api):
     caylib.wait_until(lambda: api.server.ask('GET', '/v1/sandboxes', key=made['key'])[0] == 200, what='the new key')
     api.ask('DELETE', '/keys/ci', want=204)
     caylib.wait_until(lambda: api.server.ask('GET', '/v1/sandboxes', key=made['key'])[0] == 401, what='the end of the key')
+
+
+# --- random requests
+
+SCHEMATHESIS = os.path.join(caylib.ROOT, 'tests', 'api', 'venv', 'bin', 'schemathesis')
+# These make sandboxes without end, or end the one that the others use.
+LEFT_OUT = ('createSandbox', 'forkSandbox', 'forkSnapshot', 'deleteSandbox', 'pauseSandbox', 'startCall', 'getTrace')
+HOOKS = """
+import schemathesis
+
+
+@schemathesis.hook
+def map_path_parameters(context, path_parameters):
+    return {**path_parameters, 'id': 'box'} if path_parameters and 'id' in path_parameters else path_parameters
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists(SCHEMATHESIS), reason='no schemathesis: scripts/setup api')
+def test_random_requests_keep_to_the_document(api, tmp_path):
+    api.ask('POST', '/sandboxes', {'name': 'box'}, 201, unix=False)
+    (tmp_path / 'hooks.py').write_text(HOOKS, encoding='utf-8')
+    seconds = os.environ.get('CAY_SCHEMATHESIS_SECONDS', '15')
+    command = [SCHEMATHESIS, 'run', f'{api.server.url}/v1/openapi.json', '--header', f'X-API-Key: {api.server.key}', '--max-examples', '20',
+               '--phases', 'fuzzing', '--continue-on-failure', '--request-timeout', '20', '--no-color',
+               '--checks', 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,negative_data_rejection']
+    for name in LEFT_OUT:
+        command += ['--exclude-operation-id', name]
+    env = {**os.environ, 'SCHEMATHESIS_HOOKS': 'hooks', 'PYTHONPATH': str(tmp_path)}
+    done = subprocess.run(['timeout', '-s', 'INT', seconds, *command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert 'FAILURES' not in done.stdout and 'ERRORS' not in done.stdout, done.stdout + done.stderr
+    assert api.ask('GET', '/sandboxes/box', want=200, unix=False)['state'] in ('running', 'paused')
 
 
 def test_every_route_was_driven(request):

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/sha256.h"
 
-enum { KEY_HEX = 40, WAIT_MOST_MS = 600000 };
+enum { KEY_HEX = 40 };
 
 /* What a command is made of, while it is started. */
 struct start {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a sandbox changed: as a list, or as a patch for git apply. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static int find_side(struct job_run *r, const struct v1_ask *a, const char *key,
 static int reply_patch(struct job_run *r, struct diff_spec *spec, int *fd, struct err *e)
 {
 	struct diff_result res;
-	int copy = dup(*fd), k;
+	int copy = fcntl(*fd, F_DUPFD_CLOEXEC, 0), k;
 
 	spec->patch = copy >= 0 ? fdopen(copy, "w") : NULL;
 	if (!spec->patch) {
@@ -91,7 +92,6 @@ static int reply_patch(struct job_run *r, struct diff_spec *spec, int *fd, struc
 
 static int reply_list(struct job_run *r, struct diff_spec *spec, int *fd, struct err *e)
 {
-	auto_done(buf_done) struct buf first = BUF_INIT(64);
 	struct writing w = { .fd = *fd, .b = BUF_INIT(BATCH + CHANGE_MOST) };
 	struct diff_result res;
 	int k;

@@ -89,4 +89,3 @@ void v1_tree_get(struct api_request *q);
 void v1_tree_put(struct api_request *q);
 void v1_port_connect(struct api_request *q);
 void v1_trace(struct api_request *q);
-void v1_events(struct api_request *q);
