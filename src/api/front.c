@@ -114,6 +114,21 @@ static void on_request(struct http_request *r)
 		begin_routed(q);
 }
 
+/* A head that could not be read may be for either API. */
+static int put_both(struct buf *out, int status, const struct err *e)
+{
+	auto_done(buf_done) struct buf native = BUF_INIT(8192);
+	int k = v1_error_put(&native, status, e);
+
+	if (k == 0)
+		k = api_error_put(out, status, e->msg, NULL);
+	if (k < 0)
+		return k;
+	buf_cut(out, out->len - 1); /* its brace */
+	k = buf_add_c(out, ",");
+	return k < 0 ? k : buf_add(out, native.data + 1, native.len - 1);
+}
+
 static const char *on_refuse(struct http_server *s, struct http_request *r, int status,
 			     const char *why, struct buf *out)
 {
@@ -122,7 +137,8 @@ static const char *on_refuse(struct http_server *s, struct http_request *r, int 
 	(void)s;
 	(void)str_copy(e.msg, sizeof e.msg, str_of(why));
 	if ((api_is_native(r) ? v1_error_put(out, status, &e)
-			      : api_error_put(out, status, why, NULL)) < 0)
+	     : r	      ? api_error_put(out, status, why, NULL)
+			      : put_both(out, status, &e)) < 0)
 		buf_clear(out);
 	return "application/json";
 }

@@ -9,7 +9,6 @@
 #include "api/fields.h"
 #include "api/v1/view.h"
 #include "base/b64.h"
-#include "base/clock.h"
 #include "base/sha256.h"
 
 enum { KEY_HEX = 40 };
@@ -143,17 +142,6 @@ static int read_start(const struct v1 *v, struct start *s, struct err *e)
 	return 0;
 }
 
-/* Time is up: the command goes on, and the client asks again. */
-static void on_time(struct loop_timer *t)
-{
-	struct view *w = container_of(t, struct view, timer);
-
-	if (w->number)
-		view_answer_row(w, 202);
-	else
-		api_refuse(w->v->q->http, 504, "the command did not start in time");
-}
-
 static void on_room(struct http_request *r)
 {
 	view_room(v1_of(r)->own);
@@ -186,7 +174,7 @@ static void begin(struct v1 *v, struct box *b)
 	w->eof = !s.stdin_open && !s.spec.tty;
 	view_flush(w);
 	if (wait_ms && !events)
-		loop_timer_set(&v->q->front->loop, &w->timer, wait_ms * NS_PER_MS, on_time);
+		view_wait_at_most(w, wait_ms);
 }
 
 void v1_call_start(struct api_request *q)

@@ -5,7 +5,8 @@
 
 #include "api/error.h"
 #include "api/v1/view.h"
-#include "base/clock.h"
+
+enum { WAIT_MS = 60000 };
 
 static void on_room(struct http_request *r)
 {
@@ -68,16 +69,6 @@ void v1_call_output(struct api_request *q)
 
 /* ---- the end ---- */
 
-static void on_time(struct loop_timer *t)
-{
-	struct view *w = container_of(t, struct view, timer);
-
-	if (w->number)
-		view_answer_row(w, 202);
-	else
-		api_refuse(w->v->q->http, 504, "the sandbox did not answer in time");
-}
-
 static void wait_started(struct view *w, const struct call_started *s)
 {
 	(void)s;
@@ -108,8 +99,7 @@ static void begin_wait(struct v1 *v, struct box *b)
 
 	if (!w)
 		return;
-	loop_timer_set(&v->q->front->loop, &w->timer,
-		       v1_param_number(v->q, "timeout_ms", 60000) * NS_PER_MS, on_time);
+	view_wait_at_most(w, v1_param_number(v->q, "timeout_ms", WAIT_MS));
 	view_join(w, b, 0, false, LINK_NO_OUTPUT);
 }
 

@@ -57,6 +57,7 @@ struct route_answer {
 	const char *shape; /* of JSON; NULL: none */
 	const char *type;  /* of a body that is not JSON; NULL: JSON, or no body */
 	bool list;	   /* {"items":[SHAPE…],"next":…} */
+	const char *also;  /* another type that the body may have */
 };
 
 enum { ROUTE_ANSWERS = 4 };

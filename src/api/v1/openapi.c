@@ -240,6 +240,10 @@ static void put_content(struct json *j, const struct route_answer *a)
 		put_ref(j, a->shape);
 	json_end(j);
 	json_end(j);
+	if (a->also) {
+		json_put_obj(j, a->also);
+		json_end(j);
+	}
 	json_end(j);
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/error.h"
 #include "base/b64.h"
+#include "base/clock.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "ops/json.h"
@@ -16,6 +17,21 @@ enum { ROW_MS = 10000, COLLECT_MOST = 1 << 20 };
 static struct view *view_of(struct link_call *c)
 {
 	return container_of(container_of(c, struct box_call, call), struct view, call);
+}
+
+static void on_time(struct loop_timer *t)
+{
+	struct view *w = container_of(t, struct view, timer);
+
+	if (w->number)
+		view_answer_row(w, 202);
+	else
+		w->late = true;
+}
+
+void view_wait_at_most(struct view *w, uint64_t ms)
+{
+	loop_timer_set(&w->v->q->front->loop, &w->timer, ms * NS_PER_MS, on_time);
 }
 
 static void on_started(struct link_call *c, const struct call_started *s)
@@ -28,6 +44,9 @@ static void on_started(struct link_call *c, const struct call_started *s)
 	/* A repeated request must not give the command its input twice. */
 	if (w->existing && !w->joined)
 		buf_clear(&w->in);
+	/* Its end, if it is over, comes in the same turn. */
+	if (w->late)
+		loop_timer_set(&w->v->q->front->loop, &w->timer, 0, on_time);
 	if (w->sink->started)
 		w->sink->started(w, s);
 }

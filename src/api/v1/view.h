@@ -46,6 +46,7 @@ struct view {
 	bool eof;      /* behind it */
 	uint64_t cut[2], left;
 	bool only[2], begun;
+	bool late; /* the time to wait is over, and the warden has not answered */
 	struct http_ws *ws;
 };
 
@@ -59,6 +60,8 @@ void view_room(struct view *w);
 void view_flush(struct view *w);
 /* Answer with the call as it is listed, and leave it. */
 void view_answer_row(struct view *w, int status);
+/* Answer 202 with the call if it has not ended after this time; it goes on. */
+void view_wait_at_most(struct view *w, uint64_t ms);
 /* Ask for its row; then `then`. */
 void view_ask_row(struct view *w, struct box *b, uint32_t number, const char *call_id,
 		  int (*then)(struct link_ask *a, const struct frame *f));
