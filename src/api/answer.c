@@ -5,7 +5,7 @@
 
 #include "wire/frame.h"
 
-enum { ANSWER_STATUS = 1, ANSWER_NEXT, ANSWER_BODY };
+enum { ANSWER_STATUS = 1, ANSWER_NEXT, ANSWER_BODY, ANSWER_TYPE, ANSWER_REPLAYED };
 
 int api_answer_put(struct buf *b, const struct api_answer *a)
 {
@@ -13,6 +13,10 @@ int api_answer_put(struct buf *b, const struct api_answer *a)
 
 	if (r == 0 && a->next.n)
 		r = field_put(b, ANSWER_NEXT, a->next);
+	if (r == 0 && a->type.n)
+		r = field_put(b, ANSWER_TYPE, a->type);
+	if (r == 0 && a->replayed)
+		r = field_put_u64(b, ANSWER_REPLAYED, 1);
 	return r < 0 ? r : field_put(b, ANSWER_BODY, a->body);
 }
 
@@ -30,6 +34,10 @@ int api_answer_read(struct str bytes, struct api_answer *ret)
 			a.next = f.value;
 		if (f.tag == ANSWER_BODY)
 			a.body = f.value;
+		if (f.tag == ANSWER_TYPE)
+			a.type = f.value;
+		if (f.tag == ANSWER_REPLAYED)
+			a.replayed = true;
 	}
 	if (r < 0 || status < 200 || status > 599)
 		return -EBADMSG;

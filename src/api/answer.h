@@ -8,6 +8,8 @@ struct api_answer {
 	int status;
 	struct str next; /* token of the next page; empty: none. Borrowed, as body */
 	struct str body; /* JSON; empty: none */
+	struct str type; /* of a file that comes with the answer, instead of body */
+	bool replayed;	 /* an earlier request with the same key was answered so */
 };
 
 /* 0 or -errno. */

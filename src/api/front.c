@@ -13,6 +13,7 @@
 #include "api/error.h"
 #include "api/front_handlers.h"
 #include "api/front_jail.h"
+#include "api/v1/v1.h"
 #include "api/worker.h"
 #include "base/random.h"
 #include "wire/json_load.h"
@@ -41,14 +42,32 @@ static void on_body(struct http_request *r, struct str body)
 	struct api_request *q = r->user;
 	auto_done(json_free) json_t *v = body.n ? json_load_object(body) : NULL;
 	auto_free char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
+	struct err e = { 0 };
 
 	if (body.n && !text)
 		api_refuse(r, 400, "the body is not a JSON object");
+	else if (route_doc(q->route) && v1_check(v, route_doc(q->route)->body, &e) < 0)
+		api_refuse_err(r, &e);
 	else
 		api_ask_worker(q, str_of(text));
 }
 
 static const struct http_handler job_handler = { .body = on_body, .ended = on_ended };
+
+static const struct route *find_route(struct api_request *q, bool *ret_other)
+{
+	const struct http_request *r = q->http;
+	struct route_params p;
+	const struct route *row =
+		api_is_native(r) ? v1_route_find(r->method, r->path, &p, ret_other)
+				 : route_find(routes, nroutes, r->method, r->path, &p, ret_other);
+
+	if (row) {
+		(void)str_copy(q->id, sizeof q->id, str_of(p.id));
+		(void)str_copy(q->sub, sizeof q->sub, str_of(p.sub));
+	}
+	return row;
+}
 
 static void begin_routed(struct api_request *q)
 {
@@ -56,7 +75,7 @@ static void begin_routed(struct api_request *q)
 	bool network = !http_request_peer(r)->local, other;
 	int refused = 0;
 
-	q->route = route_find(routes, nroutes, r->method, r->path, q->id, sizeof q->id, &other);
+	q->route = find_route(q, &other);
 	if (!q->route || !(q->route->flags & ROUTE_OPEN))
 		refused = auth_check(&q->front->auth, r, network, &q->who);
 	if (refused) {
@@ -71,6 +90,8 @@ static void begin_routed(struct api_request *q)
 	}
 	if (!(q->route->flags & ROUTE_OPEN))
 		http_request_trust(r);
+	if (route_doc(q->route) && !v1_admit(q))
+		return;
 	if (q->route->handle)
 		q->route->handle(q);
 	else if (q->route->flags & ROUTE_BODY)
@@ -98,12 +119,31 @@ static void on_request(struct http_request *r)
 		begin_routed(q);
 }
 
+/* A head that could not be read may be for either API. */
+static int put_both(struct buf *out, int status, const struct err *e)
+{
+	auto_done(buf_done) struct buf native = BUF_INIT(8192);
+	int k = v1_error_put(&native, status, e);
+
+	if (k == 0)
+		k = api_error_put(out, status, e->msg, NULL);
+	if (k < 0)
+		return k;
+	buf_cut(out, out->len - 1); /* its brace */
+	k = buf_add_c(out, ",");
+	return k < 0 ? k : buf_add(out, native.data + 1, native.len - 1);
+}
+
 static const char *on_refuse(struct http_server *s, struct http_request *r, int status,
 			     const char *why, struct buf *out)
 {
+	struct err e = { 0 };
+
 	(void)s;
-	(void)r;
-	if (api_error_put(out, status, why, NULL) < 0)
+	(void)str_copy(e.msg, sizeof e.msg, str_of(why));
+	if ((api_is_native(r) ? v1_error_put(out, status, &e)
+	     : r	      ? api_error_put(out, status, why, NULL)
+			      : put_both(out, status, &e)) < 0)
 		buf_clear(out);
 	return "application/json";
 }

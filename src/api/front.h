@@ -63,6 +63,7 @@ struct api_request {
 	struct principal who;
 	char request[20]; /* its id */
 	char id[64];	  /* of the sandbox, or another {id} of the path */
+	char sub[64];	  /* {sub} of the path */
 	struct job *job;  /* that answers it; NULL: none */
 	void *user;	  /* of what handles it beside jobs */
 };
@@ -83,6 +84,10 @@ void front_retire_done(struct front *f);
 
 /* front_jobs.c: have a worker answer it, with this body (JSON, or none). */
 void api_ask_worker(struct api_request *q, struct str body);
+/* Have a worker do this job for it; q->job is set until done. more: members of JSON, or none. */
+void api_start_job(struct api_request *q, const char *kind, struct str more,
+		   void (*done)(void *ctx, const struct job_answer *a, const struct err *why),
+		   void *ctx);
 /* Take clients from now on: as soon as it is known who may come in. */
 void front_accept(struct front *f);
 /* Read the keys again. */

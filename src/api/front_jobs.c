@@ -7,6 +7,7 @@
 #include "api/e2b/box.h"
 #include "api/error.h"
 #include "api/front.h"
+#include "api/v1/v1.h"
 #include "base/clock.h"
 #include "wire/json_write.h"
 #include "wire/url.h"
@@ -23,17 +24,25 @@ static void on_answer(void *ctx, const struct job_answer *a, const struct err *w
 	struct api_answer answer;
 
 	q->job = NULL;
-	close_fds(a);
 	if (why) {
+		close_fds(a);
 		api_refuse_err(q->http, why);
 		return;
 	}
 	if (api_answer_read(a->out, &answer) < 0) {
+		close_fds(a);
 		api_refuse(q->http, 500, "a worker sent a malformed answer");
 		return;
 	}
+	if (route_doc(q->route) && a->nfds == 1) {
+		v1_send_file(q, answer.status, answer.type, a->fds[0]);
+		return;
+	}
+	close_fds(a);
 	if (answer.next.n)
 		http_answer_header(q->http, "x-next-token", answer.next);
+	if (answer.replayed)
+		http_answer_header(q->http, "Idempotent-Replayed", STR("true"));
 	http_answer(q->http, answer.status, answer.body.n ? "application/json" : NULL, answer.body);
 }
 
@@ -56,8 +65,10 @@ static int put_query(struct json *j, struct str query)
 }
 
 /* What a worker gets. The body was read and written again: no byte of it is the client's own. */
-static int put_request(struct buf *out, const struct api_request *q, struct str body)
+static int put_request(struct buf *out, const struct api_request *q, struct str body,
+		       struct str more)
 {
+	const struct str *key = http_request_header(q->http, "idempotency-key");
 	struct json j;
 
 	json_init(&j, out);
@@ -65,30 +76,52 @@ static int put_request(struct buf *out, const struct api_request *q, struct str 
 	if (!q->who.admin)
 		json_put_c(&j, "owner", q->who.owner);
 	json_put_c(&j, "id", q->id);
-	if (put_query(&j, q->http->query) < 0)
+	json_put_c(&j, "sub", q->sub);
+	if (q->route->flags & ROUTE_ONCE && key)
+		json_put_str(&j, "key", *key);
+	if ((route_doc(q->route) ? v1_put_query(&j, q->http->query, route_doc(q->route)->query)
+				 : put_query(&j, q->http->query)) < 0)
 		return -EBADMSG;
 	if (body.n)
 		json_put_raw(&j, "body", body);
+	if (more.n)
+		json_put_raw(&j, "more", more);
 	json_end(&j);
 	return json_done(&j);
 }
 
-void api_ask_worker(struct api_request *q, struct str body)
+static void start_job(struct api_request *q, struct job_spec *spec, struct str body,
+		      struct str more)
 {
 	auto_done(buf_done) struct buf in = BUF_INIT(LIMIT_JOB_BODY);
-	struct job_spec spec = { .kind = q->route->job, .done = on_answer, .ctx = q };
 	struct err e = { 0 };
 
-	if (put_request(&in, q, body) < 0) {
+	if (put_request(&in, q, body, more) < 0) {
 		api_refuse(q->http, 400, "the request is malformed or too large");
 		return;
 	}
-	spec.in = buf_str(&in);
+	spec->in = buf_str(&in);
 	if (state_id_ok(q->id))
-		spec.key = q->id;
-	q->job = job_start(&q->front->queue, &spec, &e);
+		spec->key = q->id;
+	q->job = job_start(&q->front->queue, spec, &e);
 	if (!q->job)
 		api_refuse_err(q->http, &e);
+}
+
+void api_ask_worker(struct api_request *q, struct str body)
+{
+	struct job_spec spec = { .kind = q->route->job, .done = on_answer, .ctx = q };
+
+	start_job(q, &spec, body, STR_NONE);
+}
+
+void api_start_job(struct api_request *q, const char *kind, struct str more,
+		   void (*done)(void *ctx, const struct job_answer *a, const struct err *why),
+		   void *ctx)
+{
+	struct job_spec spec = { .kind = kind, .done = done, .ctx = ctx };
+
+	start_job(q, &spec, STR_NONE, more);
 }
 
 static void on_keys_retry(struct loop_timer *t)

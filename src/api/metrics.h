@@ -8,7 +8,7 @@
 
 struct api_request;
 
-enum { METRICS_ROWS = 256 };
+enum { METRICS_ROWS = 1024 };
 
 /* One line: how many requests of a route ended with a status. */
 struct metrics_row {

@@ -4,6 +4,7 @@
 #include "api/auth.h"
 #include "api/e2b/sandboxes.h"
 #include "api/server_key.h"
+#include "api/v1/work.h"
 #include "ops/job/spawn.h"
 #include "ops/job/worker.h"
 #include "ops/key.h"
@@ -35,6 +36,44 @@ static const struct job_kind kinds[] = {
 	{ "e2b.snapshots", JOB_READ_ONLY, e2b_snapshots },
 	{ "e2b.snapshot.remove", 0, e2b_snapshot_remove },
 	{ "e2b.fork", JOB_EXCLUSIVE, e2b_fork },
+	{ "v1.find", JOB_READ_ONLY, v1_job_find },
+	{ "v1.create", 0, v1_job_create },
+	{ "v1.list", JOB_READ_ONLY, v1_job_list },
+	{ "v1.get", JOB_READ_ONLY, v1_job_get },
+	{ "v1.patch", 0, v1_job_patch },
+	{ "v1.delete", JOB_EXCLUSIVE, v1_job_delete },
+	{ "v1.pause", JOB_EXCLUSIVE, v1_job_pause },
+	{ "v1.resume", JOB_EXCLUSIVE, v1_job_resume },
+	{ "v1.snapshot", JOB_EXCLUSIVE, v1_job_snapshot },
+	{ "v1.snapshots", JOB_READ_ONLY, v1_job_snapshots },
+	{ "v1.snapshot.get", JOB_READ_ONLY, v1_job_snapshot_get },
+	{ "v1.snapshot.delete", 0, v1_job_snapshot_delete },
+	{ "v1.snapshot.fork", 0, v1_job_snapshot_fork },
+	{ "v1.rollback", JOB_EXCLUSIVE, v1_job_rollback },
+	{ "v1.fork", JOB_EXCLUSIVE, v1_job_fork },
+	{ "v1.tx.begin", JOB_EXCLUSIVE, v1_job_tx_begin },
+	{ "v1.tx.commit", JOB_EXCLUSIVE, v1_job_tx_commit },
+	{ "v1.tx.abort", JOB_EXCLUSIVE, v1_job_tx_abort },
+	{ "v1.calls", JOB_READ_ONLY, v1_job_calls },
+	{ "v1.call", JOB_READ_ONLY, v1_job_call },
+	{ "v1.ps", JOB_READ_ONLY, v1_job_ps },
+	{ "v1.net", JOB_READ_ONLY, v1_job_net },
+	{ "v1.why", JOB_READ_ONLY, v1_job_why },
+	{ "v1.ended", JOB_READ_ONLY, v1_job_ended },
+	{ "v1.diff", JOB_READ_ONLY | JOB_LONG, v1_job_diff },
+	{ "v1.trace", JOB_READ_ONLY, v1_job_trace },
+	{ "v1.trace.verify", JOB_READ_ONLY | JOB_LONG, v1_job_trace_verify },
+	{ "v1.policy.get", JOB_READ_ONLY, v1_job_policy_get },
+	{ "v1.policy.set", JOB_EXCLUSIVE, v1_job_policy_set },
+	{ "v1.policy.check", JOB_READ_ONLY, v1_job_policy_check },
+	{ "v1.pools", JOB_READ_ONLY, v1_job_pools },
+	{ "v1.pool.set", JOB_LONG, v1_job_pool_set },
+	{ "v1.gc", JOB_LONG, v1_job_gc },
+	{ "v1.doctor", JOB_READ_ONLY | JOB_LONG, v1_job_doctor },
+	{ "v1.version", JOB_READ_ONLY, v1_job_version },
+	{ "v1.keys", JOB_READ_ONLY, v1_job_keys },
+	{ "v1.key.create", 0, v1_job_key_create },
+	{ "v1.key.revoke", 0, v1_job_key_revoke },
 };
 const struct job_table api_jobs = { kinds, ARRAY_LEN(kinds) };
 

@@ -2,7 +2,7 @@
 #include "cli/cmd.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "wire/proto.h"
+#include "ops/json.h"
 
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
@@ -15,11 +15,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 		return 0;
 	}
 	json_line_begin(&j);
-	json_obj(&j.json);
-	json_put_text(&j.json, "version", CAY_VERSION);
-	json_put_i64(&j.json, "client_protocol", PROTO_CLIENT_VERSION);
-	json_put_i64(&j.json, "init_protocol", PROTO_INIT_VERSION);
-	json_end(&j.json);
+	json_version(&j.json);
 	json_line_print(&j);
 	return 0;
 }

@@ -219,3 +219,41 @@ const char *call_row_state(const struct link_call_row *r)
 {
 	return r->running ? "running" : r->failed ? "failed" : r->result.reason;
 }
+
+void denied_read(struct str fields, struct call_denied *ret)
+{
+	struct call_denied d = { .count = 1 };
+	struct field in;
+
+	while (field_next(&fields, &in) > 0) {
+		if (in.tag == TAG_PORT)
+			(void)field_u64(in, &d.port);
+		else if (in.tag == TAG_COUNT)
+			(void)field_u64(in, &d.count);
+		else if (in.tag == TAG_NAME)
+			d.name = in.value;
+		else if (in.tag == TAG_ADDRESS)
+			d.address = in.value;
+		else if (in.tag == TAG_RULE)
+			d.rule = in.value;
+		else if (in.tag == TAG_REASON)
+			d.reason = in.value;
+		else if (in.tag == TAG_TEXT)
+			d.why = in.value;
+		else if (in.tag == TAG_HINT)
+			d.fix = in.value;
+	}
+	*ret = d;
+}
+
+bool denied_next(struct str *fields, struct call_denied *ret)
+{
+	struct field f;
+
+	while (field_next(fields, &f) > 0)
+		if (f.tag == TAG_DENIED) {
+			denied_read(f.value, ret);
+			return true;
+		}
+	return false;
+}

@@ -19,6 +19,16 @@ void decode_ready(const struct frame *f, struct link_ready *ret);
 void decode_started(const struct frame *f, struct call_started *ret);
 void decode_result(const struct frame *f, struct call_result *ret);
 
+/* TAG_DENIED: something that the policy refused to a call. Texts are views. */
+struct call_denied {
+	struct str name, address, rule, reason, why, fix;
+	uint64_t port, count;
+};
+/* fields: inside TAG_DENIED, or of MSG_C_DENIED. */
+void denied_read(struct str fields, struct call_denied *ret);
+/* The next one of a result. Consumes fields. */
+bool denied_next(struct str *fields, struct call_denied *ret);
+
 /* MSG_C_STATE */
 struct sandbox_status {
 	char state[16];

@@ -37,6 +37,18 @@ static void put_left(struct json *j, const char *key, bool known, uint64_t ms)
 		json_put_nil(j, key);
 }
 
+static void put_warnings(struct json *j, const struct warnings *w)
+{
+	json_put_arr(j, "warnings");
+	for (int i = 0; i < w->n; i++) {
+		json_obj(j);
+		json_put_c(j, "code", w->v[i].code);
+		json_put_str(j, "text", str_of(w->v[i].text));
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void json_created(struct json *j, const struct created *r)
 {
 	json_obj(j);
@@ -45,6 +57,7 @@ void json_created(struct json *j, const struct created *r)
 	json_put_text(j, "template", r->template_);
 	put_time(j, "created", r->created_ns);
 	json_put_ms(j, "start_ms", r->start_us);
+	put_warnings(j, &r->warnings);
 	json_end(j);
 }
 
@@ -200,6 +213,49 @@ void json_call(struct json *j, const struct link_call_row *r)
 	json_put_u64(j, "kept_from", r->kept_from);
 	json_put_u64(j, "kept_to", r->kept_to);
 	json_put_text(j, "args", r->args);
+	json_end(j);
+}
+
+const char *call_limit_name(const struct call_result *r)
+{
+	return r->oom_own ? "call-memory" : "memory";
+}
+
+void json_denied(struct json *j, const struct call_denied *d)
+{
+	json_obj(j);
+	if (d->name.n)
+		json_put_str(j, "name", d->name);
+	if (d->address.n)
+		json_put_str(j, "address", d->address);
+	if (d->port)
+		json_put_i64(j, "port", (int64_t)d->port);
+	if (d->rule.n)
+		json_put_str(j, "rule", d->rule);
+	json_put_str(j, "reason", d->reason);
+	json_put_str(j, "message", d->why);
+	if (d->fix.n)
+		json_put_str(j, "allow", d->fix);
+	json_put_i64(j, "count", (int64_t)d->count);
+	json_end(j);
+}
+
+void json_call_result(struct json *j, const struct call_result *r, struct str denied)
+{
+	struct call_denied d;
+
+	json_put_i64(j, "call", r->call);
+	json_put_i64(j, "exit_code", r->code);
+	json_put_text(j, "reason", r->reason);
+	json_put_ms(j, "duration_ms", r->duration_us);
+	if (r->oom_kills) {
+		json_put_i64(j, "oom_kills", (int64_t)r->oom_kills);
+		json_put_text(j, "oom_limit", call_limit_name(r));
+		json_put_i64(j, "oom_bytes", (int64_t)r->oom_limit);
+	}
+	json_put_arr(j, "denied");
+	while (denied_next(&denied, &d))
+		json_denied(j, &d);
 	json_end(j);
 }
 
@@ -394,5 +450,14 @@ void json_copied(struct json *j, const struct copy_result *r)
 	json_put_u64(j, "bytes", r->n.bytes);
 	json_put_u64(j, "skipped", r->n.skipped);
 	json_put_u64(j, "changed", r->n.changed);
+	json_end(j);
+}
+
+void json_version(struct json *j)
+{
+	json_obj(j);
+	json_put_text(j, "version", CAY_VERSION);
+	json_put_i64(j, "client_protocol", PROTO_CLIENT_VERSION);
+	json_put_i64(j, "init_protocol", PROTO_INIT_VERSION);
 	json_end(j);
 }

@@ -32,6 +32,12 @@ void json_shown(struct json *j, const struct show_result *r);
 const char *show_lacks(const struct show_result *r);
 void json_process(struct json *j, const struct link_process *p);
 void json_call(struct json *j, const struct link_call_row *r);
+/* Members of an open object: how a call ended. denied: fields with TAG_DENIED. */
+void json_call_result(struct json *j, const struct call_result *r, struct str denied);
+/* The same for one refusal, as an object of its own. */
+void json_denied(struct json *j, const struct call_denied *d);
+/* Which limit its memory reached: call-memory or memory. */
+const char *call_limit_name(const struct call_result *r);
 void json_order(struct json *j, const struct order_result *r);
 void json_snapshot_made(struct json *j, const struct snapshot_result *r);
 void json_snapshot(struct json *j, const struct snapshot_row *row);
@@ -48,3 +54,5 @@ void json_apply_change(struct json *j, const struct apply_change *c);
 void json_branch(struct json *j, const struct branch *b);
 void json_copied(struct json *j, const struct copy_result *r);
 void json_gc(struct json *j, const struct gc_result *r);
+/* The program and the protocols that it speaks. */
+void json_version(struct json *j);

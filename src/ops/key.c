@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/random.h"
+#include "wire/json_write.h"
 
 enum { KEY_BYTES = 20 };
 
@@ -63,4 +65,19 @@ int op_key_revoke(struct cay *c, const char *ref, struct key_row *ret, struct er
 		return -1;
 	tell_servers(c);
 	return 0;
+}
+
+void json_put_key(struct json *j, const struct key_row *row, const char *text)
+{
+	char created[CLOCK_TEXT_SIZE];
+
+	clock_text(row->created_ns, created);
+	json_obj(j);
+	json_put_c(j, "id", row->id);
+	json_put_c(j, "name", row->name);
+	json_put_c(j, "begins", row->shown);
+	json_put_c(j, "created", created);
+	if (text)
+		json_put_c(j, "key", text);
+	json_end(j);
 }

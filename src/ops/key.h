@@ -17,5 +17,8 @@ int op_key_list(struct cay *c, int (*fn)(void *ctx, const struct key_row *row), 
 		struct err *e);
 /* By name or id. A running server closes the key's connections within a second. */
 int op_key_revoke(struct cay *c, const char *ref, struct key_row *ret, struct err *e);
+struct json;
+/* As an object. text: the key itself, or NULL. */
+void json_put_key(struct json *j, const struct key_row *row, const char *text);
 /* A file in the state directory that is replaced after each change of the keys. */
 #define KEYS_CHANGED_FILE "keys.changed"

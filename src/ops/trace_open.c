@@ -10,6 +10,7 @@
 #include "ops/ended.h"
 #include "store/catalog.h"
 #include "store/trace_files.h"
+#include "wire/json_write.h"
 
 void trace_open_done(struct trace_found *f)
 {
@@ -107,4 +108,17 @@ int op_trace_open(struct cay *c, const char *ref, struct trace_found *ret, struc
 	}
 	*ret = f;
 	return 0;
+}
+
+void json_trace_verified(struct json *j, const struct trace_found *f,
+			 const struct trace_summary *sum)
+{
+	json_obj(j);
+	json_put_bool(j, "ok", true);
+	json_put_c(j, "sandbox", f->id);
+	json_put_u64(j, "events", sum->head.seq);
+	json_put_c(j, "head", sum->head.hash);
+	json_put_bool(j, "head_checked", f->has_head);
+	json_put_u64(j, "dropped", sum->dropped);
+	json_end(j);
 }

@@ -31,3 +31,8 @@ DEFINE_AUTO(struct trace_found, trace_open_done)
 bool trace_open_is_alive(const struct trace_found *f);
 /* Read from the first segment to the last. Changes f, which must outlive lines. */
 void trace_open_lines(struct trace_found *f, struct trace_lines *lines);
+
+struct json;
+/* The result of trace_verify_lines(). */
+void json_trace_verified(struct json *j, const struct trace_found *f,
+			 const struct trace_summary *sum);

@@ -11,6 +11,7 @@
 #include "store/db.h"
 #include "store/locks.h"
 #include "store/pools.h"
+#include "store/requests.h"
 #include "store/snapshots.h"
 
 static const char *const states[] = { "creating", "running", "lost" };
@@ -146,6 +147,8 @@ static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot
 	    db_step(c, q, e) < 0)
 		return -1;
 	row->uid_slot = slot;
+	if (row->request && catalog_add_request(c, row, e) < 0)
+		return -1;
 	if (!row->recipe.n)
 		return 0;
 	return db_do(c, e,
@@ -240,6 +243,8 @@ int catalog_del_sandbox(struct catalog *c, const char *id, struct err *e)
 	if (db_begin(c, !ephemeral, e) < 0)
 		return -1;
 	r = db_do(c, e, "DELETE FROM calls WHERE sandbox = ?1", "t", id);
+	if (r == 0)
+		r = db_do(c, e, "DELETE FROM requests WHERE sandbox = ?1", "t", id);
 	if (r == 0)
 		r = db_do(c, e, "DELETE FROM sandboxes WHERE id = ?1", "t", id);
 	if (r == 0 && ephemeral)

@@ -16,6 +16,7 @@
 #include "store/state.h"
 
 struct catalog;
+struct request_key;
 
 /*
  * Each rootful sandbox has a range of host uids, identified by its slot. The first uid of slot n is
@@ -39,8 +40,9 @@ struct sandbox_row {
 	struct str recipe;   /* only for adding, borrowed; none: no snapshots can be taken */
 	const char (*layers)[ID_SIZE]; /* only for adding: the stack that the warden was given */
 	size_t nlayers;
-	bool held;     /* only for adding: it already pins its layers (store/pools.h) */
-	bool running;  /* only for adding: state `running`, not `creating` */
+	bool held;    /* only for adding: it already pins its layers (store/pools.h) */
+	bool running; /* only for adding: state `running`, not `creating` */
+	const struct request_key *request; /* only for adding: store/requests.h; or NULL */
 	bool unlisted; /* found only by its lock (store/locks.h): it has no row */
 };
 

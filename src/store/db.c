@@ -138,6 +138,18 @@ static const char *const migrations[] = {
 	/* A fork belongs to the owner of its source, also where that is gone. */
 	"ALTER TABLE recipes ADD COLUMN owner TEXT;"
 	"UPDATE recipes SET owner = (SELECT owner FROM sandboxes WHERE id = recipes.id);",
+	/* store/requests.h. owner is empty for the host's user. */
+	"CREATE TABLE requests("
+	" owner TEXT NOT NULL,"
+	" key TEXT NOT NULL,"
+	" n INTEGER NOT NULL,"
+	" hash BLOB NOT NULL,"
+	" sandbox TEXT NOT NULL,"
+	" created_ns INTEGER NOT NULL,"
+	" PRIMARY KEY(owner, key, n)"
+	") WITHOUT ROWID;"
+	"CREATE INDEX request_boxes ON requests(sandbox);"
+	"CREATE INDEX request_ages ON requests(created_ns);",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };

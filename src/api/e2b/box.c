@@ -54,17 +54,28 @@ static void tell_wants(struct box *b, const struct err *why)
 	}
 }
 
+static int add_call(struct box *b, struct box_call *c)
+{
+	c->box = b;
+	c->next = b->calls;
+	b->calls = c;
+	return 0;
+}
+
 int box_call(struct box *b, struct box_call *c, const struct call_spec *spec,
 	     const struct link_call_ops *ops)
 {
 	int r = link_call(b->link, &c->call, spec, ops);
 
-	if (r < 0)
-		return r;
-	c->box = b;
-	c->next = b->calls;
-	b->calls = c;
-	return 0;
+	return r < 0 ? r : add_call(b, c);
+}
+
+int box_attach(struct box *b, struct box_call *c, const struct call_attach *how,
+	       const struct link_call_ops *ops)
+{
+	int r = link_attach(b->link, &c->call, how, ops);
+
+	return r < 0 ? r : add_call(b, c);
 }
 
 void box_call_done(struct box_call *c)
@@ -158,6 +169,7 @@ static int on_info(struct link_ask *a, const struct frame *f)
 static void not_running(struct err *e)
 {
 	(void)err_set(e, ERR_NOT_FOUND, "The sandbox was not found");
+	(void)err_code(e, "sandbox.not_running", NULL);
 }
 
 static void on_info_done(struct link_ask *a, const struct err *why)

@@ -41,6 +41,9 @@ struct box_call {
 /* The owner has set gone. 0 or -errno. */
 int box_call(struct box *b, struct box_call *c, const struct call_spec *spec,
 	     const struct link_call_ops *ops);
+/* The same for a detached call that is there. */
+int box_attach(struct box *b, struct box_call *c, const struct call_attach *how,
+	       const struct link_call_ops *ops);
 /* It has ended, or nobody wants it any more. Legal on one that is zero. */
 void box_call_done(struct box_call *c);
 

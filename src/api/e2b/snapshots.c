@@ -12,16 +12,16 @@
 #include "ops/snapshot.h"
 
 #define DEFAULT_TAG ":default"
-enum { PAGE = 100, NOTE = ID_SIZE + SNAPSHOT_NAME + 8 };
+enum { PAGE = 100 };
 
 /* "key OWNER NAME"; each may be empty. */
-static void note_write(char out[NOTE], const char *owner, const char *name)
+void snapshot_note_write(char out[SNAPSHOT_NOTE], const char *owner, const char *name)
 {
-	(void)snprintf(out, NOTE, "key %s %s", owner ? owner : "", name);
+	(void)snprintf(out, SNAPSHOT_NOTE, "key %s %s", owner ? owner : "", name);
 }
 
 /* The name in the note of a snapshot that this owner may see; NULL: it may not. */
-static const char *name_for(const struct snapshot_row *row, const char *owner)
+const char *snapshot_name_for(const struct snapshot_row *row, const char *owner)
 {
 	const char *note = row->note ? row->note : "", *space;
 	size_t n;
@@ -48,7 +48,7 @@ struct search {
 static int look_at(void *ctx, const struct snapshot_row *row)
 {
 	struct search *s = ctx;
-	const char *name = name_for(row, s->owner);
+	const char *name = snapshot_name_for(row, s->owner);
 
 	if (!name || (s->not_id && strcmp(s->not_id, row->id) == 0))
 		return 0;
@@ -118,7 +118,7 @@ int e2b_snapshot(struct job_run *r, struct err *e)
 	struct snapshot_spec spec = { 0 };
 	struct snapshot_result made;
 	const char *name = "";
-	char note[NOTE];
+	char note[SNAPSHOT_NOTE];
 	struct json j;
 
 	if (e2b_about_read(r, &a, e) < 0 || field_text(a.ask.body, "name", &name, e) < 0)
@@ -128,7 +128,7 @@ int e2b_snapshot(struct job_run *r, struct err *e)
 			      SNAPSHOT_NAME - 1);
 		return err_field(e, "name");
 	}
-	note_write(note, a.ask.owner, name);
+	snapshot_note_write(note, a.ask.owner, name);
 	spec.sandbox = a.row.id;
 	spec.note = note;
 	if (op_snapshot(r->cay, &spec, &made, e) < 0 || forget_older(r, &a, name, made.id, e) < 0)
@@ -150,7 +150,7 @@ struct page {
 static int put_row(void *ctx, const struct snapshot_row *row)
 {
 	struct page *p = ctx;
-	const char *name = name_for(row, p->owner);
+	const char *name = snapshot_name_for(row, p->owner);
 
 	if (!name || row->created_ns <= p->after ||
 	    (p->name && !str_is(without_tag(p->name), name)))

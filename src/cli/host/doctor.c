@@ -8,19 +8,16 @@
 
 enum { MARK_WIDTH = 9, NAME_WIDTH = 18 };
 
-static const struct {
-	const char *name;
-	enum out_color color;
-} marks[] = {
-	[CHECK_OK] = { "ok", OUT_GREEN },
-	[CHECK_NOTE] = { "note", OUT_YELLOW },
-	[CHECK_MISSING] = { "missing", OUT_RED },
+static const enum out_color colors[] = {
+	[CHECK_OK] = OUT_GREEN,
+	[CHECK_NOTE] = OUT_YELLOW,
+	[CHECK_MISSING] = OUT_RED,
 };
 
 static void print_check(const struct check *c, bool color)
 {
-	printf("  %s%-*s%s%-*s", out_sgr(color, marks[c->state].color), MARK_WIDTH,
-	       marks[c->state].name, out_sgr(color, OUT_PLAIN), NAME_WIDTH, c->name);
+	printf("  %s%-*s%s%-*s", out_sgr(color, colors[c->state]), MARK_WIDTH,
+	       check_state_names[c->state], out_sgr(color, OUT_PLAIN), NAME_WIDTH, c->name);
 	out_safe(c->finding);
 	putchar('\n');
 	if (!c->fix[0])
@@ -59,46 +56,6 @@ static void print_levels(const struct cmd_ctx *ctx, const struct level *levels, 
 		       levels[i].mode, levels[i].level, levels[i].sentence);
 }
 
-static void json_check(struct json *j, const struct check *c)
-{
-	json_obj(j);
-	json_put_text(j, "name", c->name);
-	json_put_text(j, "group", c->group);
-	json_put_text(j, "state", marks[c->state].name);
-	json_put_text(j, "finding", c->finding);
-	json_put_text(j, "fix", c->fix);
-	json_end(j);
-}
-
-static void json_level(struct json *j, const struct level *v)
-{
-	json_obj(j);
-	json_put_text(j, "driver", v->driver);
-	json_put_text(j, "profile", v->profile);
-	json_put_text(j, "mode", v->mode);
-	json_put_text(j, "level", v->level);
-	json_put_text(j, "sentence", v->sentence);
-	json_end(j);
-}
-
-static void print_json(const struct checks *l, const struct level *levels, int n)
-{
-	struct json_line j;
-
-	json_line_begin(&j);
-	json_obj(&j.json);
-	json_put_arr(&j.json, "checks");
-	for (int i = 0; i < l->n; i++)
-		json_check(&j.json, &l->items[i]);
-	json_end(&j.json);
-	json_put_arr(&j.json, "drivers");
-	for (int i = 0; i < n; i++)
-		json_level(&j.json, &levels[i]);
-	json_end(&j.json);
-	json_end(&j.json);
-	json_line_print(&j);
-}
-
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
 	/* Static because it is large; used once per process. */
@@ -113,7 +70,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	doctor_checks(&facts, &checks);
 	n = doctor_levels(&facts, &checks, levels);
 	if (ctx->json) {
-		print_json(&checks, levels, n);
+		PRINT_JSON(json_doctor, &checks, levels, n);
 	} else {
 		print_checks(ctx, &checks);
 		print_levels(ctx, levels, n);

@@ -9,21 +9,6 @@
 #include "cli/output.h"
 #include "ops/key.h"
 
-static void json_put_key(struct json *j, const struct key_row *row, const char *text)
-{
-	char created[CLOCK_TEXT_SIZE];
-
-	clock_text(row->created_ns, created);
-	json_obj(j);
-	json_put_c(j, "id", row->id);
-	json_put_c(j, "name", row->name);
-	json_put_c(j, "begins", row->shown);
-	json_put_c(j, "created", created);
-	if (text)
-		json_put_c(j, "key", text);
-	json_end(j);
-}
-
 static int run_create(struct cmd_ctx *ctx, struct err *e)
 {
 	auto_done(cli_done) struct cay c = { 0 };

@@ -5,14 +5,10 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/policy/policy_load.h"
+#include "ops/policy_json.h"
 #include "wire/ip.h"
 
 enum { TEXT_MAX = 4096 };
-
-static const char *action_name(enum policy_action a)
-{
-	return a == POLICY_ACT_ALLOW ? "allow" : "deny";
-}
 
 static int add_item(struct buf *b, struct str text)
 {
@@ -36,36 +32,6 @@ static const char *targets(const struct policy_rule *r, struct buf *b)
 			break;
 	}
 	return b->len ? b->data : "everything";
-}
-
-static const char *ports(const struct policy_rule *r, struct buf *b)
-{
-	buf_clear(b);
-	for (size_t i = 0; i < r->nports; i++) {
-		struct port_range p = r->ports[i];
-		int n = p.first == p.last
-				? buf_printf(b, "%s%u", b->len ? " " : "", p.first)
-				: buf_printf(b, "%s%u-%u", b->len ? " " : "", p.first, p.last);
-
-		if (n < 0)
-			break;
-	}
-	return b->len ? b->data : "all";
-}
-
-static const char *protocols(const struct policy_rule *r, struct buf *b)
-{
-	static const enum policy_proto all[] = { PROTO_TLS, PROTO_HTTP, PROTO_SSH, PROTO_TCP };
-
-	if (r->protocols == 0)
-		return r->action == POLICY_ACT_ALLOW ? "by port" : "any";
-	if (r->protocols == PROTO_ANY)
-		return "any";
-	buf_clear(b);
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if ((r->protocols & all[i]) && add_item(b, str_of(policy_proto_name(all[i]))) < 0)
-			break;
-	return b->len ? b->data : "any";
 }
 
 /* "**", "**.com", "*.com": anybody can register a matching name. */
@@ -104,42 +70,6 @@ static void warn_rule(const struct cmd_ctx *ctx, const struct policy_rule *r)
 			     " as plain tcp: server names are not checked there");
 }
 
-static void print_json(const struct policy *p)
-{
-	struct json_line j;
-	auto_done(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
-
-	json_line_begin(&j);
-	json_obj(&j.json);
-	json_put_str(&j.json, "policy", p->name);
-	json_put_text(&j.json, "default", action_name(p->def));
-	json_put_arr(&j.json, "rules");
-	for (size_t i = 0; i < p->nrules; i++) {
-		const struct policy_rule *r = &p->rules[i];
-
-		json_obj(&j.json);
-		json_put_str(&j.json, "id", r->id);
-		json_put_str(&j.json, "origin", r->origin);
-		json_put_text(&j.json, "action", action_name(r->action));
-		json_put_arr(&j.json, "targets");
-		for (size_t k = 0; k < r->nhosts; k++)
-			json_str(&j.json, r->hosts[k]);
-		for (size_t k = 0; k < r->naddresses; k++) {
-			char cidr[CIDR_TEXT];
-
-			cidr_text(&r->addresses[k], cidr);
-			json_c(&j.json, cidr);
-		}
-		json_end(&j.json);
-		json_put_text(&j.json, "ports", ports(r, &b));
-		json_put_text(&j.json, "protocols", protocols(r, &b));
-		json_end(&j.json);
-	}
-	json_end(&j.json);
-	json_end(&j.json);
-	json_line_print(&j);
-}
-
 static int print_table(const struct cmd_ctx *ctx, const struct policy *p)
 {
 	static const struct out_col cols[] = {
@@ -158,13 +88,14 @@ static int print_table(const struct cmd_ctx *ctx, const struct policy *p)
 		bool allow = r->action == POLICY_ACT_ALLOW;
 
 		n |= out_cellf(&t, OUT_PLAIN, "%.*s", STR_ARG(r->id));
-		n |= out_cell(&t, allow ? OUT_GREEN : OUT_RED, action_name(r->action));
+		n |= out_cell(&t, allow ? OUT_GREEN : OUT_RED, policy_action_name(r->action));
 		n |= out_cell(&t, OUT_PLAIN, targets(r, &b));
-		n |= out_cell(&t, OUT_PLAIN, ports(r, &b));
-		n |= out_cell(&t, OUT_PLAIN, protocols(r, &b));
+		n |= out_cell(&t, OUT_PLAIN, policy_ports_text(r, &b));
+		n |= out_cell(&t, OUT_PLAIN, policy_protocols_text(r, &b));
 	}
 	n |= out_cell(&t, OUT_DIM, "default");
-	n |= out_cell(&t, p->def == POLICY_ACT_ALLOW ? OUT_GREEN : OUT_RED, action_name(p->def));
+	n |= out_cell(&t, p->def == POLICY_ACT_ALLOW ? OUT_GREEN : OUT_RED,
+		      policy_action_name(p->def));
 	for (int i = 0; i < 3; i++)
 		n |= out_cell(&t, OUT_DIM, i ? "" : "everything else");
 	out_table_print(&t, stdout, out_width(), true, ctx->color_out);
@@ -185,7 +116,7 @@ static int run(struct cmd_ctx *ctx, struct err *e)
 	for (size_t i = 0; i < p->nrules && !ctx->quiet; i++)
 		warn_rule(ctx, &p->rules[i]);
 	if (ctx->json)
-		print_json(p);
+		PRINT_JSON(json_policy_checked, p);
 	else if (!ctx->quiet && print_table(ctx, p) < 0)
 		return err_sys(e, ENOMEM, "printing a policy");
 	return 0;

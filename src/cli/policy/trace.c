@@ -213,14 +213,7 @@ static int print_summary(struct cmd_ctx *ctx, const struct trace_found *f,
 		return fflush(stdout) == 0 ? 0 : out_failed(e);
 	}
 	json_init(&j, &out);
-	json_obj(&j);
-	json_put_bool(&j, "ok", true);
-	json_put_c(&j, "sandbox", f->id);
-	json_put_u64(&j, "events", sum->head.seq);
-	json_put_c(&j, "head", sum->head.hash);
-	json_put_bool(&j, "head_checked", f->has_head);
-	json_put_u64(&j, "dropped", sum->dropped);
-	json_end(&j);
+	json_trace_verified(&j, f, sum);
 	if (json_done(&j) < 0)
 		return err_sys(e, ENOMEM, "cannot write the result");
 	return fprintf(out_json_stream(stdout), "%s\n", out.data) >= 0 ? 0 : out_failed(e);

@@ -7,6 +7,8 @@
 
 #include "base/str.h"
 
+struct request_key; /* store/requests.h */
+
 struct text_list {
 	const char *const *items;
 	int n;
@@ -47,7 +49,8 @@ struct create_spec {
 	const char *cwd, *user;
 	struct limits_spec limits;
 	struct net_spec net;
-	const char *owner; /* id of the requesting API key; NULL: the host's user */
-	bool nested;	   /* allow sandboxes inside this one; weakens its isolation */
-	bool ephemeral;	   /* it ends with its creator's connection */
+	const char *owner;		   /* id of the requesting API key; NULL: the host's user */
+	const struct request_key *request; /* the client's key of the request, or NULL */
+	bool nested;	/* allow sandboxes inside this one; weakens its isolation */
+	bool ephemeral; /* it ends with its creator's connection */
 };

@@ -373,6 +373,7 @@ static int plan(struct creation *n, const struct create_spec *spec, bool early, 
 	(void)snprintf(n->row.template_, sizeof n->row.template_, "%s", p.template_);
 	(void)snprintf(n->row.name, sizeof n->row.name, "%s", spec->name ? spec->name : "");
 	(void)str_copy(n->row.owner, sizeof n->row.owner, str_of(spec->owner ? spec->owner : ""));
+	n->row.request = spec->request;
 	p.seen_ns = n->row.created_ns = clock_real_ns();
 	n->row.spec = options_write(&p);
 	if ((early && !spec->copy && !ready_exists(&n->cay->state) && start_warden(n, e) < 0) ||

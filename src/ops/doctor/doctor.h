@@ -129,3 +129,8 @@ struct check *check_add(struct checks *l, const char *group, const char *name,
 void check_fix(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "memory, pids" */
 const char *check_set(unsigned controllers, char out[64]);
+
+extern const char *const check_state_names[]; /* by enum check_state */
+struct json;
+/* The report, as cay doctor --json prints it. */
+void json_doctor(struct json *j, const struct checks *l, const struct level *levels, int n);
