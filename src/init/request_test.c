@@ -219,7 +219,7 @@ static void numbers_of_another_size_are_refused(void)
 
 static void a_file_operation_needs_a_path(void)
 {
-	for (uint64_t op = OP_READ_FILE; op <= OP_WRITE_TREE; op++) {
+	for (uint64_t op = OP_READ_FILE; op <= OP_WATCH; op++) {
 		put_n(TAG_OP, op);
 		put_n(TAG_FDS, STDIO);
 		refused(3, -EBADMSG);
