@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "t.h"
 
 #define ENTRY \
