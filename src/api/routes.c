@@ -28,5 +28,10 @@ const struct route routes[] = {
 	{ "GET", "/snapshots", "e2b.snapshots", NULL, 0 },
 	{ "DELETE", "/templates/{id}", "e2b.snapshot.remove", NULL, 0 },
 	{ "POST", "/sandboxes/{id}/fork", "e2b.fork", NULL, ROUTE_BODY },
+	{ "GET", "/secrets", "e2b.secrets", NULL, 0 },
+	{ "POST", "/secrets", "e2b.secret.create", NULL, ROUTE_BODY },
+	{ "GET", "/secrets/{id}", "e2b.secret.info", NULL, 0 },
+	{ "POST", "/secrets/{id}", "e2b.secret.update", NULL, ROUTE_BODY },
+	{ "DELETE", "/secrets/{id}", "e2b.secret.remove", NULL, 0 },
 };
 const size_t nroutes = ARRAY_LEN(routes);

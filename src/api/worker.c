@@ -39,6 +39,11 @@ static const struct job_kind kinds[] = {
 	{ "e2b.snapshots", JOB_READ_ONLY, e2b_snapshots },
 	{ "e2b.snapshot.remove", 0, e2b_snapshot_remove },
 	{ "e2b.fork", JOB_EXCLUSIVE, e2b_fork },
+	{ "e2b.secret.create", 0, e2b_secret_create },
+	{ "e2b.secret.update", 0, e2b_secret_update },
+	{ "e2b.secret.info", JOB_READ_ONLY, e2b_secret_info },
+	{ "e2b.secret.remove", 0, e2b_secret_remove },
+	{ "e2b.secrets", JOB_READ_ONLY, e2b_secrets },
 };
 const struct job_table api_jobs = { kinds, ARRAY_LEN(kinds) };
 

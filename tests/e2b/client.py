@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import e2b
 
 AT_ONCE = 4  # claims of one kind
-MODULES = ('commands', 'files', 'sandboxes', 'watch')
+MODULES = ('commands', 'files', 'sandboxes', 'watch', 'stores')
 
 
 async def go(x):

@@ -619,6 +619,52 @@ def test_the_python_client_works_with_it(server, mode):
     assert done.stdout.count(b'ok - ') == done.stdout.count(b'\n') > 200
 
 
+def test_secrets_are_of_their_key(server):
+    other = server.cay('key', 'create', 'other', check=True).out.strip().splitlines()[-1]
+    status, made, _ = server.ask('POST', '/secrets', {'name': 'token', 'value': 'v-a-l-u-e'})
+    assert status == 201 and 'v-a-l-u-e' not in json.dumps(made)
+    assert server.ask('POST', '/secrets', {'name': 'token', 'value': 'x'})[0] == 409
+    caylib.wait_until(lambda: server.ask('GET', '/secrets', key=other)[0] == 200, what='the new key')
+    assert server.ask('GET', '/secrets', key=other)[1] == []
+    for ref in ('token', made['secretID']):
+        assert server.ask('GET', f'/secrets/{ref}', key=other)[0] == 404
+        assert server.ask('POST', f'/secrets/{ref}', {'value': 'y'}, key=other)[0] == 404
+        assert server.ask('DELETE', f'/secrets/{ref}', key=other)[0] == 404
+    assert server.ask('GET', '/secrets', unix=True)[1] == []
+    assert os.stat(f'{server.cay.state}/catalog.db').st_mode & 0o77 == 0
+    assert server.ask('DELETE', '/secrets/token')[0] == 204
+
+
+def test_a_signature_opens_files_only(server):
+    """It is made for one path; no other request may go by it."""
+    box = server.create()
+    place = {k: v for k, v in envd(box).items() if k != 'X-Access-Token'}
+    text = f'x:write::{box["envdAccessToken"]}'
+    signature = 'v1_' + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
+    query = urllib.parse.urlencode({'path': 'x', 'signature': signature})
+    body = {'Content-Type': 'application/octet-stream'}
+    assert server.ask('POST', f'/files?{query}', b'1', key=False, headers={**place, **body})[0] == 200
+    assert server.ask('POST', f'/files?{query}', b'1', key=False, headers=body)[0] == 200
+    for path in ('/process.Process/StreamInput', '/process.Process/List', '/filesystem.Filesystem/CreateWatcher'):
+        assert server.ask('POST', f'{path}?{query}', b'{}', key=False, headers={**place, 'Content-Type': 'application/json'})[0] == 401
+        assert server.ask('POST', f'{path}?{query}', b'{}', key=False)[0] == 401
+
+
+def test_only_a_use_wakes_a_sandbox(server):
+    box = server.create(autoPause=True, autoResume={'enabled': True}, network={'allowPublicTraffic': False})
+    state = lambda: server.ask('GET', f'/sandboxes/{box["sandboxID"]}')[1]['state']
+    assert server.ask('POST', f'/sandboxes/{box["sandboxID"]}/pause', {})[0] == 204
+    assert server.ask('GET', '/health', key=False, headers=envd(box))[0] == 502
+    port = {'E2b-Sandbox-Id': box['sandboxID'], 'E2b-Sandbox-Port': '8000'}
+    assert server.ask('GET', '/', key=False, headers=port)[0] == 502
+    bad = {**envd(box), 'X-Access-Token': '0' * 32, 'Content-Type': 'application/json'}
+    assert server.ask('POST', '/process.Process/List', {}, key=False, headers=bad)[0] == 401
+    assert state() == 'paused'
+    server.ask('GET', '/', key=False, headers={**port, 'E2b-Traffic-Access-Token': box['trafficAccessToken']})
+    assert state() == 'running'
+    assert server.ask('POST', '/v2/sandboxes', {'templateID': 'base', 'autoResume': {'enabled': True}})[0] == 400
+
+
 def test_a_client_that_left_before_it_was_accepted_is_nobody(server):
     """Its address is not known any more. That must not make it a client of the unix socket, which needs no key."""
     box = server.create()

@@ -9,7 +9,8 @@
 #include "link/decode.h"
 #include "ops/job/handover.h"
 
-enum { INFO_MS = 2000 };
+/* A machine under load may need seconds for it. */
+enum { INFO_MS = 10000 };
 
 static struct box *find_any(struct front *f, const char *id)
 {

@@ -27,6 +27,12 @@ int e2b_metrics_list(struct job_run *r, struct err *e);
 int e2b_snapshot(struct job_run *r, struct err *e);
 int e2b_snapshots(struct job_run *r, struct err *e);
 int e2b_snapshot_remove(struct job_run *r, struct err *e);
+/* e2b/secrets.c */
+int e2b_secret_create(struct job_run *r, struct err *e);
+int e2b_secret_update(struct job_run *r, struct err *e);
+int e2b_secret_info(struct job_run *r, struct err *e);
+int e2b_secret_remove(struct job_run *r, struct err *e);
+int e2b_secrets(struct job_run *r, struct err *e);
 /* e2b/fork.c */
 int e2b_fork(struct job_run *r, struct err *e);
 /* e2b/sign_search.c: whose signature it is. */
