@@ -98,6 +98,11 @@ for (const [what, call, kind, text] of failures) {
   }
 }
 
+cases['a command whose time is over does not go on'] = async (box) => {
+  await assert.rejects(box.commands.run('exec -a overdue sleep 61', { timeoutMs: 300 }), TimeoutError)
+  while ((await box.commands.list()).some((p) => p.args.includes('exec -a overdue sleep 61')));
+}
+
 // Files: name, content.
 for (const [i, [what, data]] of [
   ['text', 'hello\n'], ['nothing', ''], ['text that is not ASCII', 'ž漢🎉'], ['a blob', new Blob(['a blob'])], ['bytes', new Uint8Array([0, 255, 128]).buffer],

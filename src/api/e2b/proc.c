@@ -11,7 +11,7 @@
 #include "api/e2b/events.h"
 #include "base/clock.h"
 
-enum { KEEP_S = 30, PIECE = 32 * 1024, FEED_AHEAD = 256 * 1024 };
+enum { KEEP_S = 30, PIECE = 32 * 1024, FEED_AHEAD = 256 * 1024, LIMIT_LATER_MS = 100 };
 
 static const char killed[] = "The sandbox was killed or reached its end of life while the request "
 			     "was in flight.";
@@ -98,6 +98,7 @@ void proc_free(struct proc *p)
 			break;
 		}
 	loop_timer_stop(&p->box->front->loop, &p->keep);
+	loop_timer_stop(&p->box->front->loop, &p->limit);
 	drop_feeders(p);
 	link_call_drop(&p->call);
 	for (int i = 0; i < 2; i++)
@@ -346,8 +347,17 @@ static const struct link_call_ops proc_ops = {
 	.started = on_started, .output = on_output, .room = on_room, .ended = on_ended
 };
 
+static void on_limit(struct loop_timer *t)
+{
+	struct proc *p = container_of(t, struct proc, limit);
+
+	if (!p->ended)
+		link_call_signal(&p->call, SIGKILL);
+}
+
 int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l)
 {
+	uint64_t ms = event_header_number(l->v->q->http, "connect-timeout-ms");
 	int r;
 
 	p->config_n = strlen(p->config);
@@ -362,6 +372,10 @@ int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, stru
 	if (!p->stdin_open)
 		link_call_eof(&p->call);
 	l->kills = true;
+	/* Behind the listener's own deadline: the client hears of that, not of the death. */
+	if (ms)
+		loop_timer_set(&b->front->loop, &p->limit, (ms + LIMIT_LATER_MS) * NS_PER_MS,
+			       on_limit);
 	proc_listen(p, l);
 	return 0;
 }

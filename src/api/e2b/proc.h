@@ -51,6 +51,7 @@ struct proc {
 	bool eof;	     /* behind it */
 	struct buf end;	     /* the last event, for late listeners */
 	struct loop_timer keep;
+	struct loop_timer limit; /* its end, also where the client that set it has left */
 };
 
 enum { PROC_INPUT_MOST = 4 << 20 };
