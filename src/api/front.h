@@ -33,6 +33,7 @@ struct front {
 	bool asking_keys, keys_changed;
 	struct loop_timer keys_retry;
 	struct box *boxes; /* links to sandboxes (api/e2b/box.h) */
+	int searches;	   /* for the sandboxes of signed URLs (api/e2b/sign_search.h) */
 	struct loop_timer drain;
 	uint64_t drain_until_ns;
 	bool begun, accepts;

@@ -138,6 +138,18 @@ static const char *const migrations[] = {
 	/* A fork belongs to the owner of its source, also where that is gone. */
 	"ALTER TABLE recipes ADD COLUMN owner TEXT;"
 	"UPDATE recipes SET owner = (SELECT owner FROM sandboxes WHERE id = recipes.id);",
+	/* store/secrets.h. The owner is the id of a key, or empty. */
+	"CREATE TABLE secrets("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" owner TEXT NOT NULL,"
+	" name TEXT NOT NULL,"
+	" value BLOB NOT NULL,"
+	" metadata TEXT NOT NULL,"
+	" version INTEGER NOT NULL,"
+	" created_ns INTEGER NOT NULL,"
+	" updated_ns INTEGER NOT NULL,"
+	" UNIQUE(owner, name)"
+	") WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };
