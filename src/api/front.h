@@ -50,6 +50,7 @@ struct front {
 	} elders[FRONT_ELDERS]; /* older fronts: connections come from them */
 	struct loop_timer retire;
 	uint64_t retire_until_ns;
+	int searches; /* for the sandboxes of signed URLs (api/e2b/sign_search.h) */
 	struct loop_timer drain;
 	uint64_t drain_until_ns;
 	bool begun, accepts;

@@ -13,7 +13,9 @@ const struct route routes[] = {
 	{ "POST", "/sandboxes", "e2b.create", NULL, ROUTE_BODY },
 	{ "GET", "/v2/sandboxes", "e2b.list", NULL, 0 },
 	{ "GET", "/sandboxes", "e2b.list", NULL, 0 },
+	{ "GET", "/sandboxes/metrics", "e2b.metrics.list", NULL, 0 },
 	{ "GET", "/sandboxes/{id}", "e2b.info", NULL, 0 },
+	{ "GET", "/sandboxes/{id}/metrics", "e2b.metrics", NULL, 0 },
 	{ "DELETE", "/sandboxes/{id}", "e2b.kill", NULL, 0 },
 	{ "POST", "/sandboxes/{id}/timeout", "e2b.timeout", NULL, ROUTE_BODY },
 	{ "POST", "/sandboxes/{id}/refreshes", "e2b.refresh", NULL, ROUTE_BODY },
@@ -26,5 +28,10 @@ const struct route routes[] = {
 	{ "GET", "/snapshots", "e2b.snapshots", NULL, 0 },
 	{ "DELETE", "/templates/{id}", "e2b.snapshot.remove", NULL, 0 },
 	{ "POST", "/sandboxes/{id}/fork", "e2b.fork", NULL, ROUTE_BODY },
+	{ "GET", "/secrets", "e2b.secrets", NULL, 0 },
+	{ "POST", "/secrets", "e2b.secret.create", NULL, ROUTE_BODY },
+	{ "GET", "/secrets/{id}", "e2b.secret.info", NULL, 0 },
+	{ "POST", "/secrets/{id}", "e2b.secret.update", NULL, ROUTE_BODY },
+	{ "DELETE", "/secrets/{id}", "e2b.secret.remove", NULL, 0 },
 };
 const size_t nroutes = ARRAY_LEN(routes);

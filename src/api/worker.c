@@ -30,7 +30,11 @@ static const struct job_kind kinds[] = {
 	{ "e2b.pause", JOB_EXCLUSIVE, e2b_pause },
 	{ "e2b.resume", JOB_EXCLUSIVE, e2b_resume },
 	{ "e2b.connect", JOB_EXCLUSIVE, e2b_connect },
+	{ "e2b.signed", JOB_READ_ONLY, e2b_signed },
 	{ "e2b.link", JOB_READ_ONLY, e2b_link },
+	{ "e2b.wake", JOB_EXCLUSIVE, e2b_wake },
+	{ "e2b.metrics", JOB_READ_ONLY, e2b_metrics },
+	{ "e2b.metrics.list", JOB_READ_ONLY, e2b_metrics_list },
 	{ "e2b.network", JOB_EXCLUSIVE, e2b_network },
 	{ "e2b.snapshot", JOB_EXCLUSIVE, e2b_snapshot },
 	{ "e2b.snapshots", JOB_READ_ONLY, e2b_snapshots },
@@ -74,6 +78,11 @@ static const struct job_kind kinds[] = {
 	{ "v1.keys", JOB_READ_ONLY, v1_job_keys },
 	{ "v1.key.create", 0, v1_job_key_create },
 	{ "v1.key.revoke", 0, v1_job_key_revoke },
+	{ "e2b.secret.create", 0, e2b_secret_create },
+	{ "e2b.secret.update", 0, e2b_secret_update },
+	{ "e2b.secret.info", JOB_READ_ONLY, e2b_secret_info },
+	{ "e2b.secret.remove", 0, e2b_secret_remove },
+	{ "e2b.secrets", JOB_READ_ONLY, e2b_secrets },
 };
 const struct job_table api_jobs = { kinds, ARRAY_LEN(kinds) };
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "init/files.h"
+#include "init/list.h"
 #include "init/rlimits.h"
 #include "init/user.h"
 #include "sys/filter/seccomp_command.h"
@@ -369,11 +370,15 @@ static int file_operation(const struct request *r)
 	case CALL_READ_FILE:
 		return files_read(r->path, r->offset, r->length);
 	case CALL_WRITE_FILE:
-		return files_write(r->path, r->mode);
+		return files_write(r->path, r->mode, r->argv);
 	case CALL_READ_TREE:
 		return files_read_tree(r->path);
 	case CALL_WRITE_TREE:
 		return files_write_tree(r->path);
+	case CALL_LIST:
+		return list_run(r->path, r->argc ? r->argv[0] : "0");
+	case CALL_WATCH:
+		return watch_run(r->path, r->argv);
 	case CALL_EXEC:
 	default:
 		fail(ENOSYS, "operation %d", (int)r->op);

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -16,6 +17,7 @@
 #include "image/newfile.h"
 #include "image/tar_pack.h"
 #include "image/tar_unpack.h"
+#include "wire/file_entry.h"
 
 enum { CHUNK = 256 * 1024, LINKS_MAX = 40 /* the kernel's value */ };
 
@@ -142,6 +144,7 @@ struct target {
 	struct stat st;
 	bool exists;
 	mode_t mode; /* for a new file */
+	char *const *metadata;
 };
 
 /* Length of the directory part with its slash; 0 if there is none. */
@@ -191,6 +194,37 @@ static int make_parent(const char *path)
 	return io_mkdir_all(dir, 0755);
 }
 
+#define TEMP_NEW  ".cay-new-"
+#define TEMP_OVER ".cay-mod-"
+
+enum files_temp files_temp_kind(const char *name)
+{
+	size_t prefix = sizeof TEMP_NEW - 1;
+
+	if (strlen(name) != prefix + 16)
+		return FILES_NOT_TEMP;
+	if (strncmp(name, TEMP_NEW, prefix) == 0)
+		return FILES_TEMP_NEW;
+	return strncmp(name, TEMP_OVER, prefix) == 0 ? FILES_TEMP_OVER : FILES_NOT_TEMP;
+}
+
+/* Attributes of FILE_ENTRY_XATTR; a file system without any has none. */
+static int describe(int fd, char *const *metadata)
+{
+	char name[256];
+
+	for (; metadata && *metadata; metadata++) {
+		const char *eq = strchr(*metadata, '=');
+
+		if (!eq || snprintf(name, sizeof name, FILE_ENTRY_XATTR "%.*s",
+				    (int)(eq - *metadata), *metadata) >= (int)sizeof name)
+			return -EINVAL;
+		if (fsetxattr(fd, name, eq + 1, strlen(eq + 1), 0) < 0 && errno != ENOTSUP)
+			return -errno;
+	}
+	return 0;
+}
+
 /* A new file beside the target, with the owner and mode of the target. */
 static int open_temp(struct target *t)
 {
@@ -201,7 +235,8 @@ static int open_temp(struct target *t)
 
 	if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
 		return -EIO;
-	(void)snprintf(t->temp, sizeof t->temp, ".cay-%016llx", (unsigned long long)salt);
+	(void)snprintf(t->temp, sizeof t->temp, "%s%016llx", t->exists ? TEMP_OVER : TEMP_NEW,
+		       (unsigned long long)salt);
 	(void)snprintf(dir, sizeof dir, "%.*s", (int)n, t->path);
 	t->dir_fd = open(n ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->dir_fd < 0)
@@ -239,6 +274,8 @@ static int write_by_rename(struct target *t)
 {
 	int k = fill_temp(t);
 
+	if (k == 0)
+		k = describe(t->file.fd, t->metadata);
 	if (k == 0)
 		k = newfile_commit(&t->file, t->dir_fd, t->temp);
 	if (k == 0 && close(TAKE_FD(t->file.fd)) < 0)
@@ -289,10 +326,11 @@ static void target_done(struct target *t)
 }
 DEFINE_AUTO(struct target, target_done)
 
-int files_write(const char *path, mode_t mode)
+int files_write(const char *path, mode_t mode, char *const *metadata)
 {
 	auto_done(target_done) struct target t = { .mode = mode ? mode & 0777 : 0644,
 						   .dir_fd = FD_NONE,
+						   .metadata = metadata,
 						   .file = NEWFILE_INIT };
 	size_t n = strlen(path);
 	int k;

@@ -16,8 +16,12 @@
 int files_read(const char *path, uint64_t offset, uint64_t length);
 /*
  * Write fd 0 to a file; creates or replaces it and makes parent directories. mode: for a new file.
+ * metadata: K=V, NULL-terminated, or NULL: the file's only attributes of FILE_ENTRY_XATTR.
  */
-int files_write(const char *path, mode_t mode);
+int files_write(const char *path, mode_t mode, char *const *metadata);
+/* Until its last step, a file that is written has a name by which a watcher knows it. */
+enum files_temp { FILES_NOT_TEMP, FILES_TEMP_NEW, FILES_TEMP_OVER /* it replaces another */ };
+enum files_temp files_temp_kind(const char *name);
 /* Write the file or tree at path as a tar stream to fd 1; names are relative to path's parent. */
 int files_read_tree(const char *path);
 /*

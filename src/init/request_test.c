@@ -220,7 +220,7 @@ static void numbers_of_another_size_are_refused(void)
 
 static void a_file_operation_needs_a_path(void)
 {
-	for (uint64_t op = CALL_READ_FILE; op <= CALL_WRITE_TREE; op++) {
+	for (uint64_t op = CALL_READ_FILE; op <= CALL_WATCH; op++) {
 		put_n(TAG_OP, op);
 		put_n(TAG_FDS, STDIO);
 		refused(3, -EBADMSG);

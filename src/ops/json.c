@@ -184,8 +184,8 @@ void json_process(struct json *j, const struct link_process *p)
 
 static const char *op_name(enum call_op op)
 {
-	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
-					     "write_tree" };
+	static const char *const names[] = { "exec",	   "read_file", "write_file", "read_tree",
+					     "write_tree", "list",	"watch" };
 
 	return (size_t)op < ARRAY_LEN(names) ? names[op] : NULL;
 }

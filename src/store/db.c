@@ -150,6 +150,18 @@ static const char *const migrations[] = {
 	") WITHOUT ROWID;"
 	"CREATE INDEX request_boxes ON requests(sandbox);"
 	"CREATE INDEX request_ages ON requests(created_ns);",
+	/* store/secrets.h. The owner is the id of a key, or empty. */
+	"CREATE TABLE secrets("
+	" id TEXT PRIMARY KEY NOT NULL,"
+	" owner TEXT NOT NULL,"
+	" name TEXT NOT NULL,"
+	" value BLOB NOT NULL,"
+	" metadata TEXT NOT NULL,"
+	" version INTEGER NOT NULL,"
+	" created_ns INTEGER NOT NULL,"
+	" updated_ns INTEGER NOT NULL,"
+	" UNIQUE(owner, name)"
+	") WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };

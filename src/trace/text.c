@@ -78,8 +78,8 @@ static void sandbox_timeout(struct page *p)
 
 static void say_op(struct page *p)
 {
-	static const char *const names[] = { "exec", "read_file", "write_file", "read_tree",
-					     "write_tree" };
+	static const char *const names[] = { "exec",	   "read_file", "write_file", "read_tree",
+					     "write_tree", "list",	"watch" };
 	int64_t op = page_number(p, "op");
 
 	if (page_has_num(p, "op") && op > 0 && op < (int64_t)ARRAY_LEN(names))

@@ -78,6 +78,7 @@ int file_entry_next(struct str *rest, struct file_entry *ret)
 	e.group = f[6];
 	e.link = f[8];
 	e.path = f[9];
+	e.metadata = f[10];
 	*ret = e;
 	return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directory entries as find(1) prints them inside a sandbox with FILE_ENTRY_FORMAT. The text is
- * hostile: root inside can replace find.
+ * Directory entries as CALL_LIST writes them inside a sandbox, and find(1) with FILE_ENTRY_FORMAT.
+ * The text is hostile: root inside can replace find.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 #include "base/str.h"
 
-#define FILE_ENTRY_FORMAT "%y\\0%Y\\0%s\\0%m\\0%M\\0%u\\0%g\\0%T@\\0%l\\0%p\\0"
+#define FILE_ENTRY_FORMAT "%y\\0%Y\\0%s\\0%m\\0%M\\0%u\\0%g\\0%T@\\0%l\\0%p\\0\\0"
 
-enum { FILE_ENTRY_FIELDS = 10 };
+enum { FILE_ENTRY_FIELDS = 11 };
 
 /* Texts are views of the input. */
 struct file_entry {
@@ -23,7 +23,11 @@ struct file_entry {
 	uint64_t mtime_ns;
 	struct str link; /* target of a link */
 	struct str path;
+	struct str metadata; /* lines K=V; find does not tell it */
 };
+
+/* Extended attributes with this prefix are metadata of clients. */
+#define FILE_ENTRY_XATTR "user.e2b."
 
 /* Takes the next entry. 1 and *ret, 0 at the end, or -EBADMSG. */
 int file_entry_next(struct str *rest, struct file_entry *ret);

@@ -6,7 +6,7 @@
 #include "t.h"
 
 #define ENTRY(size, mode, time, path) \
-	"l\0d\0" size "\0" mode "\0lrwxrwxrwx\0user\0group\0" time "\0/to\0" path "\0"
+	"l\0d\0" size "\0" mode "\0lrwxrwxrwx\0user\0group\0" time "\0/to\0" path "\0\0"
 #define NEXT(text) next((struct str){ text, sizeof text - 1 })
 
 static struct file_entry e;
@@ -16,7 +16,7 @@ static int next(struct str text)
 	return file_entry_next(&text, &e);
 }
 
-static void an_entry_has_ten_fields(void)
+static void an_entry_has_eleven_fields(void)
 {
 	struct str rest = { ENTRY("12", "644", "5.1234567890", "/a\nb") ENTRY("1", "0", "7", "/c"),
 			    sizeof(ENTRY("12", "644", "5.1234567890", "/a\nb")) - 1 +
@@ -51,5 +51,5 @@ static void entries_follow_their_directory(void)
 	CHECK(file_entry_compare(STR("/a"), STR("/a")) == 0);
 }
 
-T_MAIN(T(an_entry_has_ten_fields), T(whatever_find_would_not_print_is_refused),
+T_MAIN(T(an_entry_has_eleven_fields), T(whatever_find_would_not_print_is_refused),
        T(entries_follow_their_directory))

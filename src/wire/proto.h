@@ -114,6 +114,8 @@ enum call_op {
 	CALL_WRITE_FILE = 2, /* stdin to PATH */
 	CALL_READ_TREE = 3,  /* PATH as a tar stream to stdout */
 	CALL_WRITE_TREE = 4, /* tar stream from stdin into PATH */
+	CALL_LIST = 5,	/* PATH and what is below it, to the depth ARG, as file_entry's texts */
+	CALL_WATCH = 6, /* changes below PATH as watch_event's texts; ARG*: deep, entries */
 };
 
 /* Descriptors of MSG_RUN, in this order; MSG_RUN's FDS field has a bit for each present. */

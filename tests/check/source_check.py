@@ -57,7 +57,7 @@ def load(root):
     out = []
     for top in ('src', 'tests'):
         for folder, names, files in os.walk(os.path.join(root, top)):
-            names[:] = sorted(n for n in names if n not in ('corpus', 'fixtures', '__pycache__', '.pytest_cache', 'node_modules'))
+            names[:] = sorted(n for n in names if n not in ('corpus', 'fixtures', '__pycache__', '.pytest_cache', 'node_modules', 'venv'))
             for name in sorted(files):
                 if name.endswith(('.c', '.h', '.py', '.build', '.txt')):
                     out.append(Source(root, os.path.relpath(os.path.join(folder, name), root)))

@@ -9,7 +9,8 @@
 #include "link/decode.h"
 #include "ops/job/handover.h"
 
-enum { INFO_MS = 2000 };
+/* A machine under load may need seconds for it. */
+enum { INFO_MS = 10000 };
 
 static struct box *find_any(struct front *f, const char *id)
 {
@@ -163,6 +164,7 @@ static int on_info(struct link_ask *a, const struct frame *f)
 		return -1;
 	decode_status(f, &s);
 	w->running = strcmp(s.state, "running") == 0;
+	w->paused = strcmp(s.state, "paused") == 0;
 	return 0;
 }
 
@@ -172,12 +174,44 @@ static void not_running(struct err *e)
 	(void)err_code(e, "sandbox.not_running", NULL);
 }
 
+static void ask_info(struct box *b, struct box_want *w);
+
+/* Look again: it runs now, or it is told why not. */
+static void on_woken(void *ctx, const struct job_answer *a, const struct err *why)
+{
+	struct box_want *w = ctx;
+	struct box *b = w->box;
+
+	(void)a;
+	w->waking = NULL;
+	remove_want(w);
+	if (why)
+		w->done(w, NULL, why);
+	else
+		ask_info(b, w);
+}
+
+static bool start_waking(struct box_want *w)
+{
+	const struct job_spec spec = {
+		.kind = "e2b.wake", .key = w->box->id, .done = on_woken, .ctx = w
+	};
+	struct err ignored = { 0 };
+
+	w->uses = false;
+	w->waking = job_start(&w->front->queue, &spec, &ignored);
+	return w->waking != NULL;
+}
+
 static void on_info_done(struct link_ask *a, const struct err *why)
 {
 	struct box_want *w = container_of(a, struct box_want, ask);
 	struct box *b = w->box;
 	struct err e = { 0 };
 
+	if (!why && w->paused && w->uses && b->resumes && (w->has_token || !b->token_for_ports) &&
+	    start_waking(w))
+		return;
 	remove_want(w);
 	not_running(&e);
 	if (why)
@@ -211,11 +245,15 @@ static bool is_revoked(const struct box *b, struct err *ret)
 	return true;
 }
 
-/* What e2b_link() says of the sandbox: its owner, and a '+' where its ports need the token. */
+/* What e2b_link() says of the sandbox: its owner, a '~' where it resumes by use,
+ * and a '+' where its ports need the token. */
 static void read_said(struct box *b, struct str more)
 {
 	b->token_for_ports = more.n && more.p[more.n - 1] == '+';
 	if (b->token_for_ports)
+		more.n--;
+	b->resumes = more.n && more.p[more.n - 1] == '~';
+	if (b->resumes)
 		more.n--;
 	(void)str_copy(b->owner, sizeof b->owner, more);
 }
@@ -292,6 +330,8 @@ void box_want(struct front *f, const char *id, struct box_want *w)
 void box_want_drop(struct box_want *w)
 {
 	link_ask_drop(&w->ask);
+	if (w->waking)
+		job_drop(TAKE_PTR(w->waking));
 	remove_want(w);
 }
 

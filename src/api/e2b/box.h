@@ -9,6 +9,7 @@
 #include "link/call.h"
 
 struct proc;
+struct watcher;
 
 /* What clients may leave here for the processes of one sandbox: it can have a thousand. */
 enum { BOX_HELD_MOST = 16 << 20 };
@@ -24,9 +25,11 @@ struct box {
 	struct proc *procs;	/* api/e2b/proc.h */
 	size_t held;		/* bytes of their arguments and input */
 	struct link_ask restoring;
-	struct box_call *calls; /* of single requests */
-	struct box_port *ports; /* connections to its ports */
-	bool token_for_ports;	/* its ports are for clients with the traffic token */
+	struct box_call *calls;	  /* of single requests */
+	struct box_port *ports;	  /* connections to its ports */
+	struct watcher *watchers; /* api/e2b/watchers.c */
+	bool token_for_ports;	  /* its ports are for clients with the traffic token */
+	bool resumes;		  /* when it is used */
 };
 
 /* A call that one request makes: a file, or a command of ours. */
@@ -64,7 +67,10 @@ struct box_want {
 	struct box_want *next;
 	struct box *box; /* where it waits */
 	struct link_ask ask;
-	bool running;
+	bool uses;	/* this is a use of it: a paused one that resumes by use is woken, once */
+	bool has_token; /* also one whose ports need the token */
+	bool running, paused;
+	struct job *waking;
 	/* Once; also from within box_want(). NULL: not running, and why. */
 	void (*done)(struct box_want *w, struct box *b, const struct err *why);
 };

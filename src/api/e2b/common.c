@@ -163,7 +163,7 @@ static void put_labels(struct json *j, const json_t *options)
 	{
 		const char *text = options_text(value, NULL);
 
-		if (strcmp(key, E2B_PRIVATE_KEY) != 0)
+		if (strcmp(key, E2B_PRIVATE_KEY) != 0 && strcmp(key, E2B_RESUME_KEY) != 0)
 			json_put_c(j, key, text ? text : "");
 	}
 	json_end(j);

@@ -15,7 +15,7 @@ struct wanted {
 	const char *template_;
 	struct text_pairs env, labels;
 	int64_t timeout_s;
-	bool pause;
+	bool pause, resume;
 	struct e2b_network net;
 };
 
@@ -23,7 +23,6 @@ struct wanted {
 static int refuse_missing(const json_t *body, struct err *e)
 {
 	static const char *const missing[] = { "mcp", "iam", "volumeMounts" };
-	bool resume = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
 		const json_t *v = json_object_get(body, missing[i]);
@@ -31,19 +30,34 @@ static int refuse_missing(const json_t *body, struct err *e)
 		if (v && !json_is_null(v) && (json_object_size(v) || json_array_size(v)))
 			return err_set(e, ERR_INVALID, "%s is not supported", missing[i]);
 	}
-	if (field_bool(json_object_get(body, "autoResume"), "enabled", &resume, e) < 0)
-		return -1;
-	return resume ? err_set(e, ERR_INVALID, "autoResume is not supported") : 0;
+	return 0;
 }
 
-/* Clients can neither see nor set the label of ours. */
+/* What happens at its end, and when it is used afterwards. */
+static int read_lifecycle(const json_t *body, struct wanted *w, struct err *e)
+{
+	bool memory = true;
+
+	if (field_bool(body, "autoPause", &w->pause, e) < 0 ||
+	    field_bool(body, "autoPauseMemory", &memory, e) < 0 ||
+	    field_bool(json_object_get(body, "autoResume"), "enabled", &w->resume, e) < 0)
+		return -1;
+	if (w->resume && !w->pause)
+		return err_set(e, ERR_INVALID, "autoResume needs autoPause");
+	return memory ? 0 : err_set(e, ERR_INVALID, "pausing without the memory is not supported");
+}
+
+/* Clients can neither see nor set the labels of ours. */
 static int read_labels(const json_t *body, struct wanted *w, struct err *e)
 {
-	if (json_object_get(json_object_get(body, "metadata"), E2B_PRIVATE_KEY)) {
-		(void)err_set(e, ERR_INVALID, "metadata: '%s' is reserved", E2B_PRIVATE_KEY);
-		return err_field(e, "metadata");
-	}
-	return field_pairs(body, "metadata", LIMIT_LABELS - 1, &w->labels, e);
+	static const char *const ours[] = { E2B_PRIVATE_KEY, E2B_RESUME_KEY };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (json_object_get(json_object_get(body, "metadata"), ours[i])) {
+			(void)err_set(e, ERR_INVALID, "metadata: '%s' is reserved", ours[i]);
+			return err_field(e, "metadata");
+		}
+	return field_pairs(body, "metadata", LIMIT_LABELS - (int)ARRAY_LEN(ours), &w->labels, e);
 }
 
 static int read_wanted(const json_t *body, struct wanted *w, struct err *e)
@@ -52,7 +66,7 @@ static int read_wanted(const json_t *body, struct wanted *w, struct err *e)
 	    field_number(body, "timeout", 1, E2B_TIMEOUT_MOST_S, &w->timeout_s, e) < 0 ||
 	    field_bool(body, "allow_internet_access", &w->net.internet, e) < 0 ||
 	    e2b_network_read(json_object_get(body, "network"), true, &w->net, e) < 0 ||
-	    field_bool(body, "autoPause", &w->pause, e) < 0 ||
+	    read_lifecycle(body, w, e) < 0 ||
 	    field_pairs(body, "envVars", LIMIT_ENV, &w->env, e) < 0 || read_labels(body, w, e) < 0)
 		return -1;
 	if (!w->template_) {
@@ -92,6 +106,7 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 	};
 	struct created made;
 	char snapshot[SNAPSHOT_REF];
+	int nlabels;
 
 	if (!spec.template_) {
 		if (snapshot_template(r, a, w->template_, snapshot, e) < 0)
@@ -100,9 +115,12 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 	}
 	for (int i = 0; i < w->labels.n; i++)
 		labels[i] = w->labels.items[i];
+	nlabels = w->labels.n;
 	if (!w->net.public_traffic)
-		labels[w->labels.n] = E2B_PRIVATE_LABEL;
-	spec.labels = (struct text_list){ labels, w->labels.n + !w->net.public_traffic };
+		labels[nlabels++] = E2B_PRIVATE_LABEL;
+	if (w->resume)
+		labels[nlabels++] = E2B_RESUME_LABEL;
+	spec.labels = (struct text_list){ labels, nlabels };
 	/* Without any rule there is no network at all, and so nothing that could be changed. */
 	if (w->net.internet || w->net.given) {
 		if (e2b_network_compile(&w->net, &policy, e) < 0)

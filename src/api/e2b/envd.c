@@ -9,6 +9,7 @@
 
 #include "api/e2b/port.h"
 #include "api/e2b/sign.h"
+#include "api/e2b/sign_search.h"
 #include "api/error.h"
 #include "api/server_key.h"
 #include "base/b64.h"
@@ -24,12 +25,13 @@ static void health(struct envd *v, struct box *b)
 
 static const struct envd_route envd_routes[] = {
 	{ "GET", "/health", .begin = health, .open = true },
-	{ "GET", "/files", .begin = file_read },
-	{ "POST", "/files", .begin = file_write },
+	{ "GET", "/files", .begin = file_read, .file = true },
+	{ "POST", "/files", .begin = file_write, .file = true },
 	{ "POST", "/process.Process/Start", .rpc = process_start, .stream = true },
 	{ "POST", "/process.Process/Connect", .rpc = process_connect, .stream = true },
 	{ "POST", "/process.Process/List", .rpc = process_list },
 	{ "POST", "/process.Process/SendInput", .rpc = process_input },
+	{ "POST", "/process.Process/StreamInput", .begin = process_stream_input, .stream = true },
 	{ "POST", "/process.Process/CloseStdin", .rpc = process_close_stdin },
 	{ "POST", "/process.Process/SendSignal", .rpc = process_signal },
 	{ "POST", "/process.Process/Update", .rpc = process_update },
@@ -38,6 +40,10 @@ static const struct envd_route envd_routes[] = {
 	{ "POST", "/filesystem.Filesystem/Move", .rpc = filesystem_move },
 	{ "POST", "/filesystem.Filesystem/ListDir", .rpc = filesystem_list },
 	{ "POST", "/filesystem.Filesystem/Remove", .rpc = filesystem_remove },
+	{ "POST", "/filesystem.Filesystem/WatchDir", .rpc = filesystem_watch, .stream = true },
+	{ "POST", "/filesystem.Filesystem/CreateWatcher", .rpc = filesystem_create_watcher },
+	{ "POST", "/filesystem.Filesystem/GetWatcherEvents", .rpc = filesystem_watcher_events },
+	{ "POST", "/filesystem.Filesystem/RemoveWatcher", .rpc = filesystem_remove_watcher },
 };
 
 /* ---- answers ---- */
@@ -181,26 +187,44 @@ static const struct http_handler rpc_handler = { .body = on_body, .ended = envd_
 /* A signature stands for one path and the user in its query, which no header may change. */
 enum access { ACCESS_NONE, ACCESS_SIGNED, ACCESS_TOKEN };
 
-static enum access access_of(const struct envd *v)
+static enum access access_of(const struct envd *v, const char **ret_why)
 {
+	static const char *const why[] = {
+		[SIGN_MISSING] = "missing signature query parameter",
+		[SIGN_WRONG] = "invalid signature",
+		[SIGN_EXPIRED] = "signature is already expired",
+	};
 	const struct str *given = http_request_header(v->q->http, "x-access-token");
 	char token[TOKEN_SIZE];
+	enum sign sign;
 
 	server_token(v->q->front->secret, "envd", v->q->id, token);
+	*ret_why = "unauthorized access, please provide a valid access token or method signing if "
+		   "supported";
+	if (given && secret_eq(*given, str_of(token)))
+		return ACCESS_TOKEN;
+	if (!v->route->file)
+		return ACCESS_NONE;
+	*ret_why = "access token present in header but does not match";
 	if (given)
-		return secret_eq(*given, str_of(token)) ? ACCESS_TOKEN : ACCESS_NONE;
-	return v->route->begin && sign_fits(v->q->http, token) ? ACCESS_SIGNED : ACCESS_NONE;
+		return ACCESS_NONE;
+	sign = sign_check(v->q->http, token);
+	if (sign == SIGN_FITS)
+		return ACCESS_SIGNED;
+	*ret_why = why[sign];
+	return ACCESS_NONE;
 }
 
 static void on_box(struct box_want *w, struct box *b, const struct err *why)
 {
 	struct envd *v = container_of(w, struct envd, want);
+	const char *ignored;
 
 	if (!b) {
 		envd_gone(v, why);
 		return;
 	}
-	if (access_of(v) != ACCESS_NONE)
+	if (access_of(v, &ignored) != ACCESS_NONE)
 		http_request_trust(v->q->http);
 	if (v->route->begin)
 		v->route->begin(v, b);
@@ -229,6 +253,7 @@ static void start(struct envd *v)
 {
 	struct http_request *r = v->q->http;
 	enum access access;
+	const char *why;
 
 	for (size_t i = 0; i < ARRAY_LEN(envd_routes) && !v->route; i++)
 		if (str_is(r->path, envd_routes[i].path) &&
@@ -238,11 +263,9 @@ static void start(struct envd *v)
 		api_refuse(r, 404, "not found");
 		return;
 	}
-	access = access_of(v);
+	access = access_of(v, &why);
 	if (!v->route->open && access == ACCESS_NONE) {
-		api_refuse(r, 401,
-			   "unauthorized access, please provide a valid access token or method "
-			   "signing if supported");
+		api_refuse(r, 401, "%s", why);
 		return;
 	}
 	if (access != ACCESS_SIGNED && !take_user(v)) {
@@ -250,6 +273,8 @@ static void start(struct envd *v)
 		return;
 	}
 	v->want.done = on_box;
+	v->want.uses = !v->route->open;
+	v->want.has_token = true;
 	box_want(v->q->front, v->q->id, &v->want);
 }
 
@@ -275,31 +300,34 @@ static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
 	return id && port && str_copy(q->id, sizeof q->id, *id) && port_parse(*port, ret_port) == 0;
 }
 
-bool envd_begin(struct api_request *q)
+/* A request to envd of the sandbox q->id. */
+static void begin(struct api_request *q)
 {
-	struct envd *v;
-	uint16_t port;
+	struct envd *v = calloc(1, sizeof *v);
 
-	if (!is_for_sandbox(q, &port)) {
-		q->id[0] = '\0';
-		return false;
-	}
-	if (!state_id_ok(q->id)) {
-		port_gone(q, NULL);
-		return true;
-	}
-	if (port != ENVD_PORT) {
-		port_begin(q, port);
-		return true;
-	}
-	v = calloc(1, sizeof *v);
 	if (!v) {
 		api_refuse(q->http, 503, "out of memory");
-		return true;
+		return;
 	}
 	v->q = q;
 	q->user = v;
 	q->http->handler = &rpc_handler;
 	start(v);
+}
+
+bool envd_begin(struct api_request *q)
+{
+	uint16_t port;
+
+	if (!is_for_sandbox(q, &port)) {
+		q->id[0] = '\0';
+		return sign_search(q, begin);
+	}
+	if (!state_id_ok(q->id))
+		port_gone(q, NULL);
+	else if (port != ENVD_PORT)
+		port_begin(q, port);
+	else
+		begin(q);
 	return true;
 }

@@ -32,6 +32,7 @@ struct envd_route {
 	void (*begin)(struct envd *v, struct box *b);
 	bool stream; /* the body is an envelope, and so is the answer */
 	bool open;   /* needs no token */
+	bool file;   /* a signed URL opens it */
 };
 
 /* True if the request is for a sandbox: it is answered. */
@@ -62,12 +63,19 @@ void process_input(struct envd *v, struct box *b, const json_t *body);
 void process_close_stdin(struct envd *v, struct box *b, const json_t *body);
 void process_signal(struct envd *v, struct box *b, const json_t *body);
 void process_update(struct envd *v, struct box *b, const json_t *body);
+/* e2b/stream_input.c */
+void process_stream_input(struct envd *v, struct box *b);
 /* e2b/filesystem.c */
 void filesystem_stat(struct envd *v, struct box *b, const json_t *body);
 void filesystem_make_dir(struct envd *v, struct box *b, const json_t *body);
 void filesystem_move(struct envd *v, struct box *b, const json_t *body);
 void filesystem_list(struct envd *v, struct box *b, const json_t *body);
 void filesystem_remove(struct envd *v, struct box *b, const json_t *body);
+/* e2b/watch.c, e2b/watchers.c */
+void filesystem_watch(struct envd *v, struct box *b, const json_t *body);
+void filesystem_create_watcher(struct envd *v, struct box *b, const json_t *body);
+void filesystem_watcher_events(struct envd *v, struct box *b, const json_t *body);
+void filesystem_remove_watcher(struct envd *v, struct box *b, const json_t *body);
 /* e2b/file_read.c, e2b/file_write.c */
 void file_read(struct envd *v, struct box *b);
 void file_write(struct envd *v, struct box *b);

@@ -5,16 +5,25 @@
  *
  *   body ── (form) ──> pending ──> stdin of the call ── its end ──> the next file
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "api/e2b/entry.h"
 #include "api/e2b/file.h"
 #include "api/error.h"
 #include "wire/json_write.h"
 #include "wire/multipart.h"
 
-enum { FILES_MOST = 10000, ANSWER_MOST = 4 << 20 };
+enum {
+	FILES_MOST = 10000,
+	ANSWER_MOST = 4 << 20,
+	METADATA_MOST = 8192,
+	METADATA_COUNT = 64,
+	METADATA_KEY = 200 /* the kernel allows 255 with our prefix */
+};
 
 struct writing {
 	struct envd *v;
@@ -30,6 +39,7 @@ struct writing {
 	struct buf answer;  /* JSON of the files that are written */
 	struct json json;
 	int files;
+	struct buf metadata; /* lines K=V */
 };
 
 static void refuse(struct writing *w, int status, const char *why)
@@ -47,6 +57,7 @@ static void put_written(struct writing *w)
 	json_put_c(&w->json, "name", slash ? slash + 1 : w->path);
 	json_put_c(&w->json, "path", w->path);
 	json_put_c(&w->json, "type", "file");
+	entry_put_metadata(&w->json, buf_str(&w->metadata));
 	json_end(&w->json);
 	w->files++;
 }
@@ -124,12 +135,56 @@ static void on_gone(struct box_call *c, const struct err *why)
 	w->refused = true;
 }
 
+/* X-Metadata-KEY: VALUE. False: there is too much of it, or a key is unusable. */
+static bool take_metadata(struct writing *w)
+{
+	static const struct str prefix = { "x-metadata-", sizeof "x-metadata-" - 1 };
+	const struct http_head *h = http_request_head(w->v->q->http);
+	int n = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct str name = h->headers[i].name;
+		size_t from = w->metadata.len;
+
+		if (name.n <= prefix.n || strncasecmp(name.p, prefix.p, prefix.n) != 0)
+			continue;
+		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
+		if (++n > METADATA_COUNT || name.n > METADATA_KEY || memchr(name.p, '=', name.n) ||
+		    buf_add_str(&w->metadata, name) < 0 || buf_add_c(&w->metadata, "=") < 0)
+			return false;
+		for (size_t k = from; k < w->metadata.len; k++)
+			w->metadata.data[k] = (char)tolower((unsigned char)w->metadata.data[k]);
+		if (buf_add_str(&w->metadata, h->headers[i].value) < 0 ||
+		    buf_add_c(&w->metadata, "\n") < 0)
+			return false;
+	}
+	return true;
+}
+
+/* The lines of the metadata, each a text. */
+static const char *const *split_lines(const struct writing *w, char text[METADATA_MOST],
+				      const char *out[METADATA_COUNT + 1])
+{
+	int n = 0;
+
+	(void)str_copy(text, METADATA_MOST, buf_str(&w->metadata));
+	for (char *end; n < METADATA_COUNT && (end = strchr(text, '\n')); text = end + 1) {
+		*end = '\0';
+		out[n++] = text;
+	}
+	out[n] = NULL;
+	return out;
+}
+
 static void begin_file(struct writing *w)
 {
 	static const struct link_call_ops ops = { .output = on_output,
 						  .room = on_call_room,
 						  .ended = on_call_ended };
+	char lines[METADATA_MOST];
+	const char *metadata[METADATA_COUNT + 1];
 	const struct call_spec spec = { .op = CALL_WRITE_FILE,
+					.argv = split_lines(w, lines, metadata),
 					.path = w->path,
 					.mode = 0644,
 					.user = w->v->user[0] ? w->v->user : NULL };
@@ -227,6 +282,7 @@ static void writing_done(struct envd *v)
 	multipart_done(&w->parts);
 	buf_done(&w->pending);
 	buf_done(&w->answer);
+	buf_done(&w->metadata);
 	free(w);
 }
 
@@ -244,6 +300,10 @@ static void begin_writing(struct writing *w)
 	struct str type;
 
 	w->form = is_form(r, &type);
+	if (!take_metadata(w)) {
+		refuse(w, 400, "there is too much metadata, or a key of it is not valid");
+		return;
+	}
 	if (!file_query(w->v, w->query_path) || (!w->form && !w->query_path[0])) {
 		refuse(w, 400, "path is missing or malformed");
 		return;
@@ -275,6 +335,7 @@ void file_write(struct envd *v, struct box *b)
 	w->v = v;
 	w->pending = (struct buf)BUF_INIT(LIMIT_HTTP_WRITE);
 	w->answer = (struct buf)BUF_INIT(ANSWER_MOST);
+	w->metadata = (struct buf)BUF_INIT(METADATA_MOST - 1);
 	v->own = w;
 	v->own_done = writing_done;
 	v->q->http->handler = &handler;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystem.Filesystem: each RPC is one small command inside, with the rights of its user. Its
- * exit code and what find(1) prints are the answer.
+ * filesystem.Filesystem: each RPC is one call inside, with the rights of its user: a list by init,
+ * or a small command. Its exit code and the entries that it prints are the answer.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/e2b/entry.h"
 #include "api/e2b/file.h"
 #include "api/fields.h"
-#include "base/clock.h"
 #include "wire/file_entry.h"
 #include "wire/json_write.h"
 
@@ -26,15 +26,12 @@ enum {
 
 #define SHOW " && exec find \"$2\" -maxdepth 0 -printf \"$1\""
 
-/* $1 is the format for find; $2 and $3 are paths, or a path and a depth. */
-static const char stat_script[] = "[ -e \"$2\" ] || [ -L \"$2\" ] || exit 44; :" SHOW;
+/* $1 is the format for find; $2 and $3 are paths. */
 static const char make_script[] = "[ -d \"$2\" ] && exit 17; [ -e \"$2\" ] && exit 20; "
 				  "mkdir -p -- \"$2\"" SHOW;
 static const char move_script[] = "[ -e \"$3\" ] || [ -L \"$3\" ] || exit 44; "
 				  "mkdir -p -- \"$(dirname -- \"$2\")\" && "
 				  "mv -fT -- \"$3\" \"$2\"" SHOW;
-static const char list_script[] = "[ -e \"$2\" ] || exit 44; [ -d \"$2\" ] || exit 20; "
-				  "exec find -H \"$2\" -mindepth 1 -maxdepth \"$3\" -printf \"$1\"";
 static const char remove_script[] = "exec rm -rf -- \"$2\"";
 
 enum shape { ONE_ENTRY, MANY_ENTRIES, NOTHING };
@@ -43,7 +40,7 @@ struct asking {
 	struct envd *v;
 	struct box_call call;
 	enum shape shape;
-	char path[ENVD_PATH], other[ENVD_PATH]; /* other: the source of a move, or a depth */
+	char path[ENVD_PATH], other[ENVD_PATH]; /* other: the source of a move */
 	struct file_complaint complaint;
 	struct buf out;
 	bool too_long;
@@ -63,40 +60,6 @@ static void on_output(struct link_call *c, enum call_stream stream, struct str d
 	else if (buf_add_str(&a->out, data) < 0)
 		a->too_long = true;
 	link_call_taken(c, stream, data.n);
-}
-
-/* An entry of unknown type is left out by clients. */
-static const char *type_of(const struct file_entry *f)
-{
-	if (f->target == 'd')
-		return "FILE_TYPE_DIRECTORY";
-	return f->target == 'f' ? "FILE_TYPE_FILE" : "FILE_TYPE_UNSPECIFIED";
-}
-
-static void put_entry(struct json *j, const struct file_entry *f)
-{
-	const char *slash = memrchr(f->path.p, '/', f->path.n);
-	char time[CLOCK_TEXT_SIZE], size[24], permissions[16] = "";
-
-	clock_text(f->mtime_ns, time);
-	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)f->size);
-	(void)str_copy(permissions, sizeof permissions, f->permissions);
-	if (permissions[0] == 'l')
-		permissions[0] = 'L';
-	json_obj(j);
-	json_put_str(j, "name",
-		     (struct str){ slash + 1, f->path.n - (size_t)(slash + 1 - f->path.p) });
-	json_put_c(j, "type", type_of(f));
-	json_put_str(j, "path", f->path);
-	json_put_c(j, "size", size);
-	json_put_u64(j, "mode", f->mode);
-	json_put_c(j, "permissions", permissions);
-	json_put_str(j, "owner", f->owner);
-	json_put_str(j, "group", f->group);
-	json_put_c(j, "modifiedTime", time);
-	if (f->type == 'l')
-		json_put_str(j, "symlinkTarget", f->link);
-	json_end(j);
 }
 
 static int by_path(const void *x, const void *y)
@@ -152,7 +115,7 @@ static int put_answer(struct asking *a, struct buf *out)
 	else if (a->shape == ONE_ENTRY)
 		json_key(&j, "entry");
 	for (long i = 0; i < n; i++)
-		put_entry(&j, &all[i]);
+		entry_put(&j, &all[i]);
 	if (a->shape == MANY_ENTRIES)
 		json_end(&j);
 	json_end(&j);
@@ -214,19 +177,38 @@ static void asking_done(struct envd *v)
 	free(a);
 }
 
-static void run(struct asking *a, struct box *b, const char *script)
+static void start(struct asking *a, struct box *b, const struct call_spec *spec)
 {
 	static const struct link_call_ops ops = { .output = on_output, .ended = on_ended };
+
+	if (box_call(b, &a->call, spec, &ops) < 0)
+		envd_fail(a->v, "unavailable", "the sandbox takes no more requests just now");
+	else
+		link_call_eof(&a->call.call);
+}
+
+/* The entry itself where the depth is "0". */
+static void list(struct asking *a, struct box *b, const char *depth)
+{
+	const char *const argv[] = { depth, NULL };
+	const struct call_spec spec = { .op = CALL_LIST,
+					.argv = argv,
+					.path = a->path,
+					.cwd = "/",
+					.user = a->v->user[0] ? a->v->user : NULL };
+
+	start(a, b, &spec);
+}
+
+static void run(struct asking *a, struct box *b, const char *script)
+{
 	const char *const argv[] = { "/bin/sh",		"-c",	 script,   "sh",
 				     FILE_ENTRY_FORMAT, a->path, a->other, NULL };
 	const struct call_spec spec = {
 		.op = CALL_EXEC, .argv = argv, .cwd = "/", .user = a->v->user[0] ? a->v->user : NULL
 	};
 
-	if (box_call(b, &a->call, &spec, &ops) < 0)
-		envd_fail(a->v, "unavailable", "the sandbox takes no more requests just now");
-	else
-		link_call_eof(&a->call.call);
+	start(a, b, &spec);
 }
 
 /* With the path of this field of the body; NULL: the request was refused. */
@@ -257,7 +239,7 @@ void filesystem_stat(struct envd *v, struct box *b, const json_t *body)
 	struct asking *a = begin(v, body, "path", ONE_ENTRY);
 
 	if (a)
-		run(a, b, stat_script);
+		list(a, b, "0");
 }
 
 void filesystem_make_dir(struct envd *v, struct box *b, const json_t *body)
@@ -287,6 +269,7 @@ void filesystem_list(struct envd *v, struct box *b, const json_t *body)
 	struct asking *a = begin(v, body, "path", MANY_ENTRIES);
 	int64_t depth = 1;
 	struct err e = { 0 };
+	char levels[16];
 
 	if (!a)
 		return;
@@ -294,8 +277,8 @@ void filesystem_list(struct envd *v, struct box *b, const json_t *body)
 		envd_fail(v, "invalid_argument", "%s", e.msg);
 		return;
 	}
-	(void)snprintf(a->other, sizeof a->other, "%d", depth ? (int)depth : 1);
-	run(a, b, list_script);
+	(void)snprintf(levels, sizeof levels, "%d", depth ? (int)depth : 1);
+	list(a, b, levels);
 }
 
 void filesystem_remove(struct envd *v, struct box *b, const json_t *body)

@@ -229,3 +229,10 @@ bool e2b_is_private(const struct sandbox_row *row)
 
 	return options_has_label(options, E2B_PRIVATE_LABEL);
 }
+
+bool e2b_resumes(const struct sandbox_row *row)
+{
+	auto_done(options_free) json_t *options = options_load(row);
+
+	return options_has_label(options, E2B_RESUME_LABEL);
+}

@@ -16,6 +16,9 @@
 /* A sandbox with this label needs the traffic token for its ports; clients do not see the label. */
 #define E2B_PRIVATE_KEY	  "cay/traffic"
 #define E2B_PRIVATE_LABEL E2B_PRIVATE_KEY "=token"
+/* One with this label resumes when it is used. */
+#define E2B_RESUME_KEY	 "cay/resume"
+#define E2B_RESUME_LABEL E2B_RESUME_KEY "=auto"
 
 struct e2b_network {
 	bool internet; /* allow_internet_access; the caller sets the default */
@@ -32,3 +35,4 @@ int e2b_network_read(const json_t *rules, bool create, struct e2b_network *ret, 
 /* Compiled, into policy (BUF_INIT(LIMIT_POLICY)). */
 int e2b_network_compile(const struct e2b_network *n, struct buf *policy, struct err *e);
 bool e2b_is_private(const struct sandbox_row *row);
+bool e2b_resumes(const struct sandbox_row *row);

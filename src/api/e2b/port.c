@@ -147,15 +147,25 @@ static void on_dialed(struct link_dial *d, int fd, const struct err *why)
 
 /* ---- who may ---- */
 
-static bool may_use(const struct port *p, const struct box *b)
+static const struct str *given_token(struct api_request *q)
 {
-	const struct str *given = http_request_header(p->q->http, "e2b-traffic-access-token");
+	return http_request_header(q->http, "e2b-traffic-access-token");
+}
+
+static bool has_token(struct api_request *q)
+{
+	const struct str *given = given_token(q);
 	char token[TOKEN_SIZE];
 
-	if (!b->token_for_ports)
-		return true;
-	server_token(p->q->front->secret, "traffic", p->q->id, token);
-	if (given && secret_eq(*given, str_of(token)))
+	server_token(q->front->secret, "traffic", q->id, token);
+	return given && secret_eq(*given, str_of(token));
+}
+
+static bool may_use(const struct port *p, const struct box *b)
+{
+	const struct str *given = given_token(p->q);
+
+	if (!b->token_for_ports || has_token(p->q))
 		return true;
 	refuse(p->q, 403,
 	       given ? "Sandbox is secured with traffic access token. Token in header "
@@ -192,7 +202,12 @@ void port_begin(struct api_request *q, uint16_t port)
 		api_refuse(q->http, 503, "out of memory");
 		return;
 	}
-	*p = (struct port){ .q = q, .number = port, .in.gone = on_box_gone, .want.done = on_box };
+	*p = (struct port){ .q = q,
+			    .number = port,
+			    .in.gone = on_box_gone,
+			    .want.done = on_box,
+			    .want.uses = true };
+	p->want.has_token = has_token(q);
 	q->user = p;
 	q->http->handler = &handler;
 	box_want(q->front, q->id, &p->want);

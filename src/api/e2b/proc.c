@@ -11,7 +11,7 @@
 #include "api/e2b/events.h"
 #include "base/clock.h"
 
-enum { KEEP_S = 30, PIECE = 32 * 1024 };
+enum { KEEP_S = 30, PIECE = 32 * 1024, FEED_AHEAD = 256 * 1024, LIMIT_LATER_MS = 100 };
 
 static const char killed[] = "The sandbox was killed or reached its end of life while the request "
 			     "was in flight.";
@@ -47,6 +47,49 @@ static void forget_config(struct proc *p)
 	count(p);
 }
 
+/* ---- input ---- */
+
+void feeder_add(struct proc *p, struct feeder *f)
+{
+	f->proc = p;
+	f->next = p->feeders;
+	p->feeders = f;
+}
+
+void feeder_remove(struct feeder *f)
+{
+	struct proc *p = TAKE_PTR(f->proc);
+
+	for (struct feeder **at = p ? &p->feeders : NULL; at && *at; at = &(*at)->next)
+		if (*at == f) {
+			*at = f->next;
+			return;
+		}
+}
+
+bool feeder_is_full(const struct feeder *f)
+{
+	return f->proc && !f->at_its_end && f->proc->input.len > FEED_AHEAD;
+}
+
+static void drop_feeders(struct proc *p)
+{
+	while (p->feeders) {
+		struct feeder *f = p->feeders;
+
+		feeder_remove(f);
+		f->room(f);
+	}
+}
+
+static void feed(struct proc *p)
+{
+	for (struct feeder *f = p->feeders, *next; f; f = next) {
+		next = f->next;
+		f->room(f);
+	}
+}
+
 void proc_free(struct proc *p)
 {
 	for (struct proc **at = &p->box->procs; *at; at = &(*at)->next)
@@ -55,6 +98,8 @@ void proc_free(struct proc *p)
 			break;
 		}
 	loop_timer_stop(&p->box->front->loop, &p->keep);
+	loop_timer_stop(&p->box->front->loop, &p->limit);
+	drop_feeders(p);
 	link_call_drop(&p->call);
 	for (int i = 0; i < 2; i++)
 		buf_done(&p->early[i]);
@@ -237,8 +282,12 @@ static void flush_input(struct proc *p)
 
 static void on_room(struct link_call *c, size_t bytes)
 {
+	struct proc *p = container_of(c, struct proc, call);
+
 	(void)bytes;
-	flush_input(container_of(c, struct proc, call));
+	flush_input(p);
+	if (p->input.len <= FEED_AHEAD)
+		feed(p);
 }
 
 static void on_forgotten(struct loop_timer *t)
@@ -288,6 +337,7 @@ static void on_ended(struct link_call *c, const struct call_result *res, const s
 		send_all(p, &p->end);
 	while (p->listeners)
 		listener_end(p->listeners);
+	drop_feeders(p);
 	/* Only the end is kept: a client may have given it megabytes of arguments. */
 	forget_config(p);
 	loop_timer_set(&p->box->front->loop, &p->keep, KEEP_S * NS_PER_S, on_forgotten);
@@ -297,8 +347,17 @@ static const struct link_call_ops proc_ops = {
 	.started = on_started, .output = on_output, .room = on_room, .ended = on_ended
 };
 
+static void on_limit(struct loop_timer *t)
+{
+	struct proc *p = container_of(t, struct proc, limit);
+
+	if (!p->ended)
+		link_call_signal(&p->call, SIGKILL);
+}
+
 int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, struct listener *l)
 {
+	uint64_t ms = event_header_number(l->v->q->http, "connect-timeout-ms");
 	int r;
 
 	p->config_n = strlen(p->config);
@@ -313,6 +372,10 @@ int proc_start(struct box *b, const struct call_spec *spec, struct proc *p, stru
 	if (!p->stdin_open)
 		link_call_eof(&p->call);
 	l->kills = true;
+	/* Behind the listener's own deadline: the client hears of that, not of the death. */
+	if (ms)
+		loop_timer_set(&b->front->loop, &p->limit, (ms + LIMIT_LATER_MS) * NS_PER_MS,
+			       on_limit);
 	proc_listen(p, l);
 	return 0;
 }

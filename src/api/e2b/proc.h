@@ -24,11 +24,21 @@ struct listener {
 	bool kills; /* its deadline ends the process */
 };
 
+/* A request whose body is input for a process. */
+struct feeder {
+	struct proc *proc; /* NULL: none yet, or it has ended */
+	struct feeder *next;
+	bool at_its_end; /* nothing more comes: all of it is taken */
+	/* The process has read enough to go on, or has ended. */
+	void (*room)(struct feeder *f);
+};
+
 struct proc {
 	struct box *box;
 	struct proc *next;
 	struct link_call call;
 	struct listener *listeners;
+	struct feeder *feeders;
 	int pid; /* inside; 0: it has not started */
 	char tag[128];
 	char *config; /* JSON: cmd, args, envs, cwd */
@@ -41,6 +51,7 @@ struct proc {
 	bool eof;	     /* behind it */
 	struct buf end;	     /* the last event, for late listeners */
 	struct loop_timer keep;
+	struct loop_timer limit; /* its end, also where the client that set it has left */
 };
 
 enum { PROC_INPUT_MOST = 4 << 20 };
@@ -64,5 +75,16 @@ struct proc *proc_find(struct box *b, int pid, const char *tag);
 /* 0, or -E2BIG where too much waits. */
 int proc_write(struct proc *p, struct str data);
 void proc_eof(struct proc *p);
+void feeder_add(struct proc *p, struct feeder *f);
+/* Legal on one without a process. */
+void feeder_remove(struct feeder *f);
+/* Its process should read first. */
+bool feeder_is_full(const struct feeder *f);
 /* All of them: their listeners hear that the sandbox is gone. */
 void procs_free(struct box *b);
+
+/* e2b/process.c: the process that a selector names, or NULL and the request is refused. ended: also
+ * one that has just ended. */
+struct proc *process_named(struct envd *v, struct box *b, const json_t *selector, bool ended);
+/* {"stdin": …} or {"pty": …} to the process. False: the request is refused. */
+bool process_give(struct envd *v, struct proc *p, const json_t *input);

@@ -169,12 +169,10 @@ void process_start(struct envd *v, struct box *b, const json_t *body)
 	free(s.argv);
 }
 
-/* The process that a request names, or NULL and the request is refused. */
-static struct proc *named(struct envd *v, struct box *b, const json_t *body, bool ended)
+struct proc *process_named(struct envd *v, struct box *b, const json_t *selector, bool ended)
 {
-	const json_t *process = json_object_get(body, "process");
-	const char *tag = json_string_value(json_object_get(process, "tag"));
-	int pid = (int)json_integer_value(json_object_get(process, "pid"));
+	const char *tag = json_string_value(json_object_get(selector, "tag"));
+	int pid = (int)json_integer_value(json_object_get(selector, "pid"));
 	struct proc *p = proc_find(b, pid, tag);
 
 	if (p && (ended || !p->ended))
@@ -184,6 +182,11 @@ static struct proc *named(struct envd *v, struct box *b, const json_t *body, boo
 	else
 		envd_fail(v, "not_found", "process with pid %d not found", pid);
 	return NULL;
+}
+
+static struct proc *named(struct envd *v, struct box *b, const json_t *body, bool ended)
+{
+	return process_named(v, b, json_object_get(body, "process"), ended);
 }
 
 void process_connect(struct envd *v, struct box *b, const json_t *body)
@@ -240,24 +243,28 @@ static int decode(struct buf *out, const char *text)
 	return r < 0 ? r : b64_decode(out, buf_str(&padded));
 }
 
-void process_input(struct envd *v, struct box *b, const json_t *body)
+bool process_give(struct envd *v, struct proc *p, const json_t *input)
 {
-	const json_t *input = json_object_get(body, "input");
 	auto_done(buf_done) struct buf data = BUF_INIT(ENVD_BODY);
-	struct proc *p = named(v, b, body, false);
-	const char *text;
+	const char *field = p->tty ? "pty" : "stdin";
+	const char *text = json_string_value(json_object_get(input, field));
 
-	if (!p)
-		return;
-	text = json_string_value(json_object_get(input, p->tty ? "pty" : "stdin"));
 	if (!text || decode(&data, text) < 0)
-		envd_fail(v, "invalid_argument", "input.%s is missing or not base64",
-			  p->tty ? "pty" : "stdin");
+		envd_fail(v, "invalid_argument", "input.%s is missing or not base64", field);
 	else if (!p->stdin_open)
 		envd_fail(v, "internal", "stdin of process %d is closed", p->pid);
 	else if (proc_write(p, buf_str(&data)) < 0)
 		envd_fail(v, "resource_exhausted", "process %d does not read its input", p->pid);
 	else
+		return true;
+	return false;
+}
+
+void process_input(struct envd *v, struct box *b, const json_t *body)
+{
+	struct proc *p = named(v, b, body, false);
+
+	if (p && process_give(v, p, json_object_get(body, "input")))
 		answer_nothing(v);
 }
 

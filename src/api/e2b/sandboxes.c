@@ -18,11 +18,12 @@
 static void put_lifecycle(struct json *j, const struct sandbox_row *row)
 {
 	auto_done(options_free) json_t *options = options_load(row);
-	const char *end = options_text(json_object_get(options, "limits"), "on_timeout");
+	const json_t *limits = json_object_get(options, "limits");
+	bool pauses = json_integer_value(json_object_get(limits, "pauses")) != 0;
 
 	json_put_obj(j, "lifecycle");
-	json_put_c(j, "onTimeout", end && strcmp(end, "pause") == 0 ? "pause" : "kill");
-	json_put_bool(j, "autoResume", false);
+	json_put_c(j, "onTimeout", pauses ? "pause" : "kill");
+	json_put_bool(j, "autoResume", e2b_resumes(row));
 	json_end(j);
 	json_put_obj(j, "network");
 	json_put_bool(j, "allowPublicTraffic", !e2b_is_private(row));
@@ -161,6 +162,26 @@ int e2b_connect(struct job_run *r, struct err *e)
 				  e2b_template_theirs(a.row.template_), e2b_is_private(&a.row), e);
 }
 
+int e2b_wake(struct job_run *r, struct err *e)
+{
+	struct e2b_about a = { .ask.id = r->key };
+	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
+	struct sandbox_status status;
+	struct order_result res;
+	auto_done(options_free) json_t *options = NULL;
+	int64_t ms;
+
+	if (e2b_find(r, &a.ask, &row, e) < 0 || e2b_status(r, row.id, &status, e) < 0)
+		return -1;
+	if (!is_paused(&status))
+		return 0;
+	options = options_load(&row);
+	ms = json_integer_value(json_object_get(json_object_get(options, "limits"), "ttl_ms"));
+	if (e2b_order(r, row.id, LINK_RESUME, 0, &res, e) < 0)
+		return -1;
+	return extend_to(r, row.id, ms > 0 ? ms / 1000 : E2B_TIMEOUT_S, &res.state, e);
+}
+
 int e2b_resume(struct job_run *r, struct err *e)
 {
 	auto_done(e2b_about_done) struct e2b_about a = { 0 };
@@ -195,11 +216,13 @@ int e2b_link(struct job_run *r, struct err *e)
 {
 	const struct e2b_ask ask = { .id = r->key };
 	auto_done(sandbox_row_done) struct sandbox_row row = { 0 };
-	char more[ID_SIZE + 1];
+	char more[ID_SIZE + 2];
 
 	if (e2b_find(r, &ask, &row, e) < 0)
 		return -1;
-	/* The front ends what it has open for a key that is revoked, and asks for the token. */
-	(void)snprintf(more, sizeof more, "%s%s", row.owner, e2b_is_private(&row) ? "+" : "");
+	/* The front ends what it has open for a key that is revoked, asks for the token, and wakes
+	 * it when it is used. */
+	(void)snprintf(more, sizeof more, "%s%s%s", row.owner, e2b_resumes(&row) ? "~" : "",
+		       e2b_is_private(&row) ? "+" : "");
 	return job_give_link(r, row.id, str_of(more), e);
 }

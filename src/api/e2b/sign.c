@@ -51,18 +51,25 @@ static const char *text_of(const struct buf *b)
 	return b->data ? b->data : "";
 }
 
-bool sign_fits(struct http_request *r, const char *token)
+enum sign sign_check_query(struct str method, struct str query, const char *token)
 {
 	auto_done(buf_done) struct buf path = BUF_INIT(PART_MOST), user = BUF_INIT(PART_MOST);
 	auto_done(buf_done) struct buf given = BUF_INIT(PART_MOST), until = BUF_INIT(64);
 	auto_done(buf_done) struct buf want = BUF_INIT(256);
 
-	if (!get(r->query, "path", &path) || !get(r->query, "username", &user) ||
-	    !get(r->query, "signature", &given) || !get(r->query, "signature_expiration", &until))
-		return false;
-	if (!given.len ||
-	    sign_put(&want, text_of(&path), text_of(&user),
-		     http_request_is(r, "GET") ? "read" : "write", token, text_of(&until)) < 0)
-		return false;
-	return secret_eq(buf_str(&given), buf_str(&want)) && !has_expired(&until);
+	if (!get(query, "path", &path) || !get(query, "username", &user) ||
+	    !get(query, "signature", &given) || !get(query, "signature_expiration", &until))
+		return SIGN_WRONG;
+	if (!given.len)
+		return SIGN_MISSING;
+	if (sign_put(&want, text_of(&path), text_of(&user),
+		     str_is(method, "GET") ? "read" : "write", token, text_of(&until)) < 0 ||
+	    !secret_eq(buf_str(&given), buf_str(&want)))
+		return SIGN_WRONG;
+	return has_expired(&until) ? SIGN_EXPIRED : SIGN_FITS;
+}
+
+enum sign sign_check(struct http_request *r, const char *token)
+{
+	return sign_check_query(r->method, r->query, token);
 }

@@ -10,5 +10,10 @@
  */
 int sign_put(struct buf *out, const char *path, const char *user, const char *op, const char *token,
 	     const char *until);
-/* Whether the query is signed with the sandbox's token, and has not expired. */
-bool sign_fits(struct http_request *r, const char *token);
+/* What a query says about who may. */
+enum sign { SIGN_MISSING, SIGN_WRONG, SIGN_EXPIRED, SIGN_FITS };
+
+/* Of the sandbox with this token. */
+enum sign sign_check(struct http_request *r, const char *token);
+/* The same of a method and a raw query. */
+enum sign sign_check_query(struct str method, struct str query, const char *token);

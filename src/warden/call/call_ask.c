@@ -49,7 +49,7 @@ static int take_number(struct ask *a, struct field f, struct err *e)
 		return bad(e, "a number is not eight bytes");
 	switch (f.tag) {
 	case TAG_OP:
-		if (v > CALL_WRITE_TREE)
+		if (v > CALL_WATCH)
 			return bad(e, "unknown operation");
 		a->op = (enum call_op)v;
 		break;
@@ -316,6 +316,8 @@ static const char *op_name(enum call_op op)
 		[CALL_WRITE_FILE] = "write_file",
 		[CALL_READ_TREE] = "read_tree",
 		[CALL_WRITE_TREE] = "write_tree",
+		[CALL_LIST] = "list",
+		[CALL_WATCH] = "watch",
 	};
 
 	return names[op];

@@ -188,9 +188,9 @@ static void unknown_operations_are_refused(void)
 {
 	begin();
 	put(TAG_PATH, STR("/f"));
-	put_n(TAG_OP, CALL_WRITE_TREE);
+	put_n(TAG_OP, CALL_WATCH);
 	ok();
-	put_n(TAG_OP, CALL_WRITE_TREE + 1);
+	put_n(TAG_OP, CALL_WATCH + 1);
 	refused("unknown operation");
 	begin();
 	put_n(TAG_OP, 1ull << 32);
