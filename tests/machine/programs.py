@@ -242,7 +242,7 @@ dbclient -y -i own -p 7394 127.0.0.1 'echo over-ssh' 2>/dev/null; kill $(cat pid
     Program('cargo', ('cargo',), 'export CARGO_HOME=$PWD/h; cargo init -q --name x --bin . 2>/dev/null && cargo add -q serde_json regex rayon clap tokio chrono uuid '
             'itertools rand >/dev/null 2>&1 && cargo build -q && ./target/debug/x && [ $(grep -c "^name" Cargo.lock) -gt 50 ] && echo more than 50 crates',
             rule='crates', options=('--toolchains',), deep=True),
-    Program('go', ('go',), 'export GOPATH=$PWD/g GOFLAGS=-modcacherw; go mod init x 2>/dev/null && printf \'package main\\nimport ("fmt"; "github.com/google/uuid")\\n'
+    Program('go', ('go',), 'export PATH=$PATH:/usr/local/go/bin GOPATH=$PWD/g GOFLAGS=-modcacherw; go mod init x 2>/dev/null && printf \'package main\\nimport ("fmt"; "github.com/google/uuid")\\n'
             'func main() { fmt.Println(len(uuid.NewString())) }\\n\' > m.go && go mod tidy 2>/dev/null && go build -o x . && ./x', rule='go', deep=True),
     Program('maven', ('mvn', 'java'), 'mvn -q -B -Dmaven.repo.local=$PWD/m archetype:generate -DgroupId=x -DartifactId=app -DinteractiveMode=false '
             '-DarchetypeArtifactId=maven-archetype-quickstart -DarchetypeVersion=1.4 && cd app && mvn -q -B -Dmaven.repo.local=$PWD/../m package && ls target/*.jar',
