@@ -201,7 +201,7 @@ static int put_record(int key_fd, struct str record)
 	return io_replace_file(key_fd, ".record.new", ".record", record);
 }
 
-int warm_note_misses(const struct state *s, const char *key, struct str record, size_t n)
+int ready_note_misses(const struct state *s, const char *key, struct str record, size_t n)
 {
 	auto_close int kind = ready_make_key(s, key), fd = FD_NONE;
 	int r = kind < 0 ? kind : put_record(kind, record);
@@ -216,14 +216,14 @@ int warm_note_misses(const struct state *s, const char *key, struct str record, 
 	return r;
 }
 
-int warm_read_record(const struct state *s, const char *key, struct buf *ret)
+int ready_read_record(const struct state *s, const char *key, struct buf *ret)
 {
 	auto_close int kind = ready_open_key(s, key);
 
 	return kind < 0 ? kind : io_read_file(kind, ".record", ret);
 }
 
-int warm_use(const struct state *s, const char *key, struct warm_use *ret)
+int ready_use(const struct state *s, const char *key, struct ready_use *ret)
 {
 	auto_close int kind = ready_open_key(s, key);
 	struct stat record, misses;
@@ -239,23 +239,23 @@ int warm_use(const struct state *s, const char *key, struct warm_use *ret)
 	return 0;
 }
 
-int warm_demand_lock(const struct state *s, uint32_t most)
+int ready_demand_lock(const struct state *s, uint32_t most)
 {
 	return lock_with(s, "ready/demand", (long)most);
 }
 
-void warm_demand_unlock(const struct state *s, int *fd)
+void ready_demand_unlock(const struct state *s, int *fd)
 {
 	(void)unlinkat(s->fd, "ready/demand", 0);
 	fd_close(fd);
 }
 
-bool warm_demand_exists(const struct state *s)
+bool ready_demand_exists(const struct state *s)
 {
 	return faccessat(s->fd, "ready/demand", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool warm_demand_settings(const struct state *s, uint64_t *ret_most)
+bool ready_demand_settings(const struct state *s, uint64_t *ret_most)
 {
 	auto_close int fd = open_lock(s, "ready/demand", O_RDONLY);
 	char text[24] = "";
@@ -273,7 +273,7 @@ bool warm_demand_settings(const struct state *s, uint64_t *ret_most)
 	return true;
 }
 
-void warm_note_wanted(const struct state *s, const char *key, uint32_t wanted)
+void ready_note_wanted(const struct state *s, const char *key, uint32_t wanted)
 {
 	auto_close int kind = ready_open_key(s, key), fd = FD_NONE;
 	char text[24];
@@ -286,7 +286,7 @@ void warm_note_wanted(const struct state *s, const char *key, uint32_t wanted)
 		(void)io_write_all(fd, text, strlen(text));
 }
 
-uint32_t warm_wanted(const struct state *s, const char *key)
+uint32_t ready_wanted(const struct state *s, const char *key)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	auto_close int kind = ready_open_key(s, key);

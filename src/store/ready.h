@@ -44,24 +44,24 @@ int ready_keys(const struct state *s, char (**ret)[READY_KEY], size_t *ret_n);
 uint64_t ready_claims(const struct state *s, const char *key);
 
 /* Demand. Note that n sandboxes of a pool key were not ready, and what to build. 0 or -errno. */
-int warm_note_misses(const struct state *s, const char *key, struct str record, size_t n);
+int ready_note_misses(const struct state *s, const char *key, struct str record, size_t n);
 /* -ENOENT: the key is not wanted by demand. */
-int warm_read_record(const struct state *s, const char *key, struct buf *ret);
-struct warm_use {
+int ready_read_record(const struct state *s, const char *key, struct buf *ret);
+struct ready_use {
 	uint64_t used;	/* claims and misses since the record was written */
 	uint64_t age_s; /* of the record */
 };
-int warm_use(const struct state *s, const char *key, struct warm_use *ret);
+int ready_use(const struct state *s, const char *key, struct ready_use *ret);
 /* How many the keeper keeps ready by demand; for lists. */
-void warm_note_wanted(const struct state *s, const char *key, uint32_t wanted);
-uint32_t warm_wanted(const struct state *s, const char *key);
+void ready_note_wanted(const struct state *s, const char *key, uint32_t wanted);
+uint32_t ready_wanted(const struct state *s, const char *key);
 /* Become the server that wants pools. The lock; -EWOULDBLOCK if there is one. */
-int warm_demand_lock(const struct state *s, uint32_t most);
-void warm_demand_unlock(const struct state *s, int *fd);
+int ready_demand_lock(const struct state *s, uint32_t most);
+void ready_demand_unlock(const struct state *s, int *fd);
 /* False if no server wants any. Removes what a dead server left. */
-bool warm_demand_settings(const struct state *s, uint64_t *ret_most);
+bool ready_demand_settings(const struct state *s, uint64_t *ret_most);
 /* True if a server may want some; faster. */
-bool warm_demand_exists(const struct state *s);
+bool ready_demand_exists(const struct state *s);
 
 /* Remove a pool key without ready sandboxes; all of ready/ with the last. */
 void ready_drop_key(const struct state *s, const char *key);

@@ -21,7 +21,7 @@ enum { TEXT_MOST = 64 * 1024 };
 
 int demand_open(struct cay *c, uint32_t most, int *ret_fd, struct err *e)
 {
-	int fd = warm_demand_lock(&c->state, most);
+	int fd = ready_demand_lock(&c->state, most);
 
 	if (fd < 0 && fd != -EWOULDBLOCK) /* another server keeps pools already */
 		return err_sys(e, -fd, "make %s/ready/demand", c->state.dir);
@@ -34,7 +34,7 @@ void demand_close(struct cay *c, int *fd)
 {
 	if (*fd < 0)
 		return;
-	warm_demand_unlock(&c->state, fd);
+	ready_demand_unlock(&c->state, fd);
 	ready_wake_keeper(&c->state);
 }
 
@@ -52,9 +52,9 @@ void demand_miss(struct cay *c, const char *key, const char *template_, const ch
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
 
-	if (!warm_demand_exists(&c->state) || put_record(&b, template_, top, recipe) < 0)
+	if (!ready_demand_exists(&c->state) || put_record(&b, template_, top, recipe) < 0)
 		return;
-	(void)warm_note_misses(&c->state, key, buf_str(&b), n);
+	(void)ready_note_misses(&c->state, key, buf_str(&b), n);
 	ready_wake_keeper(&c->state);
 }
 
@@ -66,7 +66,7 @@ void demand_record_done(struct demand_record *r)
 int demand_read(const struct state *s, const char *key, struct demand_record *ret)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_FRAME_BODY);
-	int r = warm_read_record(s, key, &b);
+	int r = ready_read_record(s, key, &b);
 	struct str rest = buf_str(&b);
 	struct field f;
 
@@ -90,7 +90,7 @@ static struct demand_kind *find(const struct demand *d, const char *key)
 }
 
 /* After a restart of the keeper, all but one use count as long past. */
-static struct demand_kind *add(struct demand *d, const char *key, const struct warm_use *use,
+static struct demand_kind *add(struct demand *d, const char *key, const struct ready_use *use,
 			       uint64_t now_ns)
 {
 	void *more = reallocarray(d->kinds, d->n + 1, sizeof *d->kinds);
@@ -143,9 +143,9 @@ void demand_count(struct demand *d, const struct state *s, char (*keys)[READY_KE
 		d->kinds[i].seen = false;
 	for (size_t i = 0; i < n; i++) {
 		struct demand_kind *k = find(d, keys[i]);
-		struct warm_use use;
+		struct ready_use use;
 
-		if (warm_use(s, keys[i], &use) < 0)
+		if (ready_use(s, keys[i], &use) < 0)
 			continue;
 		if (!k)
 			k = add(d, keys[i], &use, now_ns);
@@ -189,7 +189,7 @@ void demand_look(struct demand *d, const struct state *s, char (*keys)[READY_KEY
 {
 	uint64_t most = 0, by_memory = free_mib() / DEMAND_MEMORY_PART / DEMAND_READY_MIB;
 
-	d->on = warm_demand_settings(s, &most);
+	d->on = ready_demand_settings(s, &most);
 	demand_count(d, s, keys, d->on ? n : 0, clock_mono_ns());
 	demand_share(d, most < by_memory ? most : by_memory);
 }

@@ -20,7 +20,7 @@ static int server = FD_NONE;
 static void begin(void)
 {
 	t_state(&cay.state);
-	server = warm_demand_lock(&cay.state, 10);
+	server = ready_demand_lock(&cay.state, 10);
 	CHECK(server >= 0);
 }
 
@@ -62,8 +62,8 @@ static void without_a_server_nothing_is_noted_or_wanted(void)
 	uint64_t most;
 
 	begin();
-	CHECK(warm_demand_settings(&cay.state, &most) && most == 10);
-	CHECK(warm_demand_lock(&cay.state, 5) == -EWOULDBLOCK);
+	CHECK(ready_demand_settings(&cay.state, &most) && most == 10);
+	CHECK(ready_demand_lock(&cay.state, 5) == -EWOULDBLOCK);
 	demand_look(&d, &cay.state, keys, ARRAY_LEN(keys));
 	CHECK(d.on && d.n == 0);
 	miss(A, 3);

@@ -349,7 +349,7 @@ static int give_demand(const struct listing *l, const char *key, struct err *e)
 	(void)str_copy(row.template_, sizeof row.template_, str_of(record.template_));
 	(void)str_copy(row.options, sizeof row.options, STR("by demand"));
 	(void)str_copy(row.key, sizeof row.key, str_of(key));
-	row.wanted = warm_wanted(&l->c->state, key);
+	row.wanted = ready_wanted(&l->c->state, key);
 	return l->fn(l->ctx, &(struct pool_item){ .row = &row,
 						  .ready = count_alive(&l->c->state, key),
 						  .claimed = ready_claims(&l->c->state, key) });

@@ -230,7 +230,7 @@ static void tend_demand(struct keeper *k, struct demand_kind *wanted)
 	if (buf_add_str(&kind.recipe, buf_str(&record.recipe)) < 0)
 		return;
 	if (wanted->told != wanted->wanted)
-		warm_note_wanted(&k->c->state, wanted->key, wanted->wanted);
+		ready_note_wanted(&k->c->state, wanted->key, wanted->wanted);
 	wanted->told = wanted->wanted;
 	if (approach(k, wanted->wanted, &kind, &e) == 0)
 		(void)want(k, kind.key);
@@ -372,7 +372,7 @@ static int keep(struct keeper *k, bool *ret_replaced, struct err *e)
 		ready_drop(&k->c->state);
 		leave_post(k);
 		if (catalog_each_pool(k->c->catalog, count_row, k, e) < 0 ||
-		    (!k->rows && !warm_demand_exists(&k->c->state)))
+		    (!k->rows && !ready_demand_exists(&k->c->state)))
 			return 0;
 	}
 }
