@@ -48,7 +48,7 @@ static void pairs_are_texts_without_an_equals_sign_in_the_name(void)
 static void an_answer_comes_back_as_it_was(void)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(1024);
-	const struct api_answer want = { 201, STR("next"), STR("{}") };
+	const struct api_answer want = { .status = 201, .next = STR("next"), .body = STR("{}") };
 	struct api_answer got;
 
 	CHECK(api_answer_put(&b, &want) == 0 && api_answer_read(buf_str(&b), &got) == 0);

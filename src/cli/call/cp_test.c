@@ -23,13 +23,15 @@ static int inside(enum call_op op, const char *path, mode_t mode)
 	case CALL_READ_FILE:
 		return files_read(path, 0, UINT64_MAX);
 	case CALL_WRITE_FILE:
-		return files_write(path, mode);
+		return files_write(path, mode, NULL);
 	case CALL_READ_TREE:
 		return evil_stream ? io_write_all(1, evil_stream->data, evil_stream->len) < 0
 				   : files_read_tree(path);
 	case CALL_WRITE_TREE:
 		return files_write_tree(path);
 	case CALL_EXEC:
+	case CALL_LIST:
+	case CALL_WATCH:
 		break;
 	}
 	return 1;

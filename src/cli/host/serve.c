@@ -20,9 +20,10 @@
 #include "cli/host/serve_notify.h"
 #include "cli/host/serve_restart.h"
 #include "ops/key.h"
+#include "ops/pool/demand.h"
 
 static const char *want_listen, *want_socket, *want_cert, *want_key, *want_domain;
-static const char *want_log, *want_config;
+static const char *want_log, *want_config, *want_pool;
 static bool want_check, want_restart;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
@@ -36,6 +37,8 @@ static struct opt opts[] = {
 	  "Ports of sandboxes are PORT-ID.NAME (default: below any name)", &want_domain },
 	{ "access-log", 0, OPT_TEXT, "FILE",
 	  "Write a line of JSON per request; -: to stdout (default: none)", &want_log },
+	{ "pool", 0, OPT_TEXT, "N|auto",
+	  "Keep up to N sandboxes ready, as clients use them (default: 0)", &want_pool },
 	{ "config", 0, OPT_TEXT, "FILE",
 	  "More options, as NAME = VALUE lines (default: serve.conf in the state directory)",
 	  &want_config },
@@ -56,6 +59,7 @@ struct serving {
 	struct access_log log;
 	struct handover left; /* by the program before a restart */
 	bool restarted;
+	uint32_t pool_most; /* sandboxes to keep ready by demand */
 	char key[KEY_TEXT]; /* key created by this run; empty: none */
 	/* The domain as clients write it, with the port if it is not the one of https. */
 	char public[DOMAIN_SIZE + 8];
@@ -88,8 +92,26 @@ static int read_config(struct serving *s, struct err *e)
 	return s->config.path ? serve_config_load(&s->config, opts, e) : 0;
 }
 
-static int check_options(struct cmd_ctx *ctx, const struct serving *s, struct err *e)
+static int parse_pool(uint32_t *ret, struct err *e)
 {
+	const char *text = want_pool ? want_pool : "0";
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (strcmp(text, "auto") == 0)
+		n = DEMAND_AUTO;
+	else if (*text < '0' || *text > '9' || *end || n > READY_MOST)
+		return err_set(e, ERR_INVALID,
+			       "'%.100s': how many to keep ready, from 0 to %d, or auto", text,
+			       READY_MOST);
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int check_options(struct cmd_ctx *ctx, struct serving *s, struct err *e)
+{
+	if (parse_pool(&s->pool_most, e) < 0)
+		return serve_config_blame(&s->config, &want_pool, e);
 	if (!want_cert != !want_key)
 		return cmd_usage(ctx, e, "--tls-cert and --tls-key belong together");
 	if (want_cert && !want_listen)
@@ -235,7 +257,7 @@ static int serve(struct serving *s, struct err *e)
 					    .config_changed = config_changed,
 					    .say = print_notice,
 					    .ctx = s };
-	auto_close int local = FD_NONE, network = FD_NONE;
+	auto_close int local = FD_NONE, network = FD_NONE, pools = FD_NONE;
 	int r;
 
 	if (want_listen && serve_listen_tcp(&s->listen, &network, e) < 0)
@@ -243,6 +265,8 @@ static int serve(struct serving *s, struct err *e)
 	if (serve_listen_unix(&s->listen, &local, e) < 0)
 		return serve_config_blame(&s->config, &want_socket, e);
 	if (set_variable("CAY_STATE", s->cay.state.dir, e) < 0 || announce_domain(s, e) < 0)
+		return -1;
+	if (s->pool_most && demand_open(&s->cay, s->pool_most, &pools, e) < 0)
 		return -1;
 	handover_close_listeners(&s->left);
 	config.worker_envp = environ;
@@ -257,6 +281,7 @@ static int serve(struct serving *s, struct err *e)
 	}
 	r = supervise(&config, e);
 	serve_notify("STOPPING=1");
+	demand_close(&s->cay, &pools);
 	(void)unlink(s->listen.socket);
 	return r;
 }
@@ -340,8 +365,11 @@ const struct cmd cmd_serve = {
 		   "certificate that was replaced is read within seconds, or at once after SIGHUP, "
 		   "which also opens the access log again and takes a changed config file. "
 		   "--restart, or SIGUSR2, replaces the running program by the one on disk: no "
-		   "request fails, and plain connections stay open. Stop the server with SIGTERM "
-		   "or ^C.",
+		   "request fails, and plain connections stay open. With --pool it keeps "
+		   "sandboxes ready, as many of each kind as clients made within ten seconds in "
+		   "the last five to ten minutes, up to N in all, or 64 with auto, and in at most "
+		   "a sixteenth of the free memory. They end with the server. Stop the server "
+		   "with SIGTERM or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
 		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem\n"
 		    "cay serve --restart",
