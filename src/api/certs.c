@@ -25,9 +25,10 @@ static bool stamp_eq(const struct certs_stamp *a, const struct certs_stamp *b)
 
 static struct certs_stamp stamp_now(const char *path)
 {
+	const struct certs_stamp none = { 0 };
 	struct stat st;
 
-	return stat(path, &st) < 0 ? (struct certs_stamp){ 0 } : stamp_of(&st);
+	return stat(path, &st) < 0 ? none : stamp_of(&st);
 }
 
 static void wipe(struct buf *b)

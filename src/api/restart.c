@@ -52,7 +52,7 @@ static int spawn_check(const char *program, char *const *argv, pid_t *ret)
 	size_t n = 0;
 	int r;
 
-	while (argv[n] && n < ARGS_MOST) {
+	while (n < ARGS_MOST && argv[n]) {
 		args[n] = argv[n];
 		n++;
 	}

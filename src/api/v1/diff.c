@@ -100,6 +100,7 @@ static int reply_list(struct job_run *r, struct diff_spec *spec, int *fd, struct
 	spec->ctx = &w;
 	k = buf_add_c(&w.b, "{\"items\":[") < 0 ? err_sys(e, ENOMEM, "write the changes")
 						: op_diff(r->cay, spec, &res, e);
+	spec->ctx = NULL;
 	if (k == 0 && w.err == 0)
 		w.err = buf_printf(&w.b,
 				   "],\"next\":null,\"totals\":{\"files\":%llu,"

@@ -43,7 +43,7 @@ static int add_to_list(struct opt_list *l, const char *value)
 
 static int find_row(const struct serve_config *c, const char *name, struct err *e)
 {
-	for (int i = 0; c->opts[i].name && i < SERVE_OPTIONS; i++)
+	for (int i = 0; i < SERVE_OPTIONS && c->opts[i].name; i++)
 		/* What is no text is about one run of the command: --restart. */
 		if (strcmp(c->opts[i].name, name) == 0 && strcmp(name, "config") != 0 &&
 		    (c->opts[i].kind == OPT_TEXT || c->opts[i].kind == OPT_LIST))
@@ -86,7 +86,7 @@ int serve_config_parse(struct serve_config *c, char *text, struct err *e)
 	int number = 0;
 	char *line;
 
-	for (int i = 0; c->opts[i].name && i < SERVE_OPTIONS; i++)
+	for (int i = 0; i < SERVE_OPTIONS && c->opts[i].name; i++)
 		if (c->opts[i].kind == OPT_TEXT || c->opts[i].kind == OPT_LIST)
 			given |= has_value(&c->opts[i]) ? 1u << i : 0;
 	while ((line = strsep(&text, "\n"))) {
@@ -135,7 +135,7 @@ bool serve_config_changed(const struct serve_config *c)
 
 int serve_config_blame(const struct serve_config *c, const void *value, struct err *e)
 {
-	for (int i = 0; c->opts && c->opts[i].name && i < SERVE_OPTIONS; i++)
+	for (int i = 0; c->opts && i < SERVE_OPTIONS && c->opts[i].name; i++)
 		if (c->opts[i].value == value && c->lines[i])
 			return err_ctx(e, "%s:%d", c->path, c->lines[i]);
 	return -1;

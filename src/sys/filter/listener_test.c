@@ -19,7 +19,7 @@ static pid_t begin_exec(int *ret_listener)
 	pid_t pid;
 
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && listener_bufs_init(&bufs) == 0);
-	p.fd = seccomp_command_install(false, true, false);
+	p.fd = seccomp_command_install(false, SECCOMP_LISTEN_EXECS, false);
 	CHECK(p.fd >= 0);
 	pid = fork();
 	if (pid == 0) {
