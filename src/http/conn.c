@@ -213,7 +213,7 @@ static void dispose(struct http_conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->counters.conns--;
-	http_server_forget(c);
+	http_server_leave(c);
 	free(c);
 	http_server_resume(s);
 }

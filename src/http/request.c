@@ -43,6 +43,21 @@ void http_request_trust(struct http_request *r)
 	http_server_forget(http_exchange_of(r)->c);
 }
 
+void http_request_own(struct http_request *r, unsigned *count)
+{
+	struct http_conn *c = http_exchange_of(r)->c;
+
+	++*count;
+	if (c->owner)
+		--*c->owner;
+	c->owner = count;
+}
+
+void http_request_last(struct http_request *r)
+{
+	http_exchange_of(r)->keep = false;
+}
+
 /* 0, 1 for gzip, or -EOPNOTSUPP. */
 static int coding_of(struct http_request *r)
 {

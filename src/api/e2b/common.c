@@ -9,6 +9,7 @@
 #include "api/e2b/network.h"
 #include "api/server_key.h"
 #include "base/clock.h"
+#include "store/key_limits.h"
 
 /* A sandbox without an end has one that is far away: clients demand a time. */
 #define FAR_AWAY "9999-12-31T23:59:59.000000Z"
@@ -26,6 +27,8 @@ int e2b_ask_read(struct job_run *r, struct e2b_ask *ret, struct err *e)
 				 .body = json_object_get(all, "body") };
 	if (!ret->id)
 		ret->id = "";
+	ret->scope = ret->owner ? (unsigned)json_integer_value(json_object_get(all, "scope"))
+				: SCOPE_ALL;
 	return 0;
 }
 

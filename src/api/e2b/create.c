@@ -7,6 +7,7 @@
 #include "api/e2b/network.h"
 #include "api/e2b/sandboxes.h"
 #include "api/e2b/snapshots.h"
+#include "api/limits.h"
 #include "ops/create/create.h"
 #include "policy/policy.h"
 
@@ -98,6 +99,8 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 			return -1;
 		spec.template_ = snapshot;
 	}
+	if (api_limits(r, a->owner, &spec.limits, e) < 0)
+		return -1;
 	for (int i = 0; i < w->labels.n; i++)
 		labels[i] = w->labels.items[i];
 	if (!w->net.public_traffic)
