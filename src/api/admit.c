@@ -50,8 +50,9 @@ bool admit_origin(struct api_request *q)
 
 static unsigned scope_of(const struct route *route)
 {
+	/* A copy of a sandbox shows all that is in it. */
 	if (route->flags & ROUTE_CREATES)
-		return SCOPE_CREATE;
+		return SCOPE_CREATE | (strstr(route->path, "{id}") ? SCOPE_USE : 0);
 	if (route->flags & ROUTE_NETWORK)
 		return SCOPE_NETWORK;
 	if (route->flags & ROUTE_SNAPSHOT)
@@ -59,54 +60,60 @@ static unsigned scope_of(const struct route *route)
 	return strcmp(route->method, "GET") == 0 ? SCOPE_READ : SCOPE_USE;
 }
 
-static bool count_call(struct api_request *q, struct auth_key *k)
+/* Visitors of its sandboxes are counted apart, so that they cannot shut out the key itself. */
+static bool count_call(struct api_request *q, struct auth_key *k, bool visitor)
 {
-	if (k->calls >= k->said.calls) {
+	unsigned *n = visitor ? &k->visits : &k->calls;
+
+	if (*n >= k->said.calls) {
 		api_refuse_until(q->http, NS_PER_S, "quota.calls",
 				 "the key has %u requests and streams under way, as many as it may",
-				 k->calls);
+				 *n);
 		return false;
 	}
-	k->calls++;
+	++*n;
 	q->counted = k;
+	q->visits = visitor;
 	return true;
 }
 
 static bool count_connection(struct api_request *q, struct auth_key *k)
 {
-	http_request_own(q->http, &k->conns);
-	if (k->conns <= KEY_CONNS_MOST)
+	http_request_own(q->http, &k->http);
+	if (k->http.conns <= KEY_CONNS_MOST)
 		return true;
 	http_request_last(q->http);
 	api_refuse_until(q->http, NS_PER_S, "quota.connections",
-			 "the key has %u connections already", k->conns - 1);
+			 "the key has %u connections already", k->http.conns - 1);
 	return false;
 }
 
 bool admit_key(struct api_request *q)
 {
 	struct auth_key *k = q->who.key;
-	unsigned scope = scope_of(q->route);
+	unsigned missing = k ? scope_of(q->route) & ~k->said.scope : 0;
 
 	if (!k)
 		return true;
-	if (!(k->said.scope & scope)) {
+	if (missing) {
 		auto_done(buf_done) struct buf b = BUF_INIT(256);
 
-		if (key_scope_put(scope, &b) < 0)
+		if (key_scope_put(missing, &b) < 0)
 			buf_clear(&b);
 		api_refuse(q->http, 403, "the scope of this key does not include '%.*s'",
 			   (int)b.len, b.len ? b.data : "");
 		return false;
 	}
-	return count_connection(q, k) && count_call(q, k);
+	return count_connection(q, k) && count_call(q, k, false);
 }
 
-bool admit_call(struct api_request *q, const char *owner)
+bool admit_call(struct api_request *q, const char *owner, bool proven)
 {
 	struct auth_key *k = owner[0] ? auth_find(&q->front->auth, owner) : NULL;
 
-	return !k || count_call(q, k);
+	if (!k)
+		return true;
+	return (!proven || count_connection(q, k)) && count_call(q, k, !proven);
 }
 
 /* Sandboxes that this request makes. Whether the number is allowed is not decided here. */
@@ -136,7 +143,7 @@ bool admit_creations(struct api_request *q, const json_t *body)
 void admit_done(struct api_request *q)
 {
 	if (q->counted)
-		q->counted->calls--;
+		--*(q->visits ? &q->counted->visits : &q->counted->calls);
 	q->counted = NULL;
 }
 

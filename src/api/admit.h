@@ -19,8 +19,11 @@ bool admit_origin(struct api_request *q);
 bool admit_key(struct api_request *q);
 /* 429 if the key makes sandboxes too fast. */
 bool admit_creations(struct api_request *q, const json_t *body);
-/* Count a call of the key with this id, if there is one. 429 above its limit. */
-bool admit_call(struct api_request *q, const char *owner);
+/*
+ * Count a call of the key with this id, if there is one. proven: the client has a token, and is not
+ * just a visitor of a public port. 429 above the key's limits.
+ */
+bool admit_call(struct api_request *q, const char *owner, bool proven);
 /* 429 if this address has failed too often, and so is not worth a job. */
 bool admit_stranger(struct api_request *q);
 /* Answer 401, or 429 if the address fails too often; the connection ends then. */

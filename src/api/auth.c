@@ -112,7 +112,7 @@ static void sweep(struct auth *a)
 	for (struct auth_key **at = &a->revoked; *at;) {
 		struct auth_key *k = *at;
 
-		if (k->calls || k->conns) {
+		if (k->calls || k->visits || k->http.conns) {
 			at = &k->next;
 			continue;
 		}

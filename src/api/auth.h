@@ -19,7 +19,8 @@ struct auth_said {
 struct auth_key {
 	struct auth_said said;
 	struct pace creations;
-	unsigned calls, conns; /* now */
+	unsigned calls, visits; /* now */
+	struct http_owner http;
 	bool revoked;
 	struct auth_key *next; /* of those that were revoked while somebody used them */
 };

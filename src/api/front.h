@@ -52,6 +52,7 @@ struct api_request {
 	struct job *job;	  /* that answers it; NULL: none */
 	void *user;		  /* of what handles it beside jobs */
 	struct auth_key *counted; /* whose call this is (api/admit.h); NULL: nobody's */
+	bool visits;		  /* as a visitor */
 	bool port_host;		  /* Host names a port of a sandbox */
 };
 

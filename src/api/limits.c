@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/limits.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "store/keys.h"
 
 static void fill(uint64_t *value, uint64_t limit)
@@ -29,4 +32,15 @@ int api_limits(struct job_run *r, const char *owner, struct limits_spec *l, stru
 				 .disk = l->disk };
 	/* Refused here, it costs no sandbox of a pool and no warden. */
 	return owner ? catalog_admit(r->cay->catalog, owner, &more, e) : 0;
+}
+
+void api_limits_warn(const struct warnings *w)
+{
+	static bool said;
+
+	for (int i = 0; i < w->n && !said; i++)
+		if (strcmp(w->v[i].code, "limit.not_enforced") == 0)
+			fprintf(stderr, "cay serve: sandboxes run without a limit: %s\n",
+				w->v[i].text);
+	said |= w->n > 0;
 }

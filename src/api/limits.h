@@ -11,3 +11,5 @@
  * owner: id of the key; NULL: the host's user.
  */
 int api_limits(struct job_run *r, const char *owner, struct limits_spec *l, struct err *e);
+/* Say once on stderr which limits this host cannot enforce. Clients can do nothing about it. */
+void api_limits_warn(const struct warnings *w);

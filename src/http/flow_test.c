@@ -437,7 +437,7 @@ static void one_address_cannot_have_all_connections(void)
 {
 	struct http_listener l;
 	struct sockaddr_in a;
-	unsigned owned[2] = { 0 };
+	struct http_owner owned[2] = { 0 };
 	int listener, fds[5];
 
 	fix_begin_with(&(struct http_limits){ .unknown_per_addr = 2, .per_addr = 3 });
@@ -460,15 +460,17 @@ static void one_address_cannot_have_all_connections(void)
 	http_request_trust(fix_request);
 	http_request_own(fix_request, &owned[0]);
 	http_request_own(fix_request, &owned[1]);
-	CHECK(owned[0] == 0 && owned[1] == 1);
+	CHECK(owned[0].conns == 0 && owned[1].conns == 1);
 	http_request_last(fix_request);
 	fds[4] = connect_to(&a);
 	CHECK(is_closed(fds[4]));
 	http_answer(fix_request, 204, NULL, STR(""));
-	CHECK(is_closed(fds[1]) && owned[1] == 0);
+	fix_turn();
+	CHECK(is_closed(fds[1]));
 	for (int i = 0; i < 5; i++)
 		close(fds[i]);
 	fix_turn();
+	CHECK(owned[1].conns == 0);
 	for (int i = 0; i < HTTP_ADDR_SLOTS; i++)
 		CHECK(fix_server.per_addr[i] == 0 && fix_server.all_per_addr[i] == 0);
 	fix_end();

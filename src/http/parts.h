@@ -97,7 +97,7 @@ struct http_conn {
 	size_t taken; /* bytes of in that were used */
 	size_t seen;  /* bytes behind them in which the head was sought */
 	struct http_peer peer;
-	unsigned *owner; /* http_request_own(); NULL: none */
+	struct http_owner *owner; /* http_request_own(); NULL: none */
 };
 
 /* --- conn.c --- */

@@ -43,14 +43,17 @@ void http_request_trust(struct http_request *r)
 	http_server_forget(http_exchange_of(r)->c);
 }
 
-void http_request_own(struct http_request *r, unsigned *count)
+void http_request_own(struct http_request *r, struct http_owner *o)
 {
-	struct http_conn *c = http_exchange_of(r)->c;
+	struct http_exchange *x = http_exchange_of(r);
 
-	++*count;
-	if (c->owner)
-		--*c->owner;
-	c->owner = count;
+	if (x->c->owner) {
+		x->c->owner->conns--;
+		x->c->owner->bodies -= x->counted;
+	}
+	o->conns++;
+	o->bodies += x->counted;
+	x->c->owner = o;
 }
 
 void http_request_last(struct http_request *r)

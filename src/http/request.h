@@ -78,10 +78,10 @@ bool http_request_is_tls(const struct http_request *r);
 /* The client proved who it is: the limits for unknown connections no longer count it. */
 void http_request_trust(struct http_request *r);
 /*
- * Count the connection in *count from now on, until it ends or another request of it is counted
- * elsewhere. *count must outlive the server or be 0 when it goes.
+ * Count the connection and its bodies for this owner from now on, until it ends or another request
+ * of it has another owner. The owner must live until then: while it has connections.
  */
-void http_request_own(struct http_request *r, unsigned *count);
+void http_request_own(struct http_request *r, struct http_owner *o);
 /* The connection closes after this answer, which was not begun yet. */
 void http_request_last(struct http_request *r);
 

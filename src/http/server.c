@@ -162,7 +162,7 @@ void http_server_leave(struct http_conn *c)
 		c->server->all_per_addr[c->addr_slot]--;
 	c->counted = false;
 	if (c->owner)
-		--*c->owner;
+		c->owner->conns--;
 	c->owner = NULL;
 }
 

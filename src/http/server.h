@@ -34,6 +34,12 @@ struct http_peer {
 	struct ucred cred;
 };
 
+/* Whose connections these are, as the app says. One owner has at most half of all bodies. */
+struct http_owner {
+	unsigned conns;
+	uint64_t bodies; /* bytes held now */
+};
+
 struct http_app {
 	/*
 	 * A request has come, without its body. The app must answer, or set r->handler and answer

@@ -162,7 +162,9 @@ def test_calls_at_once_have_a_limit(server):
         assert next_event(s)['event']['start']['pid'] > 0
     status, body, headers = server.ask('GET', '/sandboxes', key=key)
     assert (status, body['error_code'], headers['Retry-After']) == (429, 'quota.calls', '1')
-    assert server.ask('GET', '/', headers=port(box, 8000))[0] == 429
+    assert server.ask('GET', '/', key=False, headers={**envd(box), 'E2b-Sandbox-Port': '49983'})[0] == 404
+    assert server.ask('POST', '/process.Process/List', {}, key=False, headers={**envd(box), 'Content-Type': 'application/json'})[0] == 429
+    assert server.ask('GET', '/', key=False, headers=port(box, 8000))[0] == 502  # a visitor takes nothing from the key
     assert server.ask('GET', '/sandboxes')[0] == 200
     streams.pop().close()
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 200, what='room for a call')
@@ -178,13 +180,16 @@ def test_scopes(server):
     assert (status, info.get('envdAccessToken')) == (200, None)
     assert server.ask('GET', path)[1]['envdAccessToken'] == box['envdAccessToken']
     for method, sub, body, verb in (('DELETE', '', None, 'use'), ('POST', '/timeout', {'timeout': 5}, 'use'), ('POST', '/connect', {'timeout': 5}, 'use'),
-                                    ('POST', '/snapshots', {}, 'snapshot'), ('POST', '/fork', {}, 'create'), ('PUT', '/network', {}, 'network')):
+                                    ('POST', '/snapshots', {}, 'snapshot'), ('POST', '/fork', {}, 'create,use'), ('PUT', '/network', {}, 'network')):
         status, answer, _ = server.ask(method, path + sub, body, key=viewer)
         assert (status, answer['message']) == (403, f"the scope of this key does not include '{verb}'")
     assert try_create(server, viewer)[0] == 403
     maker = new_key(server, 'maker', '--scope', 'create')
     assert try_create(server, maker)[0] == 201
     assert server.ask('GET', '/sandboxes', key=maker)[0] == 403
+    # A copy would show what is inside.
+    copier = new_key(server, 'copier', '--scope', 'create', '--shares', 'default')
+    assert server.ask('POST', path + '/fork', {}, key=copier)[0] == 403
     # A key that shares another ends with it.
     server.cay('key', 'revoke', 'default', check=True)
     caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=viewer)[0] == 401, what='the end of the key')

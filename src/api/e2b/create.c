@@ -115,6 +115,7 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 	}
 	if (op_create(r->cay, &spec, 1, &made, e) < 0)
 		return -1;
+	api_limits_warn(&made.warnings);
 	return e2b_answer_sandbox(r, 201, made.id, w->template_, !w->net.public_traffic, e);
 }
 

@@ -205,7 +205,7 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 	}
 	if (w->proven)
 		http_request_trust(v->q->http);
-	if (!admit_call(v->q, b->owner))
+	if (!admit_call(v->q, b->owner, w->proven))
 		return;
 	if (v->route->begin)
 		v->route->begin(v, b);

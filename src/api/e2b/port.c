@@ -184,7 +184,7 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 		port_gone(p->q, why);
 		return;
 	}
-	if (!may_use(p, b) || !admit_call(p->q, b->owner))
+	if (!may_use(p, b) || !admit_call(p->q, b->owner, w->proven))
 		return;
 	http_request_trust(p->q->http);
 	box_port_add(b, &p->in);
