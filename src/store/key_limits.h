@@ -37,7 +37,7 @@ enum key_scope {
 	SCOPE_READ = 1,	     /* list, info, metrics */
 	SCOPE_CREATE = 2,    /* sandboxes, from templates and snapshots; forks */
 	SCOPE_USE = 4,	     /* change, pause, end; run commands, use files */
-	SCOPE_NETWORK = 8,   /* change the network policy of a sandbox */
+	SCOPE_NETWORK = 8,   /* give sandboxes a network, change its policy */
 	SCOPE_SNAPSHOT = 16, /* take and delete snapshots */
 	SCOPE_ALL = 31,
 };

@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -186,6 +187,8 @@ def test_scopes(server):
     assert try_create(server, viewer)[0] == 403
     maker = new_key(server, 'maker', '--scope', 'create')
     assert try_create(server, maker)[0] == 201
+    status, answer, _ = try_create(server, maker, allow_internet_access=True)
+    assert (status, "'network'" in answer['message']) == (403, True)
     assert server.ask('GET', '/sandboxes', key=maker)[0] == 403
     # A copy would show what is inside.
     copier = new_key(server, 'copier', '--scope', 'create', '--shares', 'default')
@@ -302,6 +305,98 @@ def test_one_key_that_floods_the_queue_does_not_stop_another(server):
     finally:
         for s in clients:
             s.close()
+
+
+def codes_of(server, data):
+    """The statuses of what is answered until the server closes."""
+    host, at = server.address.split(':')
+    with socket.create_connection((host, int(at)), timeout=WAIT) as s:
+        s.sendall(data)
+        out = b''
+        while (more := s.recv(65536)):
+            out += more
+    return [int(code) for code in re.findall(rb'HTTP/1\.1 (\d+) ', out)]
+
+
+def test_each_request_of_a_connection_is_judged_by_itself(server):
+    box = server.create()['sandboxID']
+    assert codes_of(server, (f'GET /sandboxes/{box} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {server.key}\r\n\r\n'
+                             f'DELETE /sandboxes/{box} HTTP/1.1\r\nHost: localhost\r\n\r\n'
+                             'GET /health HTTP/1.1\r\nHost: evil.test\r\n\r\n').encode()) == [200, 401, 421]
+    for line, hosts in (('/health', ['localhost', 'evil.test']), ('/health', ['evil.test', 'localhost']), ('http://evil.test/health', ['localhost']),
+                        ('/health', ['localhost@evil.test']), ('/health', ['evil.test#localhost']), ('/health', [])):
+        head = f'GET {line} HTTP/1.1\r\nConnection: close\r\n' + ''.join(f'Host: {host}\r\n' for host in hosts) + '\r\n'
+        assert codes_of(server, head.encode()) == [400], head
+    assert codes_of(server, b'GET http://evil.test/health HTTP/1.1\r\nConnection: close\r\nHost: evil.test\r\n\r\n') == [421]
+
+
+def test_no_spelling_of_a_path_reaches_the_sandbox_of_another_key(server):
+    other = new_key(server, 'other')
+    box = server.create()['sandboxID']
+    for path in (f'/sandboxes//{box}', f'//sandboxes/{box}', f'/sandboxes/../sandboxes/{box}', f'/sandboxes/%2e%2e/sandboxes/{box}', f'/sandboxes/{box}%00',
+                 f'/sandboxes/{box}/', f'/sandboxes/{box[:-1]}%{ord(box[-1]):02x}', f'/sandboxes/{box};x', f'/sandboxes/{box}?owner=', f'/sandboxes/%2F{box}'):
+        for method in ('GET', 'DELETE'):
+            assert server.ask(method, path, key=other)[0] in (400, 404), path
+    assert server.ask('GET', f'/sandboxes?owner=&scope=31&id={box}', key=other)[:2] == (200, [])
+    status, made, _ = try_create(server, other, owner='', limits={'memory': 1 << 40}, memoryMB=1 << 20)
+    assert (status, server.ask('GET', f'/sandboxes/{made["sandboxID"]}', key=other)[1]['memoryMB']) == (201, 2048)
+    assert server.ask('GET', f'/sandboxes/{box}')[0] == 200
+
+
+def test_a_quota_holds_while_sandboxes_come_and_go(server):
+    key = new_key(server, 'busy', '--max-sandboxes', '4')
+    source = server.create(key=key)['sandboxID']
+    until = time.monotonic() + 3
+    failed = []
+
+    def others():
+        return [b['sandboxID'] for b in server.ask('GET', '/sandboxes', key=key)[1] if b['sandboxID'] != source]
+
+    def churn(act):
+        while time.monotonic() < until:
+            try:
+                act()
+            except Exception as e:  # pylint: disable=broad-except
+                failed.append(e)
+                return
+    acts = (lambda: try_create(server, key),
+            lambda: server.ask('POST', f'/sandboxes/{source}/fork', {'count': 3}, key=key),
+            lambda: [server.ask('DELETE', f'/sandboxes/{box}', key=key) for box in others()])
+    threads = [threading.Thread(target=churn, args=(act,)) for act in acts * 2]
+    for t in threads:
+        t.start()
+    most = 0
+    while time.monotonic() < until:
+        rows = [json.loads(line) for line in server.cay('key', 'ls', '--json').out.splitlines()]
+        most = max(most, next(r['use']['sandboxes'] for r in rows if r['name'] == 'busy'))
+    for t in threads:
+        t.join()
+    assert not failed and 1 <= most <= 4, (failed, most)
+
+
+def test_a_key_that_is_revoked_in_use_harms_nobody(server):
+    front = server.children('serve-front')
+    key = new_key(server, 'short')
+    box = server.create(key=key)
+    connections = [http.client.HTTPConnection(server.address, timeout=WAIT) for _ in range(4)]
+    for c in connections:
+        c.request('GET', '/sandboxes', headers={'X-API-Key': key})
+        assert c.getresponse().read() != b''
+    streams = [open_stream(server, box, 'Start', process={'cmd': '/bin/cat', 'args': ['/dev/zero']}) for _ in range(4)]
+    creates = threading.Thread(target=create_many, args=(server, key, 4))
+    creates.start()
+    server.cay('key', 'revoke', 'short', check=True)
+    creates.join()
+    caylib.wait_until(lambda: server.ask('GET', '/sandboxes', key=key)[0] == 401, what='the end of the key')
+    new_key(server, 'next')  # the list is read again: what nobody uses is freed
+    for c in connections:
+        c.request('GET', '/sandboxes', headers={'X-API-Key': key})
+        assert c.getresponse().status in (401, 429)
+        c.close()
+    for s in streams:
+        s.close()
+    assert server.children('serve-front') == front
+    assert server.ask('GET', '/sandboxes')[0] == 200
 
 
 def memory_of(pid):

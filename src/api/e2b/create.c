@@ -10,6 +10,7 @@
 #include "api/limits.h"
 #include "ops/create/create.h"
 #include "policy/policy.h"
+#include "store/key_limits.h"
 
 /* What a client asks for. */
 struct wanted {
@@ -99,6 +100,10 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 			return -1;
 		spec.template_ = snapshot;
 	}
+	if ((w->net.internet || w->net.given) && !(a->scope & SCOPE_NETWORK))
+		return err_set(e, ERR_NOT_ALLOWED,
+			       "the scope of this key does not include 'network': ask with "
+			       "allow_internet_access: false and without network rules");
 	if (api_limits(r, a->owner, &spec.limits, e) < 0)
 		return -1;
 	for (int i = 0; i < w->labels.n; i++)
