@@ -270,16 +270,25 @@ def test_health_of_a_sandbox_needs_no_worker(server):
 
 def test_an_address_that_fails_often_is_put_off_and_keys_are_not(server):
     box = server.create()
-    seen = [server.ask('GET', '/sandboxes', key='e2b_' + '0' * 40)[0] for _ in range(70)]
-    assert seen[:40] == [401] * 40 and seen[-1] == 429, seen
-    status, body, headers = server.ask('GET', '/sandboxes', key=False)
-    assert (status, body['error_code'], headers['Connection']) == (429, 'auth.failures', 'close')
+    wrong = 0
+    while server.ask('GET', '/sandboxes', key='e2b_' + '0' * 40)[0] == 401:
+        wrong += 1
+        assert wrong < 300
+    assert wrong >= 40
+
+    def put_off(method, path, **more):
+        """A slow machine may earn a token between two requests."""
+        def answer():
+            got = server.ask(method, path, key=False, **more)
+            return got if got[0] == 429 else None
+        return caylib.wait_until(answer, what=f'a 429 for {path}')
+    _, body, headers = put_off('GET', '/sandboxes')
+    assert (body['error_code'], headers['Connection']) == ('auth.failures', 'close')
     assert int(headers['Retry-After']) > 0
     # Nothing that needs a job is begun for such an address without proof: not even a look for a sandbox.
     for headers in (port({'sandboxID': 'a' * 12}, 49983), port({'sandboxID': 'b' * 12}, 8000)):
-        assert server.ask('GET', '/health', key=False, headers=headers)[0] == 429
-    assert server.ask('POST', '/process.Process/List', {}, key=False,
-                      headers={**envd(box), 'X-Access-Token': 'x', 'Content-Type': 'application/json'})[0] == 429
+        put_off('GET', '/health', headers=headers)
+    put_off('POST', '/process.Process/List', body={}, headers={**envd(box), 'X-Access-Token': 'x', 'Content-Type': 'application/json'})
     assert server.ask('GET', '/sandboxes')[0] == 200
     assert server.ask('GET', '/health', key=False, headers=envd(box))[0] == 204
     assert server.ask('GET', '/health', key=False)[0] == 200
@@ -293,7 +302,7 @@ def test_one_key_that_floods_the_queue_does_not_stop_another(server):
     host, at = server.address.split(':')
     clients = []
     try:
-        for _ in range(300):
+        for _ in range(200):  # fewer than the connections that one address may have before it shows a key
             s = socket.create_connection((host, int(at)), timeout=WAIT)
             s.sendall(head)
             clients.append(s)
