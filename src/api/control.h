@@ -6,7 +6,7 @@
 #pragma once
 
 enum control_message {
-	F_BEGIN = 1, /* supervisor | SECRET, descriptors: listeners | once, first */
+	F_BEGIN = 1, /* supervisor | SECRET, DOMAIN…, ORIGIN…, descriptors: listeners | first */
 	F_START,     /* front | SLOT | start a worker */
 	F_KILL,	     /* front | SLOT */
 	F_WORKER,    /* supervisor | SLOT, descriptors: socket, eventfd | it runs */
@@ -19,6 +19,8 @@ enum control_message {
 enum control_tag {
 	CONTROL_SLOT = 1,
 	CONTROL_SECRET, /* 32 bytes: tokens are made with it */
+	CONTROL_DOMAIN, /* text, several: names of this server */
+	CONTROL_ORIGIN, /* text, several: pages that may use it */
 };
 
 enum { CONTROL_LISTENERS = 4, SERVER_SECRET = 32 };

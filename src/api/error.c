@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "wire/json_write.h"
 
 int api_error_put(struct buf *out, int status, const char *message, const char *code)
@@ -20,12 +22,15 @@ int api_error_put(struct buf *out, int status, const char *message, const char *
 	return json_done(&j);
 }
 
-static void refuse_with(struct http_request *r, int status, const char *message, const char *code)
+enum { RETRY_S = 1, RETRY_QUOTA_S = 5, RETRY_MOST_S = 3600 };
+
+static void refuse_with(struct http_request *r, int status, unsigned retry_s, const char *message,
+			const char *code)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(8192);
 
 	if (status == 429 || status == 503)
-		http_answer_header(r, "Retry-After", STR("1"));
+		http_answer_headerf(r, "Retry-After", "%u", retry_s);
 	if (api_error_put(&b, status, message, code) < 0)
 		buf_clear(&b);
 	http_answer(r, status, "application/json", buf_str(&b));
@@ -39,10 +44,25 @@ void api_refuse(struct http_request *r, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	refuse_with(r, status, text, NULL);
+	refuse_with(r, status, RETRY_S, text, NULL);
+}
+
+void api_refuse_until(struct http_request *r, uint64_t wait_ns, const char *code, const char *fmt,
+		      ...)
+{
+	uint64_t s = wait_ns / NS_PER_S + (wait_ns % NS_PER_S != 0);
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	refuse_with(r, 429, s < RETRY_MOST_S ? (unsigned)s : RETRY_MOST_S, text, code);
 }
 
 void api_refuse_err(struct http_request *r, const struct err *e)
 {
-	refuse_with(r, err_http(e->kind), e->msg, e->code);
+	bool quota = strncmp(e->code, "quota.", 6) == 0;
+
+	refuse_with(r, err_http(e->kind), quota ? RETRY_QUOTA_S : RETRY_S, e->msg, e->code);
 }

@@ -7,5 +7,8 @@
 void api_refuse(struct http_request *r, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void api_refuse_err(struct http_request *r, const struct err *e);
+/* 429: try again after this time. code: such as "quota.rate". */
+void api_refuse_until(struct http_request *r, uint64_t wait_ns, const char *code, const char *fmt,
+		      ...) __attribute__((format(printf, 4, 5)));
 /* The body alone. */
 int api_error_put(struct buf *out, int status, const char *message, const char *code);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/admit.h"
 #include "api/e2b/envd.h"
 #include "api/error.h"
 #include "api/front_handlers.h"
@@ -30,6 +31,7 @@ static void on_ended(struct http_request *r, enum http_end why)
 		api_count(q, "", "none");
 	if (q->job)
 		job_drop(q->job);
+	admit_done(q);
 	free(q);
 }
 
@@ -42,33 +44,43 @@ static void on_body(struct http_request *r, struct str body)
 
 	if (body.n && !text)
 		api_refuse(r, 400, "the body is not a JSON object");
-	else
+	else if (admit_creations(q, v))
 		api_ask_worker(q, str_of(text));
 }
 
 static const struct http_handler job_handler = { .body = on_body, .ended = on_ended };
 
+/* Who asks, and whether this one may. False: answered. */
+static bool admit(struct api_request *q, bool other)
+{
+	struct http_request *r = q->http;
+	int refused;
+
+	if (q->route && q->route->flags & ROUTE_OPEN)
+		return admit_host(q);
+	refused = auth_check(&q->front->auth, r, !http_request_peer(r)->local, &q->who);
+	if (refused == 401)
+		admit_refuse(q, "the API key is missing or unknown");
+	else if (refused)
+		api_refuse(r, refused, "the server is starting");
+	if (refused)
+		return false;
+	if (!q->route) {
+		api_refuse(r, other ? 405 : 404, "%s", other ? "method not allowed" : "not found");
+		return false;
+	}
+	http_request_trust(r);
+	return admit_origin(q) && admit_key(q);
+}
+
 static void begin_routed(struct api_request *q)
 {
 	struct http_request *r = q->http;
-	bool network = !http_request_peer(r)->local, other;
-	int refused = 0;
+	bool other;
 
 	q->route = route_find(routes, nroutes, r->method, r->path, q->id, sizeof q->id, &other);
-	if (!q->route || !(q->route->flags & ROUTE_OPEN))
-		refused = auth_check(&q->front->auth, r, network, &q->who);
-	if (refused) {
-		api_refuse(r, refused,
-			   refused == 401 ? "the API key is missing or unknown"
-					  : "the server is starting");
+	if (!admit(q, other))
 		return;
-	}
-	if (!q->route) {
-		api_refuse(r, other ? 405 : 404, "%s", other ? "method not allowed" : "not found");
-		return;
-	}
-	if (!(q->route->flags & ROUTE_OPEN))
-		http_request_trust(r);
 	if (q->route->handle)
 		q->route->handle(q);
 	else if (q->route->flags & ROUTE_BODY)
@@ -150,15 +162,38 @@ static void host_kill(void *ctx, int slot)
 	(void)CONN_SAY(&f->control, F_KILL, 0, { CONTROL_SLOT, (uint64_t)slot, NULL });
 }
 
+static int read_setting(struct front *f, const struct field *field, bool *has_secret)
+{
+	switch (field->tag) {
+	case CONTROL_SECRET:
+		if (field->value.n != sizeof f->secret)
+			return -EBADMSG;
+		memcpy(f->secret, field->value.p, sizeof f->secret);
+		*has_secret = true;
+		return 0;
+	case CONTROL_DOMAIN:
+		return names_add_domain(&f->names, field->value);
+	case CONTROL_ORIGIN:
+		return names_add_origin(&f->names, field->value);
+	default:
+		return -EBADMSG;
+	}
+}
+
 static int begin(struct front *f, const struct frame *frame, const int *fds)
 {
 	struct str body = frame->body;
+	bool has_secret = false;
 	struct field field;
+	int r;
 
-	if (f->begun || field_next(&body, &field) != 1 || field.tag != CONTROL_SECRET ||
-	    field.value.n != sizeof f->secret || frame->nfds > CONTROL_LISTENERS)
+	if (f->begun || frame->nfds > CONTROL_LISTENERS)
 		return -EBADMSG;
-	memcpy(f->secret, field.value.p, sizeof f->secret);
+	while ((r = field_next(&body, &field)) == 1)
+		if (read_setting(f, &field, &has_secret) < 0)
+			return -EBADMSG;
+	if (r < 0 || !has_secret)
+		return -EBADMSG;
 	f->begun = true;
 	for (int i = 0; i < frame->nfds; i++)
 		f->waiting[f->nlisteners++] = fds[i];
@@ -254,6 +289,8 @@ int front_run(struct err *e)
 		r = conn_init(&f.control, &f.loop, CONTROL, &control_ops);
 	if (r == 0)
 		r = http_server_init(&f.http, &f.loop, &app, NULL);
+	if (r == 0)
+		r = strangers_init(&f.strangers);
 	if (r == 0)
 		r = front_jail();
 	if (r < 0)

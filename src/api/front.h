@@ -11,6 +11,7 @@
 #include "api/auth.h"
 #include "api/control.h"
 #include "api/metrics.h"
+#include "api/names.h"
 #include "api/route.h"
 #include "http/listen.h"
 #include "http/request.h"
@@ -29,6 +30,9 @@ struct front {
 	int nlisteners;
 	uint8_t secret[SERVER_SECRET];
 	struct auth auth;
+	struct loop_timer expiry; /* of the next key */
+	struct strangers strangers;
+	struct known_names names;
 	struct metrics metrics;
 	bool asking_keys, keys_changed;
 	struct loop_timer keys_retry;
@@ -44,9 +48,12 @@ struct api_request {
 	struct http_request *http;
 	const struct route *route;
 	struct principal who;
-	char id[64];	 /* of the sandbox, or another {id} of the path */
-	struct job *job; /* that answers it; NULL: none */
-	void *user;	 /* of what handles it beside jobs */
+	char id[64];		  /* of the sandbox, or another {id} of the path */
+	struct job *job;	  /* that answers it; NULL: none */
+	void *user;		  /* of what handles it beside jobs */
+	struct auth_key *counted; /* whose call this is (api/admit.h); NULL: nobody's */
+	bool visits;		  /* as a visitor */
+	bool port_host;		  /* Host names a port of a sandbox */
 };
 
 /* The whole process; returns when it was told to stop. */

@@ -9,6 +9,13 @@ struct api_request;
 enum route_flags {
 	ROUTE_OPEN = 1, /* needs no key */
 	ROUTE_BODY = 2, /* has a JSON body */
+	/*
+	 * The scope that a key needs (store/key_limits.h). Without one of these: `read` for GET,
+	 * else `use`.
+	 */
+	ROUTE_CREATES = 4, /* also counted by the key's rate */
+	ROUTE_NETWORK = 8,
+	ROUTE_SNAPSHOT = 16,
 };
 
 struct route {

@@ -9,8 +9,8 @@ const struct route routes[] = {
 	{ "GET", "/ready", NULL, front_is_ready, ROUTE_OPEN },
 	{ "GET", "/metrics", NULL, front_metrics, 0 },
 	/* E2B, of the newest and of older clients */
-	{ "POST", "/v2/sandboxes", "e2b.create", NULL, ROUTE_BODY },
-	{ "POST", "/sandboxes", "e2b.create", NULL, ROUTE_BODY },
+	{ "POST", "/v2/sandboxes", "e2b.create", NULL, ROUTE_BODY | ROUTE_CREATES },
+	{ "POST", "/sandboxes", "e2b.create", NULL, ROUTE_BODY | ROUTE_CREATES },
 	{ "GET", "/v2/sandboxes", "e2b.list", NULL, 0 },
 	{ "GET", "/sandboxes", "e2b.list", NULL, 0 },
 	{ "GET", "/sandboxes/{id}", "e2b.info", NULL, 0 },
@@ -21,10 +21,10 @@ const struct route routes[] = {
 	{ "POST", "/sandboxes/{id}/resume", "e2b.resume", NULL, ROUTE_BODY },
 	{ "POST", "/v2/sandboxes/{id}/connect", "e2b.connect", NULL, ROUTE_BODY },
 	{ "POST", "/sandboxes/{id}/connect", "e2b.connect", NULL, ROUTE_BODY },
-	{ "PUT", "/sandboxes/{id}/network", "e2b.network", NULL, ROUTE_BODY },
-	{ "POST", "/sandboxes/{id}/snapshots", "e2b.snapshot", NULL, ROUTE_BODY },
+	{ "PUT", "/sandboxes/{id}/network", "e2b.network", NULL, ROUTE_BODY | ROUTE_NETWORK },
+	{ "POST", "/sandboxes/{id}/snapshots", "e2b.snapshot", NULL, ROUTE_BODY | ROUTE_SNAPSHOT },
 	{ "GET", "/snapshots", "e2b.snapshots", NULL, 0 },
-	{ "DELETE", "/templates/{id}", "e2b.snapshot.remove", NULL, 0 },
-	{ "POST", "/sandboxes/{id}/fork", "e2b.fork", NULL, ROUTE_BODY },
+	{ "DELETE", "/templates/{id}", "e2b.snapshot.remove", NULL, ROUTE_SNAPSHOT },
+	{ "POST", "/sandboxes/{id}/fork", "e2b.fork", NULL, ROUTE_BODY | ROUTE_CREATES },
 };
 const size_t nroutes = ARRAY_LEN(routes);

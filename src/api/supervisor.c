@@ -135,8 +135,18 @@ static void on_front_closed(struct conn *c, int err)
 	(void)syscall(SYS_pidfd_send_signal, s->front_pidfd, SIGKILL, NULL, 0);
 }
 
+static int put_names(struct buf *b, enum control_tag tag, const char *const *names, int n)
+{
+	int r = 0;
+
+	for (int i = 0; i < n && r == 0; i++)
+		r = field_put(b, tag, str_of(names[i]));
+	return r;
+}
+
 static int front_begin(struct supervisor *s)
 {
+	const struct supervisor_config *c = s->config;
 	int fds[CONTROL_LISTENERS], n = 0, r;
 	size_t at = 0;
 
@@ -144,6 +154,10 @@ static int front_begin(struct supervisor *s)
 	if (r == 0)
 		r = field_put(&s->front.out, CONTROL_SECRET,
 			      (struct str){ (const char *)s->secret, sizeof s->secret });
+	if (r == 0)
+		r = put_names(&s->front.out, CONTROL_DOMAIN, c->domains, c->ndomains);
+	if (r == 0)
+		r = put_names(&s->front.out, CONTROL_ORIGIN, c->origins, c->norigins);
 	for (; n < s->config->nlisteners && r == 0; n++) {
 		fds[n] = fcntl(s->config->listeners[n], F_DUPFD_CLOEXEC, 0);
 		if (fds[n] < 0)

@@ -13,7 +13,9 @@ struct supervisor_config {
 	const struct state *state;
 	const char *program; /* of front and workers: cay */
 	char *const *worker_argv, *const *worker_envp;
-	const char *front_role;		  /* the front is started as: cay ROLE */
+	const char *front_role;			     /* the front is started as: cay ROLE */
+	const char *const *domains, *const *origins; /* of the front (api/names.h) */
+	int ndomains, norigins;
 	int listeners[CONTROL_LISTENERS]; /* borrowed */
 	int nlisteners;
 	/* Once, when clients are answered. */

@@ -62,6 +62,7 @@ struct box_want {
 	struct box *box; /* where it waits */
 	struct link_ask ask;
 	bool running;
+	bool proven; /* its client has shown a token of the sandbox */
 	/* Once; also from within box_want(). NULL: not running, and why. */
 	void (*done)(struct box_want *w, struct box *b, const struct err *why);
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/admit.h"
 #include "api/e2b/port.h"
 #include "api/e2b/sign.h"
 #include "api/error.h"
@@ -171,6 +172,7 @@ void envd_ended(struct http_request *r, enum http_end why)
 	box_want_drop(&v->want);
 	if (v->own_done)
 		v->own_done(v);
+	admit_done(q);
 	free(v);
 	free(q);
 }
@@ -196,11 +198,15 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 	struct envd *v = container_of(w, struct envd, want);
 
 	if (!b) {
+		if (!w->proven)
+			admit_note_failure(v->q);
 		envd_gone(v, why);
 		return;
 	}
-	if (access_of(v) != ACCESS_NONE)
+	if (w->proven)
 		http_request_trust(v->q->http);
+	if (!admit_call(v->q, b->owner, w->proven))
+		return;
 	if (v->route->begin)
 		v->route->begin(v, b);
 	else
@@ -239,11 +245,14 @@ static void start(struct envd *v)
 	}
 	access = access_of(v);
 	if (!v->route->open && access == ACCESS_NONE) {
-		api_refuse(r, 401,
-			   "unauthorized access, please provide a valid access token or method "
-			   "signing if supported");
+		admit_refuse(v->q, "unauthorized access, please provide a valid access token or "
+				   "method signing if supported");
 		return;
 	}
+	v->want.proven = access != ACCESS_NONE;
+	if (!v->want.proven &&
+	    (!admit_host(v->q) || (!box_find(v->q->front, v->q->id) && !admit_stranger(v->q))))
+		return;
 	if (access != ACCESS_SIGNED && !take_user(v)) {
 		envd_fail(v, "unauthenticated", "the Authorization header is malformed");
 		return;
@@ -268,7 +277,8 @@ static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
 	const struct str *id = http_request_header(q->http, "e2b-sandbox-id");
 	const struct str *port = http_request_header(q->http, "e2b-sandbox-port");
 
-	if (host_names(http_request_head(q->http), ret_port, q->id, sizeof q->id))
+	q->port_host = host_names(http_request_head(q->http), ret_port, q->id, sizeof q->id);
+	if (q->port_host)
 		return true;
 	return id && port && str_copy(q->id, sizeof q->id, *id) && port_parse(*port, ret_port) == 0;
 }

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
+#include "api/admit.h"
 #include "api/e2b/box.h"
 #include "api/error.h"
 #include "api/server_key.h"
@@ -62,6 +63,7 @@ static void closed(struct port *p)
 static void port_free(struct port *p)
 {
 	api_count(p->q, "", "port");
+	admit_done(p->q);
 	box_want_drop(&p->want);
 	link_dial_drop(&p->dial);
 	box_port_remove(&p->in);
@@ -147,16 +149,22 @@ static void on_dialed(struct link_dial *d, int fd, const struct err *why)
 
 /* ---- who may ---- */
 
+static bool has_token(const struct api_request *q)
+{
+	const struct str *given = http_request_header(q->http, "e2b-traffic-access-token");
+	char token[TOKEN_SIZE];
+
+	server_token(q->front->secret, "traffic", q->id, token);
+	return given && secret_eq(*given, str_of(token));
+}
+
 static bool may_use(const struct port *p, const struct box *b)
 {
 	const struct str *given = http_request_header(p->q->http, "e2b-traffic-access-token");
-	char token[TOKEN_SIZE];
 
-	if (!b->token_for_ports)
+	if (!b->token_for_ports || p->want.proven)
 		return true;
-	server_token(p->q->front->secret, "traffic", p->q->id, token);
-	if (given && secret_eq(*given, str_of(token)))
-		return true;
+	admit_note_failure(p->q);
 	refuse(p->q, 403,
 	       given ? "Sandbox is secured with traffic access token. Token in header "
 		       "'e2b-traffic-access-token' is invalid"
@@ -171,10 +179,12 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 	struct port *p = container_of(w, struct port, want);
 
 	if (!b) {
+		if (!w->proven)
+			admit_note_failure(p->q);
 		port_gone(p->q, why);
 		return;
 	}
-	if (!may_use(p, b))
+	if (!may_use(p, b) || !admit_call(p->q, b->owner, w->proven))
 		return;
 	http_request_trust(p->q->http);
 	box_port_add(b, &p->in);
@@ -195,5 +205,9 @@ void port_begin(struct api_request *q, uint16_t port)
 	*p = (struct port){ .q = q, .number = port, .in.gone = on_box_gone, .want.done = on_box };
 	q->user = p;
 	q->http->handler = &handler;
+	p->want.proven = has_token(q);
+	if (!p->want.proven &&
+	    (!admit_host(q) || (!box_find(q->front, q->id) && !admit_stranger(q))))
+		return;
 	box_want(q->front, q->id, &p->want);
 }

@@ -16,14 +16,23 @@
 #include "api/worker.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/host/key_options.h"
 #include "ops/key.h"
 
 static const char *want_listen, *want_socket;
+static struct opt_list want_domains, want_origins;
+static struct key_opts want_limits;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
 	  "Also serve TCP; clients need a key (cay key create). Port 0: any", &want_listen },
 	{ "socket", 0, OPT_TEXT, "PATH",
 	  "The unix socket (default: cay.sock in the state directory)", &want_socket },
+	{ "domain", 0, OPT_LIST, "NAME",
+	  "A name of this server; names below it are ports of sandboxes. Repeat for more",
+	  &want_domains },
+	{ "origin", 0, OPT_LIST, "URL", "Let web pages of this origin use it. Repeat for more",
+	  &want_origins },
+	KEY_LIMIT_ROWS(want_limits),
 	{ 0 },
 };
 
@@ -171,12 +180,13 @@ static int count_key(void *ctx, const struct key_row *row)
 /* A network server needs at least one key: without keys no client could use it. */
 static int need_key(struct serving *s, struct err *e)
 {
+	const struct key_spec spec = { .name = "default" };
 	struct key_row row;
 	bool some = false;
 
 	if (op_key_list(&s->cay, count_key, &some, e) < 0)
 		return -1;
-	return some ? 0 : op_key_create(&s->cay, "default", s->key, &row, e);
+	return some ? 0 : op_key_create(&s->cay, &spec, s->key, &row, e);
 }
 
 static void print_next_steps(void *ctx)
@@ -214,6 +224,10 @@ static int serve(struct serving *s, struct err *e)
 					    .worker_argv = argv,
 					    .worker_envp = environ,
 					    .front_role = "serve-front",
+					    .domains = want_domains.items,
+					    .ndomains = want_domains.n,
+					    .origins = want_origins.items,
+					    .norigins = want_origins.n,
 					    .ready = print_next_steps,
 					    .ctx = s };
 	auto_close int local = FD_NONE, network = FD_NONE;
@@ -234,14 +248,35 @@ static int serve(struct serving *s, struct err *e)
 	return r;
 }
 
+static int check_names(struct err *e)
+{
+	struct known_names names = { 0 };
+
+	for (int i = 0; i < want_domains.n; i++)
+		if (names_add_domain(&names, str_of(want_domains.items[i])) < 0)
+			return err_set(e, ERR_INVALID,
+				       "--domain '%.100s' is not a host name, or one too many",
+				       want_domains.items[i]);
+	for (int i = 0; i < want_origins.n; i++)
+		if (names_add_origin(&names, str_of(want_origins.items[i])) < 0)
+			return err_set(e, ERR_INVALID,
+				       "--origin '%.100s': write https://host or http://host:port",
+				       want_origins.items[i]);
+	return 0;
+}
+
 static int run(struct cmd_ctx *ctx, struct err *e)
 {
+	struct key_limits limits;
 	struct serving s = { 0 };
 	int r;
 
-	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || cli_open(&s.cay, e) < 0)
+	if (cmd_need_args(ctx, 0, 0, "", e) < 0 || check_names(e) < 0 ||
+	    key_opts_read(&want_limits, &limits, e) < 0 || cli_open(&s.cay, e) < 0)
 		return -1;
 	r = cay_programs(&s.cay, e);
+	if (r == 0)
+		r = op_key_server_limits(&s.cay, &limits, e);
 	if (r == 0 && want_listen)
 		r = need_key(&s, e);
 	/* Workers open their own catalog. */
@@ -275,12 +310,13 @@ static int run_front(struct cmd_ctx *ctx, struct err *e)
 
 const struct cmd cmd_serve = {
 	.name = "serve",
-	.synopsis = "[--listen ADDR:PORT] [--socket PATH]",
+	.synopsis = "[--listen ADDR:PORT] [options]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
 	.details =
 		"Serves a unix socket that only its user can open. With --listen also TCP: each "
 		"client needs a key, and sees the sandboxes that this key made. The first server "
-		"with --listen makes a key and prints it. Sandboxes outlive the server. There is "
+		"with --listen makes a key and prints it. The limits hold for all keys that say "
+		"nothing else (cay key create). Sandboxes outlive the server. There is "
 		"no TLS: for other machines put a proxy in front. Stop it with SIGTERM or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\ncay serve --socket /run/cay.sock",
 	.run = run,
