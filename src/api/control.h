@@ -7,8 +7,8 @@
 #pragma once
 
 enum control_message {
-	F_BEGIN = 1, /* supervisor | SECRET, DOMAIN, TLS, LOG, GENERATION, descriptors: listeners |
-			once */
+	F_BEGIN = 1, /* supervisor | SECRET, DOMAIN…, ORIGIN…, TLS, LOG, GENERATION, descriptors:
+			listeners | once */
 	F_START,     /* front | SLOT | start a worker */
 	F_KILL,	     /* front | SLOT */
 	F_WORKER,    /* supervisor | SLOT, descriptors: socket, eventfd | it runs */
@@ -26,7 +26,8 @@ enum control_message {
 enum control_tag {
 	CONTROL_SLOT = 1,
 	CONTROL_SECRET,	    /* 32 bytes: tokens are made with it */
-	CONTROL_DOMAIN,	    /* text: host names of sandboxes end with it; missing: any name */
+	CONTROL_DOMAIN,	    /* text, several: names of this server */
+	CONTROL_ORIGIN,	    /* text, several: pages that may use it */
 	CONTROL_TLS,	    /* number: bit i is set if clients of listener i speak TLS */
 	CONTROL_LOG,	    /* number: 1 if the front tells each request */
 	CONTROL_GENERATION, /* number: restarts since the server was started */

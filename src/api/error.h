@@ -12,5 +12,8 @@ void api_refuse(struct http_request *r, int status, const char *fmt, ...)
 void api_refuse_err(struct http_request *r, const struct err *e);
 /* Whether a request is for the native API. */
 bool api_is_native(const struct http_request *r);
+/* 429: try again after this time. code: such as "quota.rate". */
+void api_refuse_until(struct http_request *r, uint64_t wait_ns, const char *code, const char *fmt,
+		      ...) __attribute__((format(printf, 4, 5)));
 /* The body alone, for E2B. */
 int api_error_put(struct buf *out, int status, const char *message, const char *code);

@@ -56,18 +56,5 @@ static void an_answer_comes_back_as_it_was(void)
 	CHECK(api_answer_read(STR_NONE, &got) < 0);
 }
 
-static void keys_are_replaced_as_a_whole(void)
-{
-	auto_done(buf_done) struct buf b = BUF_INIT(1024);
-	struct key_row row = { .id = "kaaaaaaaaaaa" };
-	struct auth a = { 0 };
-
-	CHECK(auth_put_key(&b, &row) == 0 && auth_replace(&a, buf_str(&b)) == 0);
-	CHECK(a.known && auth_has(&a, "kaaaaaaaaaaa") && !auth_has(&a, "kbbbbbbbbbbb"));
-	CHECK(auth_replace(&a, (struct str){ b.data, b.len - 1 }) < 0 && a.n == 1);
-	CHECK(auth_replace(&a, STR_NONE) == 0 && !auth_has(&a, "kaaaaaaaaaaa"));
-	auth_done(&a);
-}
-
 T_MAIN(T(fields_have_a_type_and_a_range), T(pairs_are_texts_without_an_equals_sign_in_the_name),
-       T(an_answer_comes_back_as_it_was), T(keys_are_replaced_as_a_whole))
+       T(an_answer_comes_back_as_it_was))

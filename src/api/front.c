@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/admit.h"
 #include "api/e2b/envd.h"
 #include "api/error.h"
 #include "api/front_handlers.h"
@@ -33,6 +34,7 @@ static void on_ended(struct http_request *r, enum http_end why)
 		api_count(q, "", "none");
 	if (q->job)
 		job_drop(q->job);
+	admit_done(q);
 	free(q);
 }
 
@@ -48,7 +50,7 @@ static void on_body(struct http_request *r, struct str body)
 		api_refuse(r, 400, "the body is not a JSON object");
 	else if (route_doc(q->route) && v1_check(v, route_doc(q->route)->body, &e) < 0)
 		api_refuse_err(r, &e);
-	else
+	else if (admit_creations(q, v))
 		api_ask_worker(q, str_of(text));
 }
 
@@ -69,28 +71,36 @@ static const struct route *find_route(struct api_request *q, bool *ret_other)
 	return row;
 }
 
+/* Who asks, and whether this one may. False: answered. */
+static bool admit(struct api_request *q, bool other)
+{
+	struct http_request *r = q->http;
+	int refused;
+
+	if (q->route && q->route->flags & ROUTE_OPEN)
+		return admit_host(q) && (!route_doc(q->route) || v1_admit(q));
+	refused = auth_check(&q->front->auth, r, !http_request_peer(r)->local, &q->who);
+	if (refused == 401)
+		admit_refuse(q, "the API key is missing or unknown");
+	else if (refused)
+		api_refuse(r, refused, "the server is starting");
+	if (refused)
+		return false;
+	if (!q->route) {
+		api_refuse(r, other ? 405 : 404, "%s", other ? "method not allowed" : "not found");
+		return false;
+	}
+	http_request_trust(r);
+	return admit_origin(q) && admit_key(q) && (!route_doc(q->route) || v1_admit(q));
+}
+
 static void begin_routed(struct api_request *q)
 {
 	struct http_request *r = q->http;
-	bool network = !http_request_peer(r)->local, other;
-	int refused = 0;
+	bool other;
 
 	q->route = find_route(q, &other);
-	if (!q->route || !(q->route->flags & ROUTE_OPEN))
-		refused = auth_check(&q->front->auth, r, network, &q->who);
-	if (refused) {
-		api_refuse(r, refused,
-			   refused == 401 ? "the API key is missing or unknown"
-					  : "the server is starting");
-		return;
-	}
-	if (!q->route) {
-		api_refuse(r, other ? 405 : 404, "%s", other ? "method not allowed" : "not found");
-		return;
-	}
-	if (!(q->route->flags & ROUTE_OPEN))
-		http_request_trust(r);
-	if (route_doc(q->route) && !v1_admit(q))
+	if (!admit(q, other))
 		return;
 	if (q->route->handle)
 		q->route->handle(q);
@@ -204,6 +214,8 @@ int front_run(struct err *e)
 		r = http_server_init(&f.http, &f.loop, &app, NULL);
 	if (r == 0)
 		r = random_bytes(&f.request_prefix, sizeof f.request_prefix);
+	if (r == 0)
+		r = strangers_init(&f.strangers);
 	if (r == 0)
 		r = front_jail();
 	if (r < 0)

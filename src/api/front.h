@@ -11,6 +11,7 @@
 #include "api/auth.h"
 #include "api/control.h"
 #include "api/metrics.h"
+#include "api/names.h"
 #include "api/route.h"
 #include "http/listen.h"
 #include "http/request.h"
@@ -35,9 +36,11 @@ struct front {
 	bool logs; /* each request is told to the supervisor */
 	uint64_t log_dropped;
 	uint32_t request_prefix, request_number; /* of request ids */
-	char domain[DOMAIN_SIZE];		 /* of sandboxes' host names; empty: any */
 	uint8_t secret[SERVER_SECRET];
 	struct auth auth;
+	struct loop_timer expiry; /* of the next key */
+	struct strangers strangers;
+	struct known_names names;
 	struct metrics metrics;
 	bool asking_keys, keys_changed;
 	struct loop_timer keys_retry;
@@ -62,11 +65,14 @@ struct api_request {
 	struct http_request *http;
 	const struct route *route;
 	struct principal who;
-	char request[20]; /* its id */
-	char id[64];	  /* of the sandbox, or another {id} of the path */
-	char sub[64];	  /* {sub} of the path */
-	struct job *job;  /* that answers it; NULL: none */
-	void *user;	  /* of what handles it beside jobs */
+	char request[20];	  /* its id */
+	char id[64];		  /* of the sandbox, or another {id} of the path */
+	char sub[64];		  /* {sub} of the path */
+	struct job *job;	  /* that answers it; NULL: none */
+	void *user;		  /* of what handles it beside jobs */
+	struct auth_key *counted; /* whose call this is (api/admit.h); NULL: nobody's */
+	bool visits;		  /* as a visitor */
+	bool port_host;		  /* Host names a port of a sandbox */
 };
 
 /* The whole process; returns when it was told to stop. */

@@ -25,7 +25,8 @@ static void host_kill(void *ctx, int slot)
 
 /* One frame's fields; those that it does not have are empty. */
 struct control_fields {
-	struct str secret, domain, cert, key, ticket;
+	struct str secret, cert, key, ticket;
+	struct known_names names;
 	uint64_t tls, log, generation;
 };
 
@@ -39,8 +40,12 @@ static int read_fields(const struct frame *frame, struct control_fields *ret)
 	while ((r = field_next(&body, &field)) == 1) {
 		if (field.tag == CONTROL_SECRET)
 			ret->secret = field.value;
-		else if (field.tag == CONTROL_DOMAIN)
-			ret->domain = field.value;
+		else if (field.tag == CONTROL_DOMAIN &&
+			 names_add_domain(&ret->names, field.value) == 0)
+			continue;
+		else if (field.tag == CONTROL_ORIGIN &&
+			 names_add_origin(&ret->names, field.value) == 0)
+			continue;
 		else if (field.tag == CONTROL_CERT)
 			ret->cert = field.value;
 		else if (field.tag == CONTROL_KEY)
@@ -62,10 +67,10 @@ static int begin(struct front *f, const struct frame *frame, const int *fds)
 	struct control_fields in;
 
 	if (f->begun || read_fields(frame, &in) < 0 || in.secret.n != sizeof f->secret ||
-	    !str_copy(f->domain, sizeof f->domain, in.domain) || (in.tls && !f->tls) ||
-	    frame->nfds > CONTROL_LISTENERS)
+	    (in.tls && !f->tls) || frame->nfds > CONTROL_LISTENERS)
 		return -EBADMSG;
 	memcpy(f->secret, in.secret.p, sizeof f->secret);
+	f->names = in.names;
 	f->tls_listeners = in.tls;
 	f->logs = in.log != 0;
 	f->generation = in.generation;

@@ -75,6 +75,8 @@ static int put_request(struct buf *out, const struct api_request *q, struct str 
 	json_obj(&j);
 	if (!q->who.admin)
 		json_put_c(&j, "owner", q->who.owner);
+	if (q->who.key)
+		json_put_u64(&j, "scope", q->who.key->said.scope);
 	json_put_c(&j, "id", q->id);
 	json_put_c(&j, "sub", q->sub);
 	if (q->route->flags & ROUTE_ONCE && key)
@@ -101,6 +103,8 @@ static void start_job(struct api_request *q, struct job_spec *spec, struct str b
 		return;
 	}
 	spec->in = buf_str(&in);
+	if (q->who.key)
+		spec->asker = q->who.key->said.id;
 	if (state_id_ok(q->id))
 		spec->key = q->id;
 	q->job = job_start(&q->front->queue, spec, &e);
@@ -124,6 +128,26 @@ void api_start_job(struct api_request *q, const char *kind, struct str more,
 	start_job(q, &spec, STR_NONE, more);
 }
 
+/* A key that expires ends its streams, as one that is revoked. */
+static void watch_expiry(struct front *f);
+
+static void on_expiry(struct loop_timer *t)
+{
+	struct front *f = container_of(t, struct front, expiry);
+
+	boxes_check_keys(f);
+	watch_expiry(f);
+}
+
+static void watch_expiry(struct front *f)
+{
+	uint64_t now = clock_real_ns(), at = auth_next_expiry(&f->auth, now);
+
+	loop_timer_stop(&f->loop, &f->expiry);
+	if (at)
+		loop_timer_set(&f->loop, &f->expiry, at - now, on_expiry);
+}
+
 static void on_keys_retry(struct loop_timer *t)
 {
 	front_ask_keys(container_of(t, struct front, keys_retry));
@@ -142,6 +166,7 @@ static void on_keys(void *ctx, const struct job_answer *a, const struct err *why
 	front_accept(f);
 	if (known) {
 		boxes_check_keys(f);
+		watch_expiry(f);
 		if (!f->keys_changed)
 			return;
 	}

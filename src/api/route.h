@@ -12,6 +12,14 @@ enum route_flags {
 	ROUTE_ADMIN = 4,   /* only for the host's user, by the unix socket */
 	ROUTE_ONCE = 8,	   /* takes an Idempotency-Key */
 	ROUTE_NATIVE = 16, /* is the first member of a struct v1_route (api/v1/doc.h) */
+	/*
+	 * The scope that a key needs (store/key_limits.h). Without one of these: `read` for GET,
+	 * else `use`.
+	 */
+	ROUTE_CREATES = 32, /* also counted by the key's rate */
+	ROUTE_NETWORK = 64,
+	ROUTE_SNAPSHOT = 128,
+	ROUTE_USES = 256, /* a GET that shows what is inside, or reaches into it */
 };
 
 struct route {

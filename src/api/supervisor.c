@@ -66,13 +66,25 @@ static int send_certs(struct supervisor *s, struct front_process *f)
 	return r < 0 ? r : conn_end(&f->control, at, NULL, 0);
 }
 
+static int put_names(struct buf *b, enum control_tag tag, const char *const *names, int n)
+{
+	int r = 0;
+
+	for (int i = 0; i < n && r == 0; i++)
+		r = field_put(b, tag, str_of(names[i]));
+	return r;
+}
+
 static int put_begin(const struct supervisor *s, struct buf *out)
 {
+	const struct supervisor_config *c = s->config;
 	int r = field_put(out, CONTROL_SECRET,
 			  (struct str){ (const char *)s->secret, sizeof s->secret });
 
-	if (r == 0 && s->config->domain)
-		r = field_put_c(out, CONTROL_DOMAIN, s->config->domain);
+	if (r == 0)
+		r = put_names(out, CONTROL_DOMAIN, c->domains, c->ndomains);
+	if (r == 0)
+		r = put_names(out, CONTROL_ORIGIN, c->origins, c->norigins);
 	if (r == 0)
 		r = field_put_u64(out, CONTROL_GENERATION, s->generation);
 	if (r == 0)

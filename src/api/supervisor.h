@@ -16,7 +16,9 @@ struct supervisor_config {
 	const struct state *state;
 	const char *program; /* of front and workers: cay */
 	char *const *worker_argv, *const *worker_envp;
-	const char *front_role;			       /* the front is started as: cay ROLE */
+	const char *front_role;			     /* the front is started as: cay ROLE */
+	const char *const *domains, *const *origins; /* of the front (api/names.h) */
+	int ndomains, norigins;
 	int listeners[CONTROL_LISTENERS];	       /* borrowed */
 	const char *listener_names[CONTROL_LISTENERS]; /* as in struct handover */
 	int nlisteners;
@@ -25,7 +27,6 @@ struct supervisor_config {
 	unsigned tls_listeners;	   /* bit i: clients of listener i speak TLS */
 	struct certs *certs;	   /* loaded; NULL: no TLS */
 	struct access_log *log;	   /* open; NULL: none */
-	const char *domain;	   /* of sandboxes' host names; NULL: any */
 	/* Once, when clients are answered. */
 	void (*ready)(void *ctx);
 	/* Whether the options in a file have changed since they were read. */

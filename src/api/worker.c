@@ -9,14 +9,32 @@
 #include "ops/job/worker.h"
 #include "ops/key.h"
 
+struct key_list {
+	struct buf *out;
+	struct key_limits server;
+	bool failed;
+};
+
 static int put_key(void *ctx, const struct key_row *row)
 {
-	return auth_put_key(ctx, row) < 0;
+	struct key_list *l = ctx;
+	struct key_limits limits = l->server;
+
+	key_limits_merge(&limits, &row->limits);
+	l->failed = auth_put_key(l->out, row, &limits) < 0;
+	return l->failed;
 }
 
+/* All or none: a list that is cut would end the streams of the keys that are missing. */
 static int job_keys(struct job_run *r, struct err *e)
 {
-	return op_key_list(r->cay, put_key, r->out, e);
+	struct key_list l = { .out = r->out };
+
+	if (cay_catalog(r->cay, e) < 0 ||
+	    catalog_server_limits(r->cay->catalog, &l.server, e) < 0 ||
+	    op_key_list(r->cay, put_key, &l, e) < 0)
+		return -1;
+	return l.failed ? err_set(e, ERR_FAILED, "there are too many keys") : 0;
 }
 
 static const struct job_kind kinds[] = {

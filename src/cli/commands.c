@@ -40,6 +40,7 @@ const struct cmd *const commands[] = {
 	&cmd_serve,
 	&cmd_key_create,
 	&cmd_key_ls,
+	&cmd_key_set,
 	&cmd_key_revoke,
 	&cmd_doctor,
 	&cmd_setup,

@@ -12,7 +12,7 @@ extern const struct cmd cmd_policy_check, cmd_policy_explain, cmd_policy_show;
 extern const struct cmd cmd_policy_set, cmd_net, cmd_port;
 extern const struct cmd cmd_pool_set, cmd_pool_ls;
 extern const struct cmd cmd_diff, cmd_apply, cmd_explore, cmd_pause, cmd_resume, cmd_extend;
-extern const struct cmd cmd_serve, cmd_key_create, cmd_key_ls, cmd_key_revoke;
+extern const struct cmd cmd_serve, cmd_key_create, cmd_key_ls, cmd_key_set, cmd_key_revoke;
 extern const struct cmd cmd_doctor, cmd_setup, cmd_completion, cmd_version, cmd_help;
 /* hidden commands */
 extern const struct cmd cmd_reconcile, cmd_tidy, cmd_pool_keep, cmd_complete;

@@ -145,6 +145,8 @@ static void count_body(struct http_exchange *x)
 	struct http_server *s = x->c->server;
 
 	s->bodies += x->body.len - x->counted;
+	if (x->c->owner)
+		x->c->owner->bodies += x->body.len - x->counted;
 	x->counted = x->body.len;
 }
 
@@ -179,6 +181,8 @@ void http_exchange_end(struct http_conn *c, enum http_end why)
 	if (x->window)
 		s->streams--;
 	s->bodies -= x->counted;
+	if (c->owner)
+		c->owner->bodies -= x->counted;
 	body_in_done(&x->in);
 	body_out_done(&x->out);
 	buf_done(&x->body);
@@ -213,7 +217,7 @@ static void dispose(struct http_conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->counters.conns--;
-	http_server_forget(c);
+	http_server_leave(c);
 	free(c);
 	http_server_resume(s);
 }

@@ -178,13 +178,22 @@ static void body_ended(struct http_conn *c)
 		h->body_end(&x->r);
 }
 
+/* Room for n more bytes of buffered bodies. No owner takes all of it from the others. */
+static bool has_room(const struct http_exchange *x, uint64_t n)
+{
+	const struct http_server *s = x->c->server;
+	const struct http_owner *o = x->c->owner;
+
+	return s->bodies + n <= s->limits.bodies && (!o || o->bodies + n <= s->limits.bodies / 2);
+}
+
 /* Bodies wait for room until the limit of all of them allows more. */
 static void buffer_piece(struct http_exchange *x)
 {
 	struct http_server *s = x->c->server;
 	int r;
 
-	if (s->bodies + (x->body.len - x->counted) + x->piece.n > s->limits.bodies) {
+	if (!has_room(x, x->body.len - x->counted + x->piece.n)) {
 		x->full_in = true;
 		x->in_ns = clock_mono_ns();
 		s->full++;

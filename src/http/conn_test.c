@@ -383,6 +383,38 @@ static void stopping_ends_every_request(void)
 	close(fd);
 }
 
+static void one_owner_has_half_of_the_room_for_bodies(void)
+{
+	static const char post[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 600\r\n\r\n";
+	static char block[600];
+	struct http_owner o = { 0 };
+	int owned, other;
+
+	fix_begin_with(&(struct http_limits){ .bodies = 1000 });
+	owned = fix_client();
+	other = fix_client();
+	fix_send(owned, "GET /later HTTP/1.1\r\n" HOST "\r\n");
+	http_request_own(fix_request, &o);
+	http_answer(fix_request, 204, NULL, STR(""));
+	fix_turn();
+	CHECK(fix_status(fix_read(owned, NULL)) == 204 && o.conns == 1);
+	fix_send(owned, post);
+	CHECK(send(owned, block, sizeof block, 0) == sizeof block);
+	fix_turn();
+	CHECK(fix_server.full == 1 && o.bodies <= 500);
+	fix_send(other, post);
+	CHECK(send(other, block, sizeof block, 0) == sizeof block);
+	fix_turn();
+	CHECK(fix_status(fix_read(other, NULL)) == 200);
+	fix_wait(5001);
+	CHECK(fix_status(fix_read(owned, NULL)) == 503);
+	close(owned);
+	close(other);
+	fix_wait(5001);
+	CHECK(o.conns == 0 && o.bodies == 0);
+	fix_end();
+}
+
 T_MAIN(T(a_request_is_answered_and_the_connection_stays), T(byte_by_byte_gives_the_same_answer),
        T(pipelined_requests_are_answered_in_order), T(every_connection_of_a_busy_turn_is_served),
        T(head_has_the_length_and_no_body), T(connection_close_closes),
@@ -391,4 +423,5 @@ T_MAIN(T(a_request_is_answered_and_the_connection_stays), T(byte_by_byte_gives_t
        T(a_cut_body_gets_400), T(headers_of_the_app_cannot_split_the_answer),
        T(a_client_that_leaves_ends_its_request), T(a_half_closed_client_can_still_be_answered),
        T(paths_are_checked), T(draining_closes_idle_connections_and_finishes_the_rest),
-       T(idle_connections_can_be_handed_over), T(stopping_ends_every_request))
+       T(idle_connections_can_be_handed_over), T(stopping_ends_every_request),
+       T(one_owner_has_half_of_the_room_for_bodies))

@@ -437,9 +437,10 @@ static void one_address_cannot_have_all_connections(void)
 {
 	struct http_listener l;
 	struct sockaddr_in a;
-	int listener, fds[4];
+	struct http_owner owned[2] = { 0 };
+	int listener, fds[5];
 
-	fix_begin_with(&(struct http_limits){ .unknown_per_addr = 2 });
+	fix_begin_with(&(struct http_limits){ .unknown_per_addr = 2, .per_addr = 3 });
 	listener = listen_on_loopback(&a);
 	CHECK(http_listen_add(&fix_server, &l, listener, NULL) == 0);
 	for (int i = 0; i < 3; i++)
@@ -454,9 +455,24 @@ static void one_address_cannot_have_all_connections(void)
 	fix_turn();
 	fds[3] = connect_to(&a);
 	CHECK(!is_closed(fds[3]));
-	for (int i = 0; i < 4; i++)
+	/* Known clients have a limit, too. Each connection is counted for its last owner. */
+	fix_send(fds[1], "GET /later HTTP/1.1\r\n" HOST "\r\n");
+	http_request_trust(fix_request);
+	http_request_own(fix_request, &owned[0]);
+	http_request_own(fix_request, &owned[1]);
+	CHECK(owned[0].conns == 0 && owned[1].conns == 1);
+	http_request_last(fix_request);
+	fds[4] = connect_to(&a);
+	CHECK(is_closed(fds[4]));
+	http_answer(fix_request, 204, NULL, STR(""));
+	fix_turn();
+	CHECK(is_closed(fds[1]));
+	for (int i = 0; i < 5; i++)
 		close(fds[i]);
 	fix_turn();
+	CHECK(owned[1].conns == 0);
+	for (int i = 0; i < HTTP_ADDR_SLOTS; i++)
+		CHECK(fix_server.per_addr[i] == 0 && fix_server.all_per_addr[i] == 0);
 	fix_end();
 }
 

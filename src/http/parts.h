@@ -83,6 +83,7 @@ struct http_conn {
 	uint8_t state; /* enum http_state */
 	bool first;    /* no request yet */
 	bool trusted;  /* no limit for unknown clients counts it */
+	bool counted;  /* the limit per address counts it */
 	bool queued, entered, is_idle, is_tls;
 	bool dry;     /* reading would block; an event clears it */
 	bool blocked; /* writing would block; an event clears it */
@@ -96,6 +97,7 @@ struct http_conn {
 	size_t taken; /* bytes of in that were used */
 	size_t seen;  /* bytes behind them in which the head was sought */
 	struct http_peer peer;
+	struct http_owner *owner; /* http_request_own(); NULL: none */
 };
 
 /* --- conn.c --- */
@@ -146,8 +148,10 @@ int http_server_spare(const struct http_server *s);
 void http_server_resume(struct http_server *s);
 /* Room for bodies came free: go on with those that wait for it. */
 void http_server_full_wake(struct http_server *s);
-/* c is closed: the limits count it no longer. */
+/* The limits for unknown clients count c no longer. */
 void http_server_forget(struct http_conn *c);
+/* c is closed: no limit counts it any more. */
+void http_server_leave(struct http_conn *c);
 
 static inline struct http_exchange *http_exchange_of(const struct http_request *r)
 {

@@ -43,6 +43,24 @@ void http_request_trust(struct http_request *r)
 	http_server_forget(http_exchange_of(r)->c);
 }
 
+void http_request_own(struct http_request *r, struct http_owner *o)
+{
+	struct http_exchange *x = http_exchange_of(r);
+
+	if (x->c->owner) {
+		x->c->owner->conns--;
+		x->c->owner->bodies -= x->counted;
+	}
+	o->conns++;
+	o->bodies += x->counted;
+	x->c->owner = o;
+}
+
+void http_request_last(struct http_request *r)
+{
+	http_exchange_of(r)->keep = false;
+}
+
 /* 0, 1 for gzip, or -EOPNOTSUPP. */
 static int coding_of(struct http_request *r)
 {

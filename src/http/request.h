@@ -77,6 +77,13 @@ const struct http_peer *http_request_peer(const struct http_request *r);
 bool http_request_is_tls(const struct http_request *r);
 /* The client proved who it is: the limits for unknown connections no longer count it. */
 void http_request_trust(struct http_request *r);
+/*
+ * Count the connection and its bodies for this owner from now on, until it ends or another request
+ * of it has another owner. The owner must live until then: while it has connections.
+ */
+void http_request_own(struct http_request *r, struct http_owner *o);
+/* The connection closes after this answer, which was not begun yet. */
+void http_request_last(struct http_request *r);
 
 /*
  * Ask for the body in one piece, at most `most` bytes after decoding (gzip). The server itself

@@ -22,6 +22,7 @@ static struct http_limits limits_of(const struct http_limits *given)
 	l.conns = or_default(l.conns, 16384);
 	l.unknown = or_default(l.unknown, 2048);
 	l.unknown_per_addr = or_default(l.unknown_per_addr, 256);
+	l.per_addr = or_default(l.per_addr, 4096);
 	l.memory = l.memory ? l.memory : 256u << 20;
 	l.bodies = l.bodies ? l.bodies : 64u << 20;
 	l.handshake_ms = or_default(l.handshake_ms, 10 * 1000);
@@ -133,9 +134,12 @@ static bool count_unknown(struct http_conn *c)
 		return true;
 	}
 	c->addr_slot = addr_slot(s, &c->peer.ip);
+	c->counted = true;
+	s->all_per_addr[c->addr_slot]++;
 	s->per_addr[c->addr_slot]++;
 	s->counters.unknown++;
-	if (s->per_addr[c->addr_slot] > s->limits.unknown_per_addr)
+	if (s->per_addr[c->addr_slot] > s->limits.unknown_per_addr ||
+	    s->all_per_addr[c->addr_slot] > s->limits.per_addr)
 		return false;
 	return s->counters.unknown <= s->limits.unknown || evict(s, true);
 }
@@ -149,6 +153,17 @@ void http_server_forget(struct http_conn *c)
 	c->trusted = true;
 	s->per_addr[c->addr_slot]--;
 	s->counters.unknown--;
+}
+
+void http_server_leave(struct http_conn *c)
+{
+	http_server_forget(c);
+	if (c->counted)
+		c->server->all_per_addr[c->addr_slot]--;
+	c->counted = false;
+	if (c->owner)
+		c->owner->conns--;
+	c->owner = NULL;
 }
 
 /* --- connections --- */

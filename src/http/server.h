@@ -34,6 +34,12 @@ struct http_peer {
 	struct ucred cred;
 };
 
+/* Whose connections these are, as the app says. One owner has at most half of all bodies. */
+struct http_owner {
+	unsigned conns;
+	uint64_t bodies; /* bytes held now */
+};
+
 struct http_app {
 	/*
 	 * A request has come, without its body. The app must answer, or set r->handler and answer
@@ -58,6 +64,7 @@ struct http_limits {
 	unsigned conns;		   /* 16,384 connections */
 	unsigned unknown;	   /* 2,048 connections without http_request_trust() */
 	unsigned unknown_per_addr; /* 256 of those from one address */
+	unsigned per_addr;	   /* 4,096 connections of one address, known or not */
 	uint64_t memory; /* 256 MiB for all buffers; above it: no accept, idle ones close */
 	uint64_t bodies; /* 64 MiB for all buffered bodies; above it they wait, then 503 */
 	unsigned handshake_ms, first_ms, idle_ms, head_ms, body_ms, stall_ms, wait_ms, linger_ms,
@@ -99,8 +106,9 @@ struct http_server {
 	struct http_listener *listeners;
 	bool resting; /* the listeners are out of the loop */
 	struct loop_timer kick, rest;
-	int spare_fd; /* given up to accept and refuse one client at EMFILE */
-	uint16_t per_addr[HTTP_ADDR_SLOTS];
+	int spare_fd;			    /* given up to accept and refuse one client at EMFILE */
+	uint16_t per_addr[HTTP_ADDR_SLOTS]; /* unknown ones */
+	uint16_t all_per_addr[HTTP_ADDR_SLOTS];
 	uint64_t addr_key;
 	struct http_head head; /* scratch: the last head that was parsed */
 	struct http_request *head_of;

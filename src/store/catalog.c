@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db.h"
+#include "store/keys.h"
 #include "store/locks.h"
 #include "store/pools.h"
 #include "store/requests.h"
@@ -131,19 +132,23 @@ static int check_stack(struct catalog *c, const struct sandbox_row *row, struct 
 static int insert(struct catalog *c, struct sandbox_row *row, bool want_uid_slot, struct err *e)
 {
 	auto_done(db_finalize) sqlite3_stmt *q = NULL;
+	struct key_use use;
 	int slot = -1;
 
 	if (check_taken(c, row, e) < 0 || check_stack(c, row, e) < 0 ||
+	    catalog_admit_row(c, row, &use, e) < 0 ||
 	    choose_slot(c, row, want_uid_slot, &slot, e) < 0)
 		return -1;
 	if (db_query(c, &q, e,
 		     "INSERT INTO sandboxes(id, name, template, state, spec, ephemeral, created_ns,"
-		     " uid_slot, top, owner)"
-		     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9, ?10)",
-		     "tttttiiitt", row->id, row->name[0] ? row->name : NULL, row->template_,
+		     " uid_slot, top, owner, memory, cpu_milli)"
+		     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, nullif(?8, -1), ?9, ?10,"
+		     " nullif(?11, 0), nullif(?12, 0))",
+		     "tttttiiittii", row->id, row->name[0] ? row->name : NULL, row->template_,
 		     row->state, row->spec, (int64_t)row->ephemeral, (int64_t)row->created_ns,
 		     (int64_t)slot, row->top[0] ? row->top : NULL,
-		     row->owner[0] ? row->owner : NULL) < 0 ||
+		     row->owner[0] ? row->owner : NULL, (int64_t)use.memory,
+		     (int64_t)use.cpu_milli) < 0 ||
 	    db_step(c, q, e) < 0)
 		return -1;
 	row->uid_slot = slot;

@@ -310,7 +310,12 @@ static void recipes_of_an_older_catalog_get_the_owner_of_their_sandbox(void)
 	(void)str_copy(row.owner, sizeof row.owner, STR("thekey01"));
 	OK(catalog_add_sandbox(c, &row, false, &t_e));
 	catalog_close(c);
-	raw("ALTER TABLE recipes DROP COLUMN owner; DROP TABLE requests; DROP TABLE secrets; PRAGMA user_version = 4");
+	raw("ALTER TABLE sandboxes DROP COLUMN memory;"
+	    "ALTER TABLE sandboxes DROP COLUMN cpu_milli;"
+	    "ALTER TABLE keys DROP COLUMN limits; ALTER TABLE keys DROP COLUMN owner;"
+	    "ALTER TABLE keys DROP COLUMN expires_ns; DROP TABLE settings;"
+	    "ALTER TABLE recipes DROP COLUMN owner; DROP TABLE requests; DROP TABLE secrets;"
+	    "PRAGMA user_version = 4");
 	OK(catalog_open(&s, &c, &t_e));
 	OK(catalog_recipe_row(c, "aaaaaaaa", &recipe, &got, &t_e));
 	CHECK_STR(got.owner, "thekey01");

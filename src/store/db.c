@@ -162,6 +162,13 @@ static const char *const migrations[] = {
 	" updated_ns INTEGER NOT NULL,"
 	" UNIQUE(owner, name)"
 	") WITHOUT ROWID;",
+	/* store/key_limits.h. Of a sandbox: what its key's quotas count; null: without a limit. */
+	"ALTER TABLE sandboxes ADD COLUMN memory INTEGER;"
+	"ALTER TABLE sandboxes ADD COLUMN cpu_milli INTEGER;"
+	"ALTER TABLE keys ADD COLUMN limits TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE keys ADD COLUMN owner TEXT;" /* of its sandboxes; null: the key itself */
+	"ALTER TABLE keys ADD COLUMN expires_ns INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE settings(name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;",
 };
 
 enum { VERSION = ARRAY_LEN(migrations) };

@@ -302,7 +302,7 @@ void state_unlock(const struct state *s, const char *id, int fd)
 	(void)close(fd);
 }
 
-bool state_is_alive(const struct state *s, const char *id)
+bool state_lock_is_held(int state_fd, const char *id)
 {
 	char path[sizeof "locks/" + ID_SIZE];
 	auto_close int fd = FD_NONE;
@@ -310,8 +310,13 @@ bool state_is_alive(const struct state *s, const char *id)
 	if (!state_id_ok(id))
 		return false;
 	(void)snprintf(path, sizeof path, "locks/%s", id);
-	fd = openat(s->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(state_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+bool state_is_alive(const struct state *s, const char *id)
+{
+	return state_lock_is_held(s->fd, id);
 }
 
 int state_sandbox_open(const struct state *s, const char *id, int *ret_fd, struct err *e)

@@ -74,6 +74,8 @@ int state_lock(const struct state *s, const char *id, int *ret_fd, struct err *e
 int state_lock_new(const struct state *s, const char *id, struct str record, int *ret_fd,
 		   struct err *e);
 bool state_is_alive(const struct state *s, const char *id);
+/* The same, by the descriptor of the state directory. */
+bool state_lock_is_held(int state_fd, const char *id);
 /* For a lock with nothing else on disk: removes its file and closes fd. */
 void state_unlock(const struct state *s, const char *id, int fd);
 /*

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 enum { LABEL_MAX = 63 };
 
 static bool is_digit(char c)
@@ -151,6 +152,32 @@ int authority_parse(struct str text, struct host *ret, uint16_t *ret_port)
 	if (r == 0)
 		*ret_port = port;
 	return r;
+}
+
+int origin_parse(struct str text, struct host *ret, uint16_t *ret_port)
+{
+	static const struct str schemes[] = { { "http://", 7 }, { "https://", 8 } };
+	static const uint16_t ports[] = { 80, 443 };
+
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		int r;
+
+		if (!str_starts(text, schemes[i]))
+			continue;
+		text = (struct str){ text.p + schemes[i].n, text.n - schemes[i].n };
+		r = authority_parse(text, ret, ret_port);
+		if (r == 0 && *ret_port == 0)
+			*ret_port = ports[i];
+		return r;
+	}
+	return -EINVAL;
+}
+
+bool host_eq(const struct host *a, const struct host *b)
+{
+	if (a->ip.len || b->ip.len)
+		return ip_eq(&a->ip, &b->ip);
+	return strcmp(a->name, b->name) == 0;
 }
 
 void host_text(const struct host *h, char out[HOST_TEXT])

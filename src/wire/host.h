@@ -27,6 +27,13 @@ int host_name(struct str text, char out[HOST_TEXT]);
 int host_parse(struct str text, struct host *ret);
 /* "host" or "host:port"; *ret_port is 0 without a port. Errors as for host_name(). */
 int authority_parse(struct str text, struct host *ret, uint16_t *ret_port);
+/*
+ * An Origin header: "http://host" or "https://host:port"; *ret_port is 80 or 443 without a port.
+ * -EINVAL also for "null" and for anything behind the authority.
+ */
+int origin_parse(struct str text, struct host *ret, uint16_t *ret_port);
+/* The same address or the same name. */
+bool host_eq(const struct host *a, const struct host *b);
 /* The address or the name for display; IPv6 without brackets. */
 void host_text(const struct host *h, char out[HOST_TEXT]);
 /* A decimal port from 1 to 65535, without sign, blanks or leading zeros. 0 or -EINVAL. */

@@ -176,6 +176,33 @@ static void authorities_are_split(void)
 	}
 }
 
+static void origins_are_a_scheme_and_an_authority(void)
+{
+	static const char *const bad[] = { "",
+					   "null",
+					   "http:/a.b",
+					   "http://",
+					   "ftp://a.b",
+					   "http://a.b/",
+					   "http://a.b?",
+					   "http://u@a.b",
+					   "http://a.b http://c.d",
+					   "HTTP://a.b",
+					   "a.b" };
+	struct host h = { 0 }, other = { 0 };
+	uint16_t port = 0;
+
+	CHECK(origin_parse(STR("http://A.b"), &h, &port) == 0 && port == 80);
+	CHECK_STR(h.name, "a.b");
+	CHECK(origin_parse(STR("https://a.b"), &other, &port) == 0 && port == 443);
+	CHECK(host_eq(&h, &other));
+	CHECK(origin_parse(STR("https://[::1]:8443"), &other, &port) == 0 && port == 8443);
+	CHECK(other.ip.len == 16 && !host_eq(&h, &other) && host_eq(&other, &other));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK(origin_parse(str_of(bad[i]), &other, &port) == -EINVAL);
+}
+
 T_MAIN(T(names_become_canonical), T(invalid_names_are_refused),
        T(spellings_of_addresses_are_refused), T(lengths_are_checked_at_the_limit_and_one_past_it),
-       T(hosts_are_names_or_addresses), T(authorities_are_split))
+       T(hosts_are_names_or_addresses), T(authorities_are_split),
+       T(origins_are_a_scheme_and_an_authority))

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "fuzz.h"
 #include "wire/cookie.h"
+#include "wire/host.h"
 #include "wire/http_range.h"
 #include "wire/sse_write.h"
 #include "wire/url.h"
@@ -82,6 +83,23 @@ static void check_values(struct str in)
 			   memcmp(b.data + b.len - 2, "\n\n", 2) == 0);
 }
 
+/* An origin is what its host and port say, whichever way it was written. */
+static void check_origin(struct str in)
+{
+	struct host h = { 0 }, again = { 0 };
+	uint16_t port = 0, port_again = 0;
+	char text[HOST_TEXT], full[HOST_TEXT + 32];
+
+	if (origin_parse(in, &h, &port) < 0)
+		return;
+	FUZZ_CHECK(port != 0 && (h.ip.len == 0) == (h.name[0] != '\0'));
+	host_text(&h, text);
+	(void)snprintf(full, sizeof full, h.ip.len == 16 ? "http://[%s]:%u" : "http://%s:%u", text,
+		       port);
+	FUZZ_CHECK(origin_parse(str_of(full), &again, &port_again) == 0);
+	FUZZ_CHECK(port == port_again && host_eq(&h, &again));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_free char *copy = exact_copy(data, size);
@@ -93,5 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_query(in);
 	check_codec(in);
 	check_values(in);
+	check_origin(in);
 	return 0;
 }

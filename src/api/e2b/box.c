@@ -209,7 +209,7 @@ static void on_info_done(struct link_ask *a, const struct err *why)
 	struct box *b = w->box;
 	struct err e = { 0 };
 
-	if (!why && w->paused && w->uses && b->resumes && (w->has_token || !b->token_for_ports) &&
+	if (!why && w->paused && w->uses && b->resumes && (w->proven || !b->token_for_ports) &&
 	    start_waking(w))
 		return;
 	remove_want(w);
@@ -239,7 +239,7 @@ static const struct link_ops link_ops = { .closed = on_link_closed };
 /* Where its key was revoked, nobody may use it but the host's user. */
 static bool is_revoked(const struct box *b, struct err *ret)
 {
-	if (!b->owner[0] || auth_has(&b->front->auth, b->owner))
+	if (!b->owner[0] || auth_find(&b->front->auth, b->owner))
 		return false;
 	(void)err_set(ret, ERR_NOT_ALLOWED, "the key of this sandbox was revoked");
 	return true;
@@ -289,10 +289,15 @@ static void on_link(void *ctx, const struct job_answer *a, const struct err *why
 	}
 }
 
-static int box_open(struct front *f, const char *id, struct box **ret, struct err *e)
+static int box_open(struct front *f, const char *id, bool proven, struct box **ret, struct err *e)
 {
 	struct box *b = calloc(1, sizeof *b);
-	const struct job_spec spec = { .kind = "e2b.link", .key = id, .done = on_link, .ctx = b };
+	/* Whose sandbox it is will be known later. Strangers do not hold up those with a token. */
+	const struct job_spec spec = { .kind = "e2b.link",
+				       .key = id,
+				       .asker = proven ? "/tokens" : "/strangers",
+				       .done = on_link,
+				       .ctx = b };
 
 	if (!b)
 		return err_sys(e, ENOMEM, "open sandbox '%s'", id);
@@ -320,7 +325,7 @@ void box_want(struct front *f, const char *id, struct box_want *w)
 		ask_info(b, w);
 		return;
 	}
-	if (!b && box_open(f, id, &b, &e) < 0) {
+	if (!b && box_open(f, id, w->proven, &b, &e) < 0) {
 		w->done(w, NULL, &e);
 		return;
 	}

@@ -67,8 +67,8 @@ struct box_want {
 	struct box_want *next;
 	struct box *box; /* where it waits */
 	struct link_ask ask;
-	bool uses;	/* this is a use of it: a paused one that resumes by use is woken, once */
-	bool has_token; /* also one whose ports need the token */
+	bool uses;   /* this is a use of it: a paused one that resumes by use is woken, once */
+	bool proven; /* its client has shown a token of the sandbox */
 	bool running, paused;
 	struct job *waking;
 	/* Once; also from within box_want(). NULL: not running, and why. */

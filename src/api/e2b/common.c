@@ -10,6 +10,8 @@
 #include "api/e2b/network.h"
 #include "api/server_key.h"
 #include "base/clock.h"
+#include "store/dead.h"
+#include "store/key_limits.h"
 
 /* A sandbox without an end has one that is far away: clients demand a time. */
 #define FAR_AWAY "9999-12-31T23:59:59.000000Z"
@@ -27,6 +29,8 @@ int e2b_ask_read(struct job_run *r, struct e2b_ask *ret, struct err *e)
 				 .body = json_object_get(all, "body") };
 	if (!ret->id)
 		ret->id = "";
+	ret->scope = ret->owner ? (unsigned)json_integer_value(json_object_get(all, "scope"))
+				: SCOPE_ALL;
 	return 0;
 }
 
@@ -51,7 +55,10 @@ int e2b_find(struct job_run *r, const struct e2b_ask *a, struct sandbox_row *ret
 		return not_found(a->id, e);
 	if (cay_catalog(r->cay, e) < 0)
 		return -1;
-	if (catalog_find(r->cay->catalog, a->id, &row, &ignored) < 0)
+	/* One lookup, whosever it is: a search for similar names would cost much and tell others.
+	 */
+	if (a->owner ? catalog_get_sandbox(r->cay->catalog, a->id, &row, &ignored) <= 0
+		     : catalog_find(r->cay->catalog, a->id, &row, &ignored) < 0)
 		return not_found(a->id, e);
 	if (strcmp(row.id, a->id) != 0 || (a->owner && strcmp(a->owner, row.owner) != 0) ||
 	    !state_is_alive(&r->cay->state, row.id)) {

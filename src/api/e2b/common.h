@@ -18,6 +18,7 @@ struct e2b_ask {
 	json_t *all;		    /* owned */
 	const char *owner;	    /* id of the key; NULL: sees everything */
 	const char *id;		    /* of the path; may be empty */
+	unsigned scope;		    /* what the key may do (store/key_limits.h) */
 	const json_t *query, *body; /* objects; body may be NULL */
 };
 

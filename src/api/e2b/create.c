@@ -7,8 +7,10 @@
 #include "api/e2b/network.h"
 #include "api/e2b/sandboxes.h"
 #include "api/e2b/snapshots.h"
+#include "api/limits.h"
 #include "ops/create/create.h"
 #include "policy/policy.h"
+#include "store/key_limits.h"
 
 /* What a client asks for. */
 struct wanted {
@@ -113,6 +115,12 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 			return -1;
 		spec.template_ = snapshot;
 	}
+	if ((w->net.internet || w->net.given) && !(a->scope & SCOPE_NETWORK))
+		return err_set(e, ERR_NOT_ALLOWED,
+			       "the scope of this key does not include 'network': ask with "
+			       "allow_internet_access: false and without network rules");
+	if (api_limits(r, a->owner, &spec.limits, e) < 0)
+		return -1;
 	for (int i = 0; i < w->labels.n; i++)
 		labels[i] = w->labels.items[i];
 	nlabels = w->labels.n;
@@ -130,6 +138,7 @@ static int create(struct job_run *r, const struct e2b_ask *a, const struct wante
 	}
 	if (op_create(r->cay, &spec, 1, &made, e) < 0)
 		return -1;
+	api_limits_warn(&made.warnings);
 	return e2b_answer_sandbox(r, 201, made.id, w->template_, !w->net.public_traffic, e);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/admit.h"
 #include "api/e2b/port.h"
 #include "api/e2b/sign.h"
 #include "api/e2b/sign_search.h"
@@ -178,6 +179,7 @@ void envd_ended(struct http_request *r, enum http_end why)
 	box_want_drop(&v->want);
 	if (v->own_done)
 		v->own_done(v);
+	admit_done(q);
 	free(v);
 	free(q);
 }
@@ -218,14 +220,17 @@ static enum access access_of(const struct envd *v, const char **ret_why)
 static void on_box(struct box_want *w, struct box *b, const struct err *why)
 {
 	struct envd *v = container_of(w, struct envd, want);
-	const char *ignored;
 
 	if (!b) {
+		if (!w->proven)
+			admit_note_failure(v->q);
 		envd_gone(v, why);
 		return;
 	}
-	if (access_of(v, &ignored) != ACCESS_NONE)
+	if (w->proven)
 		http_request_trust(v->q->http);
+	if (!admit_call(v->q, b->owner, w->proven))
+		return;
 	if (v->route->begin)
 		v->route->begin(v, b);
 	else
@@ -265,29 +270,32 @@ static void start(struct envd *v)
 	}
 	access = access_of(v, &why);
 	if (!v->route->open && access == ACCESS_NONE) {
-		api_refuse(r, 401, "%s", why);
+		admit_refuse(v->q, why);
 		return;
 	}
+	v->want.proven = access != ACCESS_NONE;
+	if (!v->want.proven &&
+	    (!admit_host(v->q) || (!box_find(v->q->front, v->q->id) && !admit_stranger(v->q))))
+		return;
 	if (access != ACCESS_SIGNED && !take_user(v)) {
 		envd_fail(v, "unauthenticated", "the Authorization header is malformed");
 		return;
 	}
 	v->want.done = on_box;
 	v->want.uses = !v->route->open;
-	v->want.has_token = true;
 	box_want(v->q->front, v->q->id, &v->want);
 }
 
 /* "49983-ID.domain"; without a domain of ours any will do. */
-static bool host_names(const struct http_head *h, const char *domain, uint16_t *ret_port, char *id,
-		       size_t size)
+static bool host_names(struct api_request *q, uint16_t *ret_port)
 {
+	const struct http_head *h = http_request_head(q->http);
 	const char *name = h->has_host ? h->host.name : "", *dash = strchr(name, '-');
 	const char *dot = strchr(name, '.');
 
-	return dash && dot && dash < dot && (!domain[0] || strcasecmp(dot + 1, domain) == 0) &&
+	return dash && dot && dash < dot && names_have_domain(&q->front->names, dot + 1) &&
 	       port_parse((struct str){ name, (size_t)(dash - name) }, ret_port) == 0 &&
-	       str_copy(id, size, (struct str){ dash + 1, (size_t)(dot - dash - 1) });
+	       str_copy(q->id, sizeof q->id, (struct str){ dash + 1, (size_t)(dot - dash - 1) });
 }
 
 static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
@@ -295,7 +303,8 @@ static bool is_for_sandbox(struct api_request *q, uint16_t *ret_port)
 	const struct str *id = http_request_header(q->http, "e2b-sandbox-id");
 	const struct str *port = http_request_header(q->http, "e2b-sandbox-port");
 
-	if (host_names(http_request_head(q->http), q->front->domain, ret_port, q->id, sizeof q->id))
+	q->port_host = host_names(q, ret_port);
+	if (q->port_host)
 		return true;
 	return id && port && str_copy(q->id, sizeof q->id, *id) && port_parse(*port, ret_port) == 0;
 }

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
+#include "api/admit.h"
 #include "api/e2b/box.h"
 #include "api/error.h"
 #include "api/server_key.h"
@@ -62,6 +63,7 @@ static void closed(struct port *p)
 static void port_free(struct port *p)
 {
 	api_count(p->q, "", "port");
+	admit_done(p->q);
 	box_want_drop(&p->want);
 	link_dial_drop(&p->dial);
 	box_port_remove(&p->in);
@@ -165,8 +167,9 @@ static bool may_use(const struct port *p, const struct box *b)
 {
 	const struct str *given = given_token(p->q);
 
-	if (!b->token_for_ports || has_token(p->q))
+	if (!b->token_for_ports || p->want.proven)
 		return true;
+	admit_note_failure(p->q);
 	refuse(p->q, 403,
 	       given ? "Sandbox is secured with traffic access token. Token in header "
 		       "'e2b-traffic-access-token' is invalid"
@@ -181,10 +184,12 @@ static void on_box(struct box_want *w, struct box *b, const struct err *why)
 	struct port *p = container_of(w, struct port, want);
 
 	if (!b) {
+		if (!w->proven)
+			admit_note_failure(p->q);
 		port_gone(p->q, why);
 		return;
 	}
-	if (!may_use(p, b))
+	if (!may_use(p, b) || !admit_call(p->q, b->owner, w->proven))
 		return;
 	http_request_trust(p->q->http);
 	box_port_add(b, &p->in);
@@ -207,8 +212,11 @@ void port_begin(struct api_request *q, uint16_t port)
 			    .in.gone = on_box_gone,
 			    .want.done = on_box,
 			    .want.uses = true };
-	p->want.has_token = has_token(q);
 	q->user = p;
 	q->http->handler = &handler;
+	p->want.proven = has_token(q);
+	if (!p->want.proven &&
+	    (!admit_host(q) || (!box_find(q->front, q->id) && !admit_stranger(q))))
+		return;
 	box_want(q->front, q->id, &p->want);
 }

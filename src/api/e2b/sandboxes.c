@@ -14,6 +14,7 @@
 #include "ops/order.h"
 #include "ops/policy.h"
 #include "policy/policy.h"
+#include "store/key_limits.h"
 
 static void put_lifecycle(struct json *j, const struct sandbox_row *row)
 {
@@ -46,7 +47,9 @@ int e2b_info(struct job_run *r, struct err *e)
 	json_init(&j, &b);
 	json_obj(&j);
 	e2b_put_listed(&j, &a.row, &status);
-	json_put_c(&j, "envdAccessToken", token);
+	/* The token opens commands and files. */
+	if (a.ask.scope & SCOPE_USE)
+		json_put_c(&j, "envdAccessToken", token);
 	e2b_put_domain(&j);
 	put_lifecycle(&j, &a.row);
 	json_put_bool(&j, "allowInternetAccess", net.now && net.now->def == POLICY_ACT_ALLOW);

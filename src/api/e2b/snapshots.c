@@ -10,6 +10,7 @@
 #include "api/e2b/common.h"
 #include "api/e2b/sandboxes.h"
 #include "ops/snapshot.h"
+#include "store/keys.h"
 
 #define DEFAULT_TAG ":default"
 enum { PAGE = 100 };
@@ -98,6 +99,38 @@ static void put_snapshot(struct json *j, const char *id, const char *name)
 	json_end(j);
 }
 
+/* ---- quota ---- */
+
+struct count {
+	const char *owner;
+	uint64_t n;
+};
+
+static int count_row(void *ctx, const struct snapshot_row *row)
+{
+	struct count *c = ctx;
+
+	c->n += snapshot_name_for(row, c->owner) != NULL;
+	return 0;
+}
+
+int snapshot_check_quota(struct job_run *r, const char *owner, struct err *e)
+{
+	struct count c = { .owner = owner };
+	struct key_limits k;
+
+	if (!owner)
+		return 0;
+	if (catalog_owner_limits(r->cay->catalog, owner, &k, e) < 0 ||
+	    op_snapshot_list(r->cay, NULL, count_row, &c, e) < 0)
+		return -1;
+	if (c.n < k.of[KEY_SNAPSHOTS])
+		return 0;
+	(void)err_set(e, ERR_LIMIT, "the key has %llu snapshots, as many as it may",
+		      (unsigned long long)c.n);
+	return err_code(e, "quota.snapshots", NULL);
+}
+
 /* ---- routes ---- */
 
 /* The older one of this name: a name means the newest. */
@@ -128,6 +161,8 @@ int e2b_snapshot(struct job_run *r, struct err *e)
 			      SNAPSHOT_NAME - 1);
 		return err_field(e, "name");
 	}
+	if (snapshot_check_quota(r, a.ask.owner, e) < 0)
+		return -1;
 	snapshot_note_write(note, a.ask.owner, name);
 	spec.sandbox = a.row.id;
 	spec.note = note;

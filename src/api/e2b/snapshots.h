@@ -18,3 +18,8 @@ void snapshot_note_write(char out[SNAPSHOT_NOTE], const char *owner, const char 
 /* By id or name, with or without ":default"; owner NULL: anybody's. 1, 0 if there is none, -1. */
 int snapshot_find(struct job_run *r, const char *owner, const char *ref, char ret_id[ID_SIZE],
 		  struct err *e);
+/*
+ * LIMIT if this key may keep no more; NULL: no key. Not exact for requests at the same time: each
+ * may see the last free place.
+ */
+int snapshot_check_quota(struct job_run *r, const char *owner, struct err *e);

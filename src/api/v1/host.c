@@ -180,12 +180,15 @@ int v1_job_key_create(struct job_run *r, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(4096);
 	auto_done(v1_ask_done) struct v1_ask a = { 0 };
+	struct key_spec spec = { 0 };
 	struct key_row row;
 	char text[KEY_TEXT];
 	struct json j;
 
-	if (v1_ask_read(r, &a, e) < 0 ||
-	    op_key_create(r->cay, v1_text(a.in.body, "name"), text, &row, e) < 0)
+	if (v1_ask_read(r, &a, e) < 0)
+		return -1;
+	spec.name = v1_text(a.in.body, "name");
+	if (op_key_create(r->cay, &spec, text, &row, e) < 0)
 		return -1;
 	json_init(&j, &b);
 	json_put_key(&j, &row, text);

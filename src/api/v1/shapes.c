@@ -227,6 +227,8 @@ static const struct v1_field version_fields[] = {
 
 static const struct v1_field key_fields[] = {
 	TEXT("id", NULL), TEXT("name", NULL), TEXT("begins", "Its first characters"), TEXT("created", "Time in UTC"),
+	TEXT("expires", "Time in UTC; missing: never", OPT), ANY("limits", "Its quotas, as far as it says any; null: none"),
+	TEXT("scope", "What it may do; missing: all", OPT),
 	TEXT("key", "The key itself, in the answer that made it", OPT), END
 };
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/limits.h"
 #include "api/v1/work.h"
 #include "ops/policy.h"
+#include "store/key_limits.h"
 
 void v1_spec_done(struct v1_spec *s)
 {
@@ -170,5 +172,12 @@ int v1_spec_read(struct job_run *r, const struct v1_ask *a, const json_t *body, 
 		return -1;
 	spec->env = (struct text_list){ (const char *const *)ret->env.items, ret->env.n };
 	spec->labels = (struct text_list){ (const char *const *)ret->labels.items, ret->labels.n };
-	return has_network(net) ? v1_policy_read(a, net, ret, NULL, e) : 0;
+	if (a->in.owner && api_limits(r, a->in.owner, &spec->limits, e) < 0)
+		return -1;
+	if (!has_network(net))
+		return 0;
+	if (!(a->in.scope & SCOPE_NETWORK))
+		return err_set(e, ERR_NOT_ALLOWED,
+			       "the scope of this key does not include 'network'");
+	return v1_policy_read(a, net, ret, NULL, e);
 }

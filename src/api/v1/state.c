@@ -201,7 +201,8 @@ int v1_job_snapshot(struct job_run *r, struct err *e)
 				       .note = v1_text(a.in.body, "note"),
 				       .sync = v1_is(a.in.body, "sync") };
 	if (a.in.owner) {
-		if (key_note(r, &a, name, note, e) < 0)
+		if (key_note(r, &a, name, note, e) < 0 ||
+		    snapshot_check_quota(r, a.in.owner, e) < 0)
 			return -1;
 		spec.name = NULL;
 		spec.note = note;

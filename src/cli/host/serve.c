@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "api/front.h"
+#include "api/names.h"
 #include "api/supervisor.h"
 #include "api/worker.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/host/key_options.h"
 #include "cli/host/serve_config.h"
 #include "cli/host/serve_group.h"
 #include "cli/host/serve_listen.h"
@@ -22,8 +24,10 @@
 #include "ops/key.h"
 #include "ops/pool/demand.h"
 
-static const char *want_listen, *want_socket, *want_cert, *want_key, *want_domain;
+static const char *want_listen, *want_socket, *want_cert, *want_key;
 static const char *want_log, *want_config, *want_pool;
+static struct opt_list want_domains, want_origins;
+static struct key_opts want_limits;
 static bool want_check, want_restart;
 static struct opt opts[] = {
 	{ "listen", 0, OPT_TEXT, "ADDR:PORT",
@@ -33,8 +37,11 @@ static struct opt opts[] = {
 	{ "tls-cert", 0, OPT_TEXT, "FILE",
 	  "Speak TLS on --listen with this certificate chain (PEM)", &want_cert },
 	{ "tls-key", 0, OPT_TEXT, "FILE", "The certificate's private key (PEM)", &want_key },
-	{ "domain", 0, OPT_TEXT, "NAME",
-	  "Ports of sandboxes are PORT-ID.NAME (default: below any name)", &want_domain },
+	{ "domain", 0, OPT_LIST, "NAME",
+	  "A name of this server: ports of sandboxes are PORT-ID.NAME. Repeat for more",
+	  &want_domains },
+	{ "origin", 0, OPT_LIST, "URL", "Let web pages of this origin use it. Repeat for more",
+	  &want_origins },
 	{ "access-log", 0, OPT_TEXT, "FILE",
 	  "Write a line of JSON per request; -: to stdout (default: none)", &want_log },
 	{ "pool", 0, OPT_TEXT, "N|auto",
@@ -46,6 +53,7 @@ static struct opt opts[] = {
 	{ "restart", 0, OPT_FLAG, NULL,
 	  "Have the running server replaced by this version, without losing a request",
 	  &want_restart },
+	KEY_LIMIT_ROWS(want_limits),
 	{ 0 },
 };
 
@@ -59,22 +67,14 @@ struct serving {
 	struct access_log log;
 	struct handover left; /* by the program before a restart */
 	bool restarted;
-	uint32_t pool_most; /* sandboxes to keep ready by demand */
-	char key[KEY_TEXT]; /* key created by this run; empty: none */
+	struct key_limits limits; /* of keys that say nothing else */
+	uint32_t pool_most;	  /* sandboxes to keep ready by demand */
+	char key[KEY_TEXT];	  /* key created by this run; empty: none */
 	/* The domain as clients write it, with the port if it is not the one of https. */
 	char public[DOMAIN_SIZE + 8];
 };
 
 /* ---- options ---- */
-
-static bool is_domain(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 0 && n < DOMAIN_SIZE &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n && name[0] != '.' &&
-	       name[n - 1] != '.' && !strstr(name, "..");
-}
 
 /* The file that --config names must exist, others need not. */
 static int read_config(struct serving *s, struct err *e)
@@ -108,6 +108,29 @@ static int parse_pool(uint32_t *ret, struct err *e)
 	return 0;
 }
 
+static int check_names(const struct serving *s, struct err *e)
+{
+	struct known_names names = { 0 };
+
+	for (int i = 0; i < want_domains.n; i++)
+		if (names_add_domain(&names, str_of(want_domains.items[i])) < 0) {
+			(void)err_set(
+				e, ERR_INVALID,
+				"--domain '%.100s' is not a domain such as example.com, or one "
+				"too many",
+				want_domains.items[i]);
+			return serve_config_blame(&s->config, &want_domains, e);
+		}
+	for (int i = 0; i < want_origins.n; i++)
+		if (names_add_origin(&names, str_of(want_origins.items[i])) < 0) {
+			(void)err_set(e, ERR_INVALID,
+				      "--origin '%.100s': write https://host or http://host:port",
+				      want_origins.items[i]);
+			return serve_config_blame(&s->config, &want_origins, e);
+		}
+	return 0;
+}
+
 static int check_options(struct cmd_ctx *ctx, struct serving *s, struct err *e)
 {
 	if (parse_pool(&s->pool_most, e) < 0)
@@ -116,12 +139,7 @@ static int check_options(struct cmd_ctx *ctx, struct serving *s, struct err *e)
 		return cmd_usage(ctx, e, "--tls-cert and --tls-key belong together");
 	if (want_cert && !want_listen)
 		return cmd_usage(ctx, e, "TLS is for TCP: --tls-cert needs --listen");
-	if (want_domain && !is_domain(want_domain)) {
-		(void)cmd_usage(ctx, e, "'%s' is not a domain; write it as example.com",
-				want_domain);
-		return serve_config_blame(&s->config, &want_domain, e);
-	}
-	return 0;
+	return check_names(s, e) < 0 ? -1 : key_opts_read(&want_limits, &s->limits, e);
 }
 
 /* ---- what is printed ---- */
@@ -131,7 +149,7 @@ static void print_sdk_lines(const struct serving *s, const char *key)
 	const char *scheme = want_cert ? "https" : "http", *address = s->listen.address;
 
 	printf("To use it with the E2B SDK:\n");
-	if (want_cert && want_domain)
+	if (want_cert && want_domains.n)
 		printf("  export E2B_DOMAIN=%s\n"
 		       "  export E2B_API_URL=https://api.%s\n",
 		       s->public, s->public);
@@ -196,12 +214,13 @@ static int count_key(void *ctx, const struct key_row *row)
 /* A network server needs at least one key: without keys no client could use it. */
 static int need_key(struct serving *s, struct err *e)
 {
+	const struct key_spec spec = { .name = "default" };
 	struct key_row row;
 	bool some = false;
 
 	if (op_key_list(&s->cay, count_key, &some, e) < 0)
 		return -1;
-	return some ? 0 : op_key_create(&s->cay, "default", s->key, &row, e);
+	return some ? 0 : op_key_create(&s->cay, &spec, s->key, &row, e);
 }
 
 static int set_variable(const char *name, const char *value, struct err *e)
@@ -213,17 +232,18 @@ static int set_variable(const char *name, const char *value, struct err *e)
 static int announce_domain(struct serving *s, struct err *e)
 {
 	char name[DOMAIN_SIZE + 8], text[DOMAIN_SIZE + 100];
+	const char *domain = want_domains.n ? want_domains.items[0] : NULL;
 
-	if (!want_domain)
+	if (!domain)
 		return unsetenv("CAY_SERVE_DOMAIN");
-	(void)str_copy(s->public, sizeof s->public, str_of(want_domain));
+	(void)str_copy(s->public, sizeof s->public, str_of(domain));
 	if (want_cert && s->listen.port != HTTPS)
-		(void)snprintf(s->public, sizeof s->public, "%s:%u", want_domain, s->listen.port);
-	(void)snprintf(name, sizeof name, "80-id.%s", want_domain);
+		(void)snprintf(s->public, sizeof s->public, "%s:%u", domain, s->listen.port);
+	(void)snprintf(name, sizeof name, "80-id.%s", domain);
 	if (want_cert && !certs_cover(&s->certs, name)) {
 		(void)snprintf(text, sizeof text,
 			       "the certificate is not valid for *.%s: clients will refuse ports",
-			       want_domain);
+			       domain);
 		print_notice(s, text);
 	}
 	return set_variable("CAY_SERVE_DOMAIN", s->public, e);
@@ -252,7 +272,10 @@ static int serve(struct serving *s, struct err *e)
 					    .front_role = "serve-front",
 					    .certs = want_cert ? &s->certs : NULL,
 					    .log = want_log ? &s->log : NULL,
-					    .domain = want_domain,
+					    .domains = want_domains.items,
+					    .ndomains = want_domains.n,
+					    .origins = want_origins.items,
+					    .norigins = want_origins.n,
 					    .ready = print_next_steps,
 					    .config_changed = config_changed,
 					    .say = print_notice,
@@ -302,7 +325,11 @@ static int prepare(struct cmd_ctx *ctx, struct serving *s, struct err *e)
 		return serve_config_blame(&s->config, &want_log, e);
 	if (cay_programs(&s->cay, e) < 0)
 		return -1;
-	return want_listen && !want_check ? need_key(s, e) : 0;
+	if (want_check)
+		return 0;
+	if (op_key_server_limits(&s->cay, &s->limits, e) < 0)
+		return -1;
+	return want_listen ? need_key(s, e) : 0;
 }
 
 static int run(struct cmd_ctx *ctx, struct err *e)
@@ -358,18 +385,20 @@ const struct cmd cmd_serve = {
 	.name = "serve",
 	.synopsis = "[--listen ADDR:PORT [--tls-cert FILE --tls-key FILE]] [options]",
 	.summary = "Serve sandboxes to programs over HTTP, as the E2B SDKs speak it",
-	.details = "Serves a unix socket that only its user can open. With --listen also TCP: each "
-		   "client needs a key, and sees the sandboxes that this key made. The first "
-		   "server with --listen makes a key and prints it. Sandboxes outlive the server. "
-		   "Without --tls-cert, clients of other machines need a proxy that speaks TLS. A "
-		   "certificate that was replaced is read within seconds, or at once after SIGHUP, "
-		   "which also opens the access log again and takes a changed config file. "
-		   "--restart, or SIGUSR2, replaces the running program by the one on disk: no "
-		   "request fails, and plain connections stay open. With --pool it keeps "
-		   "sandboxes ready, as many of each kind as clients made within ten seconds in "
-		   "the last five to ten minutes, up to N in all, or 64 with auto, and in at most "
-		   "a sixteenth of the free memory. They end with the server. Stop the server "
-		   "with SIGTERM or ^C.",
+	.details =
+		"Serves a unix socket that only its user can open. With --listen also TCP: each "
+		"client needs a key, and sees the sandboxes that this key made. The first "
+		"server with --listen makes a key and prints it. The limits hold for keys that say "
+		"nothing else (cay key create). Sandboxes outlive the server. "
+		"Without --tls-cert, clients of other machines need a proxy that speaks TLS. A "
+		"certificate that was replaced is read within seconds, or at once after SIGHUP, "
+		"which also opens the access log again and takes a changed config file. "
+		"--restart, or SIGUSR2, replaces the running program by the one on disk: no "
+		"request fails, and plain connections stay open. With --pool it keeps "
+		"sandboxes ready, as many of each kind as clients made within ten seconds in "
+		"the last five to ten minutes, up to N in all, or 64 with auto, and in at most "
+		"a sixteenth of the free memory. They end with the server. Stop the server "
+		"with SIGTERM or ^C.",
 	.examples = "cay serve --listen 127.0.0.1:3000\n"
 		    "cay serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem\n"
 		    "cay serve --restart",

@@ -18,7 +18,8 @@ enum job_flags {
 
 enum {
 	LIMIT_JOB_BODY = LIMIT_FRAME_BODY - 16 * 1024, /* maximum size of a request or an answer */
-	LIMIT_JOBS_OF_KEY = 64,			       /* waiting jobs of one sandbox */
+	LIMIT_JOBS_OF_KEY = 64,			       /* waiting jobs of one lane */
+	LIMIT_JOBS_OF_ASKER = 256,		       /* the same of one asker */
 	LIMIT_JOBS = 1024,			       /* waiting jobs in total */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes order the jobs of each sandbox. A lane is in the list of its head's class while its head
- * can start.
+ * Lanes order the jobs of one asker for one sandbox. A lane is in the list of its head's class
+ * while its head can start. Another asker's jobs for the same sandbox are in another lane: most
+ * askers are refused there, and must not hold up the owner.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 /* Jobs without a sandbox wait in one lane per class. No sandbox key starts with a slash. */
 static const char *const no_key[JOB_CLASSES] = { "/quick", "/long" };
 
-static struct job_lane **lane_slot(struct job_queue *q, const char *key)
+static struct job_lane **lane_slot(struct job_queue *q, const struct job_asker *a, const char *key)
 {
 	unsigned h = 5381;
 	struct job_lane **at;
@@ -19,33 +20,46 @@ static struct job_lane **lane_slot(struct job_queue *q, const char *key)
 	for (const char *c = key; *c; c++)
 		h = h * 33 + (unsigned char)*c;
 	for (at = &q->lanes[h % ARRAY_LEN(q->lanes)]; *at; at = &(*at)->next)
-		if (strcmp((*at)->key, key) == 0)
+		if ((*at)->asker == a && strcmp((*at)->key, key) == 0)
 			break;
 	return at;
 }
 
-struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char *key)
+struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char *asker,
+			 const char *key)
 {
 	const char *name = key && key[0] ? key : no_key[class_];
-	struct job_lane **at = lane_slot(q, name);
+	struct job_asker *a = asker_of(q, asker ? asker : "");
+	struct job_lane **at;
 
-	if (!*at) {
-		*at = calloc(1, sizeof **at);
-		if (*at)
-			(void)str_copy((*at)->key, sizeof(*at)->key, str_of(name));
+	if (!a)
+		return NULL;
+	at = lane_slot(q, a, name);
+	if (*at)
+		return *at;
+	*at = calloc(1, sizeof **at);
+	if (*at) {
+		(void)str_copy((*at)->key, sizeof(*at)->key, str_of(name));
+		(*at)->asker = a;
+		a->lanes++;
+	} else {
+		asker_free_if_empty(q, a);
 	}
 	return *at;
 }
 
 void lane_free_if_empty(struct job_queue *q, struct job_lane *l)
 {
+	struct job_asker *a = l->asker;
 	struct job_lane **at;
 
 	if (l->head || l->shared || l->exclusive || l->ready)
 		return;
-	at = lane_slot(q, l->key);
+	at = lane_slot(q, a, l->key);
 	*at = l->next;
 	free(l);
+	a->lanes--;
+	asker_free_if_empty(q, a);
 }
 
 static bool lane_can_begin(const struct job_lane *l)
@@ -57,15 +71,10 @@ static bool lane_can_begin(const struct job_lane *l)
 
 static void lane_changed(struct job_queue *q, struct job_lane *l)
 {
-	enum job_class class_;
-
 	if (l->ready || !lane_can_begin(l))
 		return;
-	class_ = job_class_of(l->head->kind);
 	l->ready = true;
-	l->next_ready = NULL;
-	*q->ready_end[class_] = l;
-	q->ready_end[class_] = &l->next_ready;
+	asker_add_ready(q, l, job_class_of(l->head->kind));
 }
 
 void lane_put(struct job_queue *q, struct job *j, bool first)
@@ -77,6 +86,7 @@ void lane_put(struct job_queue *q, struct job *j, bool first)
 	*(j->prev ? &j->prev->next : &l->head) = j;
 	*(j->next ? &j->next->prev : &l->tail) = j;
 	l->waiting++;
+	l->asker->waiting++;
 	q->waiting++;
 	q->waiting_of[job_class_of(j->kind)]++;
 	lane_changed(q, l);
@@ -90,6 +100,7 @@ void lane_take(struct job_queue *q, struct job *j)
 	*(j->next ? &j->next->prev : &l->tail) = j->prev;
 	j->next = j->prev = NULL;
 	l->waiting--;
+	l->asker->waiting--;
 	q->waiting--;
 	q->waiting_of[job_class_of(j->kind)]--;
 	lane_changed(q, l);
@@ -98,6 +109,7 @@ void lane_take(struct job_queue *q, struct job *j)
 
 void lane_enter(struct job *j)
 {
+	j->lane->asker->running[job_class_of(j->kind)]++;
 	if (j->kind->flags & JOB_EXCLUSIVE)
 		j->lane->exclusive = true;
 	else
@@ -106,45 +118,37 @@ void lane_enter(struct job *j)
 
 void lane_leave(struct job_queue *q, struct job *j)
 {
+	enum job_class class_ = job_class_of(j->kind);
 	struct job_lane *l = j->lane;
 
 	if (j->kind->flags & JOB_EXCLUSIVE)
 		l->exclusive = false;
 	else
 		l->shared--;
+	l->asker->running[class_]--;
+	asker_list(q, l->asker, class_);
 	lane_changed(q, l);
 	lane_free_if_empty(q, l);
-}
-
-static struct job_lane *pop_ready(struct job_queue *q, enum job_class class_)
-{
-	struct job_lane *l = q->ready[class_];
-
-	if (!l)
-		return NULL;
-	q->ready[class_] = l->next_ready;
-	if (!q->ready[class_])
-		q->ready_end[class_] = &q->ready[class_];
-	l->ready = false;
-	l->next_ready = NULL;
-	return l;
 }
 
 struct job *lane_next(struct job_queue *q, enum job_class class_)
 {
 	struct job_lane *l;
 
-	while ((l = pop_ready(q, class_))) {
+	while ((l = asker_next(q, class_))) {
+		struct job_asker *a = l->asker;
 		struct job *j = l->head;
 
 		if (!lane_can_begin(l) || job_class_of(j->kind) != class_) {
 			/* The head has changed since the lane was listed. */
 			lane_changed(q, l);
+			asker_list(q, a, class_);
 			lane_free_if_empty(q, l);
 			continue;
 		}
 		lane_enter(j);
 		lane_take(q, j);
+		asker_list(q, a, class_); /* after all others */
 		return j;
 	}
 	return NULL;
@@ -159,4 +163,10 @@ void lanes_free(struct job_queue *q)
 			q->lanes[i] = l->next;
 			free(l);
 		}
+	while (q->askers) {
+		struct job_asker *a = q->askers;
+
+		q->askers = a->next;
+		free(a);
+	}
 }

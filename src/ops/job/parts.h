@@ -21,8 +21,9 @@ struct job {
 	void *ctx;
 };
 
-/* lane.c. Returns the lane of this key, and creates it if needed. NULL: no memory. */
-struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char *key);
+/* lane.c. Returns the lane of this asker and key; creates it if needed. NULL: no memory. */
+struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char *asker,
+			 const char *key);
 /* Add a waiting job at the end of its lane, or at the front. */
 void lane_put(struct job_queue *q, struct job *j, bool first);
 /* Remove a waiting job from its lane. */
@@ -40,6 +41,16 @@ static inline enum job_class job_class_of(const struct job_kind *k)
 {
 	return k->flags & JOB_LONG ? JOB_CLASS_LONG : JOB_CLASS_QUICK;
 }
+
+/* asker.c. Returns the asker of this name, and creates it if needed. NULL: no memory. */
+struct job_asker *asker_of(struct job_queue *q, const char *name);
+void asker_free_if_empty(struct job_queue *q, struct job_asker *a);
+/* Append a lane to those of its asker that can start a job of this class. */
+void asker_add_ready(struct job_queue *q, struct job_lane *l, enum job_class class_);
+/* Let the asker wait for its turn, if it can start a job of this class. */
+void asker_list(struct job_queue *q, struct job_asker *a, enum job_class class_);
+/* The next lane of the asker whose turn it is; NULL: none. */
+struct job_lane *asker_next(struct job_queue *q, enum job_class class_);
 
 /* queue.c: the job has run. Tells its owner and frees the job. */
 void job_finish(struct job *j, const struct job_answer *a, const struct err *why);

@@ -128,6 +128,8 @@ static int check_spec(const struct job_queue *q, const struct job_spec *s,
 		return err_set(e, ERR_INVALID, "there is no job '%s'", s->kind);
 	if (s->key && (strlen(s->key) >= JOB_KEY_SIZE || s->key[0] == '/'))
 		return err_set(e, ERR_INVALID, "'%.40s' is not an id", s->key);
+	if (s->asker && strlen(s->asker) >= JOB_KEY_SIZE)
+		return err_set(e, ERR_INVALID, "'%.40s' is not the id of a key", s->asker);
 	if (s->in.n > LIMIT_JOB_BODY)
 		return err_set(e, ERR_INVALID, "%s: %zu bytes are too many", s->kind, s->in.n);
 	return 0;
@@ -136,12 +138,16 @@ static int check_spec(const struct job_queue *q, const struct job_spec *s,
 static int check_room(const struct job_queue *q, const struct job_lane *l, const char *key,
 		      struct err *e)
 {
-	bool keyed = key && key[0];
+	bool keyed = key && key[0], is_host = !l->asker->name[0];
+	bool asker_full = !is_host && l->asker->waiting >= LIMIT_JOBS_OF_ASKER;
 
-	if (q->waiting < LIMIT_JOBS && (!keyed || l->waiting < LIMIT_JOBS_OF_KEY))
+	if (q->waiting < LIMIT_JOBS && !asker_full && (!keyed || l->waiting < LIMIT_JOBS_OF_KEY))
 		return 0;
 	if (q->waiting >= LIMIT_JOBS)
 		(void)err_set(e, ERR_LIMIT, "%d requests are waiting already", q->waiting);
+	else if (asker_full)
+		(void)err_set(e, ERR_LIMIT, "%d requests of this key are waiting already",
+			      l->asker->waiting);
 	else
 		(void)err_set(e, ERR_LIMIT, "%d requests wait for sandbox '%s' already", l->waiting,
 			      key);
@@ -156,7 +162,7 @@ struct job *job_start(struct job_queue *q, const struct job_spec *s, struct err 
 
 	if (check_spec(q, s, &kind, e) < 0)
 		return NULL;
-	lane = lane_of(q, job_class_of(kind), s->key);
+	lane = lane_of(q, job_class_of(kind), s->asker, s->key);
 	j = calloc(1, sizeof *j);
 	if (!lane || !j) {
 		free(j);
@@ -229,7 +235,7 @@ void job_queue_init(struct job_queue *q, struct loop *l, const struct job_table 
 	q->most[JOB_CLASS_QUICK] = quick < JOB_QUICK_MOST ? quick : JOB_QUICK_MOST;
 	q->most[JOB_CLASS_LONG] = longs < JOB_LONG_MOST ? longs : JOB_LONG_MOST;
 	for (int i = 0; i < JOB_CLASSES; i++)
-		q->ready_end[i] = &q->ready[i];
+		q->turn_end[i] = &q->turn[i];
 	for (int i = 0; i < JOB_WORKERS; i++) {
 		q->workers[i].queue = q;
 		q->workers[i].cancel_fd = FD_NONE;

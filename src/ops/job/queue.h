@@ -4,8 +4,11 @@
  *
  *   job_start ──> waits in the lane of its sandbox ──> runs in a worker ──> done (called once)
  *
- * Lanes: jobs of one sandbox start in the order of job_start(). An exclusive job runs alone in its
- * lane; others run in parallel. Jobs without a sandbox wait only for a worker.
+ * Lanes: jobs of one asker for one sandbox start in the order of job_start(). An exclusive job runs
+ * alone in its lane; others run in parallel. Jobs without a sandbox wait only for a worker.
+ *
+ * Askers take turns: each gets one job started, then the next asker. No asker but the host's user
+ * has all workers of a class, or more than LIMIT_JOBS_OF_ASKER waiting jobs.
  *
  * There are two classes of workers: for quick jobs and for long jobs. The queue asks the host
  * (struct job_host) for processes; in a jail the host is another process.
@@ -33,6 +36,7 @@ struct job_answer {
 struct job_spec {
 	const char *kind;
 	const char *key;     /* id of the sandbox; NULL: none */
+	const char *asker;   /* who asks, such as the id of an API key; NULL: the host's user */
 	struct str in;	     /* copied */
 	uint64_t timeout_ms; /* includes the wait; 0: JOB_TIMEOUT_MS */
 	/* Called once, with an answer or the error. The job is freed afterwards. */
@@ -84,12 +88,22 @@ struct job_worker {
 	bool retired;		 /* the queue ended it: no pause */
 };
 
+/* Who asks. Exists while it has lanes. */
+struct job_asker {
+	char name[JOB_KEY_SIZE]; /* empty: the host's user */
+	int lanes, waiting, running[JOB_CLASSES];
+	struct job_lane *ready[JOB_CLASSES], **ready_end[JOB_CLASSES];
+	bool listed[JOB_CLASSES]; /* waits for its turn */
+	struct job_asker *next_turn[JOB_CLASSES], *next;
+};
+
 struct job_lane {
 	char key[JOB_KEY_SIZE];
+	struct job_asker *asker;
 	struct job *head, *tail; /* waiting jobs */
 	int waiting, shared;	 /* shared: non-exclusive jobs that run now */
 	bool exclusive;		 /* an exclusive job runs now */
-	bool ready;		 /* in the list of ready lanes */
+	bool ready;		 /* in its asker's list of ready lanes */
 	struct job_lane *next_ready, *next;
 };
 
@@ -100,7 +114,9 @@ struct job_queue {
 	struct job_worker workers[JOB_WORKERS]; /* workers for quick jobs first */
 	int most[JOB_CLASSES];
 	struct job_lane *lanes[256];
-	struct job_lane *ready[JOB_CLASSES], **ready_end[JOB_CLASSES];
+	struct job_asker *askers;
+	struct job_asker *turn[JOB_CLASSES],
+		**turn_end[JOB_CLASSES]; /* those that can start a job */
 	int waiting, waiting_of[JOB_CLASSES];
 	uint32_t number;
 	bool handing_out, again;

@@ -23,7 +23,8 @@ static struct waiter waiter;
 static struct job_queue queue;
 static int peer[JOB_WORKERS], cancel[JOB_WORKERS];
 static int starts[JOB_WORKERS], kills[JOB_WORKERS];
-static bool at_once; /* reply to start() inside the call */
+static bool at_once;	  /* reply to start() inside the call */
+static const char *asker; /* of the next jobs; NULL: the host's user */
 static int fds_before;
 
 /* The order in which owners got their results: one letter per job. */
@@ -143,6 +144,7 @@ static inline struct job *try_ask(const char *kind, const char *key, char name, 
 	struct told *t = &told[ntold % (int)ARRAY_LEN(told)];
 	const struct job_spec spec = { .kind = kind,
 				       .key = key,
+				       .asker = asker,
 				       .in = STR("in"),
 				       .timeout_ms = ms,
 				       .done = on_done,

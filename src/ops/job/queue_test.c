@@ -398,6 +398,99 @@ static void jobs_that_cannot_be_are_refused(void)
 	tear_down();
 }
 
+static void ask_as(const char *who, const char *kind, const char *key, char name)
+{
+	asker = who;
+	ask(kind, key, name);
+	asker = NULL;
+}
+
+static void askers_take_turns_however_many_sandboxes_one_names(void)
+{
+	char key[16];
+
+	set_up(1, 1);
+	for (int i = 0; i < 6; i++) {
+		(void)snprintf(key, sizeof key, "box%d", i);
+		ask_as("greedy", "touch", key, 'g');
+	}
+	ask_as("modest", "touch", NULL, 'm');
+	ask_as("modest", "touch", NULL, 'm');
+	ask_as(NULL, "touch", NULL, 'h');
+	worker_begins(0);
+	for (int i = 0; i < 9; i++)
+		works(0);
+	CHECK_STR(order, "gmhgmgggg");
+	tear_down();
+}
+
+static void an_asker_leaves_a_worker_to_others(void)
+{
+	struct job_do d;
+
+	set_up(3, 1);
+	at_once = true;
+	for (int i = 0; i < 4; i++)
+		ask_as("greedy", "touch", NULL, 'g');
+	CHECK(job_queue_busy(&queue) == 2 && job_queue_waiting(&queue) == 2);
+	ask_as("modest", "touch", NULL, 'm');
+	CHECK(job_queue_busy(&queue) == 3);
+	works(2);
+	CHECK_STR(order, "m");
+	CHECK(hear(2, &d) == 0);
+	works(0); /* and now the next one begins */
+	CHECK(job_queue_busy(&queue) == 2 && job_queue_waiting(&queue) == 1);
+	tear_down();
+}
+
+static void a_stranger_does_not_fill_the_lane_of_a_sandbox(void)
+{
+	struct err e = { 0 };
+
+	set_up(1, 1);
+	asker = "stranger";
+	for (int i = 0; i < LIMIT_JOBS_OF_KEY; i++)
+		CHECK(try_ask("show", "box", '.', 0, &e));
+	CHECK(!try_ask("show", "box", '.', 0, &e));
+	asker = "owner";
+	CHECK(try_ask("show", "box", 'o', 0, &e));
+	tear_down();
+}
+
+static void an_asker_has_a_limit_of_waiting_jobs(void)
+{
+	struct err e = { 0 };
+
+	set_up(1, 1);
+	asker = "greedy";
+	for (int i = 0; i < LIMIT_JOBS_OF_ASKER; i++)
+		CHECK(try_ask("show", NULL, '.', 0, &e));
+	CHECK(!try_ask("show", NULL, '.', 0, &e));
+	CHECK(e.kind == ERR_LIMIT);
+	CHECK_STR(e.code, "jobs.full");
+	asker = "modest";
+	CHECK(try_ask("show", NULL, 'm', 0, &e));
+	asker = NULL;
+	tear_down();
+}
+
+static void a_dropped_job_leaves_no_turn_behind(void)
+{
+	struct job *j;
+
+	set_up(1, 1);
+	asker = "gone";
+	j = ask("touch", "box", 'g');
+	asker = NULL;
+	job_drop(j);
+	ask_as("other", "touch", NULL, 'o');
+	worker_begins(0);
+	works(0);
+	CHECK_STR(order, "o");
+	CHECK(!queue.askers);
+	tear_down();
+}
+
 T_MAIN(T(a_job_is_done_by_a_worker_that_is_started_for_it),
        T(a_host_may_answer_a_start_from_within),
        T(jobs_of_a_sandbox_begin_in_their_order_and_an_exclusive_one_is_alone),
@@ -413,4 +506,7 @@ T_MAIN(T(a_job_is_done_by_a_worker_that_is_started_for_it),
        T(a_worker_that_dies_idle_costs_no_job_anything), T(rests_double_until_a_job_is_done),
        T(whatever_breaks_the_protocol_ends_the_worker), T(progress_is_told_until_the_end),
        T(a_worker_that_ignores_the_deadline_is_killed), T(a_start_that_fails_is_tried_again),
-       T(a_queue_can_end_with_jobs_in_every_state), T(jobs_that_cannot_be_are_refused))
+       T(a_queue_can_end_with_jobs_in_every_state), T(jobs_that_cannot_be_are_refused),
+       T(askers_take_turns_however_many_sandboxes_one_names), T(an_asker_leaves_a_worker_to_others),
+       T(a_stranger_does_not_fill_the_lane_of_a_sandbox), T(an_asker_has_a_limit_of_waiting_jobs),
+       T(a_dropped_job_leaves_no_turn_behind))
