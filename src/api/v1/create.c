@@ -21,17 +21,6 @@ struct making {
 	bool replayed;
 };
 
-/* The message of a taken name has the id of its owner, which may be another key's. */
-static int hide_taken(const struct v1_ask *a, const struct create_spec *spec, struct err *e)
-{
-	if (a->in.owner && e->kind == ERR_CONFLICT && spec->name && !e->code[0]) {
-		(void)err_set(e, ERR_CONFLICT, "the name '%s' is taken", spec->name);
-		(void)err_code(e, "name.taken", NULL);
-		return err_field(e, "name");
-	}
-	return -1;
-}
-
 static int reply_made(struct job_run *r, struct making *m, struct err *e)
 {
 	auto_done(buf_done) struct buf b = BUF_INIT(LIMIT_JOB_BODY);
@@ -130,7 +119,7 @@ static int make(struct job_run *r, struct making *m, const struct create_spec *s
 		specs[i].request = m->a->key ? &m->keys[i] : NULL;
 	}
 	if (op_create(r->cay, specs, m->n, m->made, e) < 0)
-		return hide_taken(m->a, spec, e);
+		return v1_hide_taken(m->a, spec->name, e);
 	return 0;
 }
 

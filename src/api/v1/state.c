@@ -266,7 +266,7 @@ static int fork_of(struct job_run *r, const struct v1_ask *a, const char *source
 
 	v1_list_begin(&j, &b);
 	if (op_fork(r->cay, source, &spec, e) < 0)
-		return -1;
+		return v1_hide_taken(a, spec.name ? spec.name : "", e);
 	json_end(&j);
 	json_put_nil(&j, "next");
 	json_end(&j);

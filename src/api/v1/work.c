@@ -167,3 +167,13 @@ int v1_list_end(struct job_run *r, struct json *j, struct buf *b, const char *ne
 	json_end(j);
 	return v1_reply(r, 200, j, b, e);
 }
+
+int v1_hide_taken(const struct v1_ask *a, const char *name, struct err *e)
+{
+	if (a->in.owner && strcmp(e->code, "sandbox.name_taken") == 0) {
+		(void)err_set(e, ERR_CONFLICT, "the name '%s' is taken", name);
+		(void)err_code(e, "name.taken", NULL);
+		(void)err_field(e, "name");
+	}
+	return -1;
+}

@@ -27,6 +27,11 @@ int v1_find_sandbox(struct job_run *r, const struct v1_ask *a, const char *ref,
 		    struct sandbox_row *ret, struct err *e);
 /* NOT_FOUND: "what 'ref' not found". */
 int v1_unknown(const char *what, const char *code, const char *ref, struct err *e);
+/*
+ * The message of a taken name has the id of its sandbox, which may be another key's: hide it from
+ * keys. Returns -1.
+ */
+int v1_hide_taken(const struct v1_ask *a, const char *name, struct err *e);
 /* The id of a snapshot that the client may use. */
 int v1_find_snapshot(struct job_run *r, const struct v1_ask *a, const char *ref, char ret[ID_SIZE],
 		     struct err *e);
