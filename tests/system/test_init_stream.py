@@ -87,11 +87,11 @@ def test_input_goes_in_until_its_end(init):
 
 def test_a_file_is_written_and_read(init, tmp_path):
     path = str(tmp_path / 'f')
-    init.run(1, op=proto.OP_WRITE_FILE, path=path)
+    init.run(1, op=proto.CALL_WRITE_FILE, path=path)
     init.send(proto.STDIN, b'abc', 1)
     init.send(proto.STDIN_EOF, b'', 1)
     assert init.finish(1)[2] == 0
-    init.run(2, op=proto.OP_READ_FILE, path=path)
+    init.run(2, op=proto.CALL_READ_FILE, path=path)
     assert init.finish(2) == (b'abc', b'', 0)
 
 

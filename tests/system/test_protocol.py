@@ -351,7 +351,7 @@ def test_no_more_calls_are_remembered_than_the_limit(fresh_cay):
                                                 (9, 5, b'9'), (10, 5, b''), (99, None, b''), (0, 0, b'')])
 def test_a_part_of_a_file_is_read(cay, box, client, offset, length, text):
     cay('exec', box, '--', 'sh', '-c', 'printf 0123456789 > /tmp/part', check=True)
-    body = field(proto.TAG_OP, proto.OP_READ_FILE) + field(proto.TAG_PATH, '/tmp/part') + \
+    body = field(proto.TAG_OP, proto.CALL_READ_FILE) + field(proto.TAG_PATH, '/tmp/part') + \
         field(proto.TAG_OFFSET, offset)
     if length is not None:
         body += field(proto.TAG_LENGTH, length)

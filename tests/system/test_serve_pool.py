@@ -52,7 +52,8 @@ def test_a_command_claims_what_is_ready_for_clients(pooled):
     create(pooled)
     wait_until(pooled.pools.ready, what='a ready one')
     ready = pooled.pools.ready()
-    assert pooled.pools('run', '--net', 'open', '--', 'hostname', check=True).out.strip() in ready
+    limits = ('--memory', '2G', '--cpus', '2', '--pids', '2048', '--disk', '10G', '--best-effort')
+    assert pooled.pools('run', '--net', 'open', *limits, '--', 'hostname', check=True).out.strip() in ready
 
 
 def test_a_server_that_is_killed_leaves_nothing_ready(fresh_cay):
