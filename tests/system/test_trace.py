@@ -127,7 +127,7 @@ def test_a_call_beside_an_idle_one_is_certain(cay, box):
     """Where calls have groups. The idle call may still be busy for a moment, so several tries."""
     with cay.popen('exec', box, '--', 'sh', '-c', 'echo r; read x', stdin=subprocess.PIPE) as p:
         p.read_until(b'r\n')
-        for i in range(10):
+        for i in range(60):
             cay('exec', box, '--', 'sh', '-c', f'echo 1 > /tmp/f{i}', check=True)
             e = next(e for e in cay.events(box) if e.get('path') == f'/tmp/f{i}')
             assert e.get('call', 0) in (0, i + 2), e

@@ -30,22 +30,24 @@ struct job_lane *lane_of(struct job_queue *q, enum job_class class_, const char 
 {
 	const char *name = key && key[0] ? key : no_key[class_];
 	struct job_asker *a = asker_of(q, asker ? asker : "");
-	struct job_lane **at;
+	struct job_lane **at, *lane;
 
 	if (!a)
 		return NULL;
 	at = lane_slot(q, a, name);
-	if (*at)
-		return *at;
-	*at = calloc(1, sizeof **at);
-	if (*at) {
-		(void)str_copy((*at)->key, sizeof(*at)->key, str_of(name));
-		(*at)->asker = a;
-		a->lanes++;
-	} else {
+	lane = *at;
+	if (lane)
+		return lane;
+	lane = calloc(1, sizeof *lane);
+	if (!lane) {
 		asker_free_if_empty(q, a);
+		return NULL;
 	}
-	return *at;
+	(void)str_copy(lane->key, sizeof lane->key, str_of(name));
+	lane->asker = a;
+	a->lanes++;
+	*at = lane;
+	return lane;
 }
 
 void lane_free_if_empty(struct job_queue *q, struct job_lane *l)

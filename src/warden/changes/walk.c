@@ -294,13 +294,18 @@ static bool walk_one(struct warden *w, struct walk *walk)
 /* How long to wait with a walk of `now`. */
 static uint64_t wait_ns(struct warden *w)
 {
-	if (!w->walks.settles && w->watch && watch_is_renaming(w->watch))
+	struct walks *s = &w->walks;
+	uint64_t now = clock_mono_ns();
+
+	if (!s->settles && w->watch && watch_is_renaming(w->watch))
 		return RENAME_MS * NS_PER_MS;
-	/* Once per walk: calls may end all the time. */
-	if (w->walks.waited)
-		return 0;
-	w->walks.waited = true;
-	return walk_sample_due_ns(w);
+	/* Until one moment per walk: calls may end all the time, and each would put it off again.
+	 */
+	if (!s->waited) {
+		s->waited = true;
+		s->wait_until_ns = now + walk_sample_due_ns(w);
+	}
+	return now < s->wait_until_ns ? s->wait_until_ns - now : 0;
 }
 
 /* Begin the next walk, unless one is in progress. */

@@ -56,10 +56,11 @@ struct walks {
 	struct loop_timer timer, emit_timer;
 	struct loop_timer sample_timer; /* walk_cpu.h */
 	uint64_t sample_ms, sampled_orders, closed_ns;
-	bool waited;	      /* the next walk was put off for a sample */
-	bool wanted;	      /* walk `now` as soon as possible */
-	bool again;	      /* a call ended while `now` was being walked */
-	uint64_t begun, done; /* numbers of the last walk of `now` that began, and that is done */
+	bool waited;		/* wait_until_ns is of the next walk */
+	uint64_t wait_until_ns; /* for a sample (walk_cpu.h) */
+	bool wanted;		/* walk `now` as soon as possible */
+	bool again;		/* a call ended while `now` was being walked */
+	uint64_t begun, done;	/* numbers of the last walk of `now` that began, and that is done */
 	struct settle *settles;
 	int nsettles;
 };
