@@ -424,8 +424,11 @@ def test_without_its_file_nothing_is_shown_wrongly_and_nothing_is_lost(pool):
     subprocess.run(['umount', '-l', f'{pool.state}/storage'], check=True)
     os.rename(image, image + '.away')
     try:
-        for command in (('diff', box), ('diff', snap), ('fork', box), ('create',), ('run', '--', 'true'), ('gc',)):
+        for command in (('diff', box), ('diff', snap), ('fork', box), ('create',), ('run', '--', 'true')):
             assert says_so(pool(*command, timeout=120), 'storage.img'), command
+        # It may have removed a layer of the host's files that are newer now, and says so first.
+        done = pool('gc', timeout=120)
+        assert done.code != 0 and 'storage.img' in done.err and 'hint: ' in done.err, done
         for command in (('snapshot', box), ('rollback', box), ('rollback', box, snap)):
             assert says_so(pool(*command, timeout=120), 'storage'), command
         assert pool('exec', box, '--', 'cat', '/tmp/sealed', '/tmp/fresh').out == 'sealed\nfresh\n'
