@@ -26,6 +26,7 @@ MODE = 'rootful' if caylib.ROOTFUL else 'rootless'
 DEADLINE = float(os.environ.get('CAY_TEST_DEADLINE', 'inf'))
 # A directory in which tests of a file are claimed by who runs them, where others beside us run the same.
 CLAIMS = os.environ.get('CAY_TEST_CLAIMS')
+WHOLE = {'test_serve_v1'}  # whose last test is about all others of the file
 CLAIM = 16  # tests at a time: what a file sets up is set up once by each lane, and no lane ends long after the others
 # Each of setup, test and teardown ends after so many seconds and fails, whatever it waits for.
 LIMIT_S = float(os.environ.get('CAY_TEST_LIMIT', '150')) * caylib.SLOWER
@@ -111,12 +112,13 @@ def claimed(items):
     """Those that nobody else has begun."""
     for path, tests in itertools.groupby(items, key=lambda item: item.path):
         tests = list(tests)
-        for first in range(0, len(tests), CLAIM):
+        at_once = len(tests) if path.stem in WHOLE else CLAIM
+        for first in range(0, len(tests), at_once):
             try:
                 os.close(os.open(os.path.join(CLAIMS, f'{path.name}-{first}'), os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 continue
-            yield from tests[first:first + CLAIM]
+            yield from tests[first:first + at_once]
 
 
 def pytest_runtestloop(session):
